@@ -94,9 +94,9 @@ static struct persist_watch *find_watch(struct persist *m, const struct watch *w
     return m->by_watch[low];
 }
 
-/* The object goes into the batch now. The version of its scope follows once, at the end of the turn
- * (put_versions()): it is the same for all objects of this turn, and behind them in the batch. So a
- * version is never on disk without the objects that it stands for. */
+/* The object goes into the batch now. The version of its scope follows once, when
+ * persist_look() is called (put_versions()): behind the objects in the batch, so a version is never
+ * on disk without the objects that it stands for. */
 void persist_kept(struct persist *m, const struct watch *w, size_t scope, struct object *o,
                   bool gone)
 {
@@ -317,9 +317,9 @@ static void ask_for_programs(struct persist *m)
 
 /* ---- From the state to watches and hooks, at the start. */
 
-/* Equal watches are one watch with several names, and its rows are kept under one of them. The name
- * that the state knows already is taken, so that a new equal watch before it in the configuration
- * does not make informerd forget the rows; else the first name. */
+/* Equal watches are one watch with several names, and its rows are kept under one of them. Of these
+ * names the one is used that the state has rows for, so that a new equal watch before it in the
+ * configuration does not make informerd forget the rows; else the first name. */
 static const struct conf_watch *kept_as(const struct persist *m, size_t first)
 {
     const struct conf *conf = m->params.conf;
@@ -361,7 +361,7 @@ static struct persist_watch *watch_of(struct persist *m, const char *source)
     return find_watch(m, sources_find(m->params.sources, v != NULL ? v->services.v : source).watch);
 }
 
-/* Tells the watch of the incarnations that a hook knows. heirs: true = those that came after
+/* Tells the watch of the incarnations that a hook knows. successors: true = those that came after
  * another incarnation of their key, false = the others. An incarnation that has ended is left out:
  * its object is known to be gone. */
 static void know_incarnations(struct persist_watch *mw, const struct restore_delivery *deliveries,

@@ -4,7 +4,7 @@
  * an object that still exists has only LEFT the selection of the watch; pure
  * (docs/design.md "Confirmed deletes"). It stands between the sink of the store and the consumer.
  * All other deltas pass at once; the order of the deltas of a key stays, and no key waits for
- * another one. /
+ * another one.
  */
 #ifndef CACHE_CONFIRM_H
 #define CACHE_CONFIRM_H

@@ -27,7 +27,8 @@ void ingest_fini(struct ingest *in)
     in->rv = NULL;
 }
 
-/* The callbacks for a LIST whose items do not count. */
+/* The callbacks for a probe: only the version of its list counts. ignore_unusable() serves the LIST
+ * of cache/existence, too. */
 static void ignore_item(void *arg, struct object *o, bool selected)
 {
     (void)arg;

@@ -40,8 +40,8 @@ void check_distinct(const struct conf_list *list, const char *what, struct probl
             problems_add(p, list->v[i].at, "%s: \"%.80s\" is named twice", what, list->v[i].v);
 }
 
-void check_ladder(const struct conf_ms *initial, const struct conf_ms *max, const char *what,
-                  struct problems *p)
+void check_backoff(const struct conf_ms *initial, const struct conf_ms *max, const char *what,
+                   struct problems *p)
 {
     /* The user wrote at least one of the two, as the defaults keep the rule: the message points
      * there. */

@@ -26,7 +26,7 @@ void check_distinct(const struct conf_list *list, const char *what, struct probl
 
 /* Reports a backoff whose first wait is longer than its longest one (initial > max). what is the
  * dotted name of the group that holds both settings. */
-void check_ladder(const struct conf_ms *initial, const struct conf_ms *max, const char *what,
-                  struct problems *p);
+void check_backoff(const struct conf_ms *initial, const struct conf_ms *max, const char *what,
+                   struct problems *p);
 
 #endif

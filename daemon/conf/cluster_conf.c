@@ -114,7 +114,7 @@ void cluster_conf_check(const struct conf_cluster *c, struct problems *p)
     const struct conf_backoff *backoff = &c->tuning.backoff;
     char *what = mem_printf("clusters.%s.tuning.backoff", c->name.v);
 
-    check_ladder(&backoff->initial, &backoff->max, what, p);
+    check_backoff(&backoff->initial, &backoff->max, what, p);
     free(what);
     if (c->kubeconfig.v[0] != '\0')
         refuse_beside_kubeconfig(c, p);

@@ -56,9 +56,9 @@ static void find_first(struct map *by_text, struct printed *p)
         map_put(by_text, &p->node, buf_str(&p->text));
 }
 
-/* Sets conf_watch.first of all watches, for conf_watch_equal(). Each watch is printed once and found
- * by its text: there may be thousands, and comparing all pairs would take long. Places in files are
- * no part of the text. Comes behind check_all(), which fills in cluster and persist. */
+/* Sets conf_watch.first of all watches, for conf_watch_equal(). Each watch is printed once and
+ * found by its text: there may be thousands, and comparing all pairs would take long. Places in
+ * files are no part of the text. Comes behind check_all(), which fills in cluster and persist. */
 static void find_equal_watches(struct conf *c)
 {
     struct map by_text = {0};

@@ -15,6 +15,6 @@ void conf_print(const struct conf *c, struct buf *out);
 
 /* The number of connections to that cluster that stay open: one for each scope of each watch.
  * Watches that are equal except for their names share theirs (conf_watch_equal()). */
-size_t conf_print_streams(const struct conf *c, const char *cluster);
+size_t conf_print_scopes(const struct conf *c, const char *cluster);
 
 #endif

@@ -231,7 +231,7 @@ void hook_conf_check(const struct conf *c, struct conf_hook *h, struct problems 
     check_sources(c, h, p);
     check_after(c, h, p);
     check_files(h, p);
-    check_ladder(&h->retry.initial, &h->retry.max, retry, p);
+    check_backoff(&h->retry.initial, &h->retry.max, retry, p);
     if (h->mode.v != CONF_MODE_OBJECT)
         check_grouped(h, p);
     check_sense(h, p);

@@ -79,7 +79,7 @@ static enum err_kind print_why(struct verb_call *c, struct err *err)
     uint64_t left_out = 0;
 
     if (reader_scan(c->json, on_left_out, &left_out, err) != ERR_OK ||
-        verb_put_rows(c, &listing_whys, LISTING_GROUP, err) != ERR_OK)
+        verb_put_rows(c, &listing_explain, LISTING_GROUP, err) != ERR_OK)
         return err->kind;
     if (left_out > 0 && is_for_people(c))
         buf_printf(c->out, "\nand %" PRIu64 " more keys\n", left_out);

@@ -89,7 +89,7 @@ const struct listing listing_runs = {
       },
 };
 
-const struct listing listing_whys = {
+const struct listing listing_explain = {
     "units",
     {
       {"KEY", "key", LISTING_TEXT, false, true},

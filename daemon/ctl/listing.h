@@ -71,7 +71,7 @@ extern const struct listing listing_watches;
 extern const struct listing listing_views;
 extern const struct listing listing_hooks;
 extern const struct listing listing_runs;
-extern const struct listing listing_whys;
+extern const struct listing listing_explain;
 extern const struct listing listing_pauses;
 extern const struct listing listing_objects;
 extern const struct listing listing_endpoints;

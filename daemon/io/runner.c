@@ -126,7 +126,8 @@ static void log_left(struct runner *r, const struct run *run, const struct helpe
 {
     bool *told = &r->left_told[run->hook->index];
     bool well = end->how == HELPER_LINK_EXITED && end->value == 0 && !end->killed;
-    /* status 0 after a kill signal is a success, too, unless the signal was sent for the timeout */
+    /* Status 0 after a kill signal is a success, too, unless the signal was sent for the timeout or
+     * for too much output. */
     bool good = well || (result->end == RUN_EXITED && result->status == 0);
 
     if (end->left == 0 || (good && *told))

@@ -25,8 +25,8 @@ struct bench {
     struct loop *loop;
     struct helper_link *link;
     struct str document;
-    uint64_t *took_ns; /* of main, per run */
-    uint64_t cpu_us;   /* of the programs */
+    uint64_t *took_ns; /* CPU time of main, per run */
+    uint64_t cpu_us;   /* CPU time of the programs */
     size_t runs, at_once, started, ended;
 };
 
@@ -108,7 +108,7 @@ static void report(struct bench *b, uint64_t wall_ns)
            (double)b->cpu_us / runs);
 }
 
-/* What the helper holds, shared and of its own. */
+/* The memory that the helper holds, shared and of its own. */
 static void report_memory(pid_t helper, const char *when)
 {
     char *path = mem_printf("/proc/%d/smaps_rollup", (int)helper);
@@ -123,7 +123,7 @@ static void report_memory(pid_t helper, const char *when)
     free(path);
 }
 
-/* What the helper itself has computed so far, forks included. */
+/* The CPU time of the helper so far, forks included. */
 static uint64_t helper_ns(pid_t helper)
 {
     char *path = mem_printf("/proc/%d/schedstat", (int)helper);

@@ -104,7 +104,7 @@ static void read_list(const struct buf *body)
     list_reader_destroy(&r);
 }
 
-/* What changes_in costs for one object. */
+/* The cost of changes_in for one object. */
 static void select_paths(const struct buf *body)
 {
     static const char *const texts[] = {"endpoints[*].addresses", "ports[*].port"};
@@ -123,7 +123,7 @@ static void select_paths(const struct buf *body)
     buf_free(&out);
 }
 
-/* What a state costs that differs in its bytes from the one that a hook has handled. */
+/* The cost of a state whose bytes differ from the state that a hook has handled. */
 static void digest_values(const struct buf *body)
 {
     uint64_t sum = 0;
@@ -151,7 +151,7 @@ static void measure(const char *what, void (*run)(const struct buf *), const str
            bytes / best / 1e6, best * 1e6 / OBJECTS, ROUNDS, bytes / OBJECTS);
 }
 
-/* As a hook that looks at addresses wants them; of what is cut nothing is copied. */
+/* The shape of a hook that looks at addresses: parts that are cut are not copied. */
 static void read_shaped(const struct buf *events, const struct buf *list)
 {
     static const char *const keep[] = {"metadata.labels", "endpoints[*].addresses",

@@ -33,9 +33,9 @@ struct bench {
     struct hooks hooks;
     struct job *job;
     struct runner_params params;
-    uint64_t *
-        took_ns; /* wall clock: what the loop sees, also when the kernel lets another process go first */
-    uint64_t *cpu_ns; /* of it, what this thread worked */
+    /* wall clock: what the loop sees, also when the kernel lets another process go first */
+    uint64_t *took_ns;
+    uint64_t *cpu_ns; /* CPU time of this thread in it */
     size_t runs;
     size_t done;
     struct watch *watch;
@@ -99,7 +99,7 @@ static void on_gone(void *arg, struct job *job)
     helper_link_dispose(&b->link);
 }
 
-/* What the daemon does between "this object has changed" and "the helper knows". */
+/* The work of the daemon between "this object has changed" and "the helper knows". */
 static void start_next(struct bench *b)
 {
     static const struct job_events events = {on_over, on_gone};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench_state - what the state on disk costs: loading 1 000, 10 000 and 100 000 objects (issue:
- * 10 000 in < 20 ms), writing them, and the commit of one open mark (issue: < 100 us), alone and
+ * bench_state - what the state on disk costs: loading 1 000, 10 000 and 100 000 objects (aim: 10
+ * 000 in < 20 ms), writing them, and the commit of one delivery record (aim: < 100 us), alone and
  * while log and file are being synced beside it. Not a test.
  */
 #include <dirent.h>
@@ -85,7 +85,7 @@ static void on_fact(void *arg, const struct row_fact *fact)
     (void)fact;
 }
 
-/* As the cache would: a copy of each. */
+/* As the cache does: a copy of each object. */
 static void on_object(void *arg, uint64_t stream, const struct row_object *o)
 {
     unsigned *n = arg;
@@ -138,7 +138,7 @@ static void commit_deliveries(struct writer *w, const char *what)
             .key = str_of(key, (size_t)n),
             .uid = str_c("6a3c2b8e-7a5f-4d6e-9c1d-000000000000"),
             .is_delivered = true,
-            .delivered = {.lo = (uint64_t)i}, /* equal rows would cost nothing */
+            .delivered = {.lo = (uint64_t)i}, /* equal rows cost nothing */
             .attempted = true,
         };
         double begin = now_us();
@@ -207,7 +207,7 @@ static void measure(int n)
     struct writer *w = writer_create(f, LIMIT);
     printf("%d objects of %d bytes\n", n, BODY);
     fill(w, body, n);
-    writer_destroy(&w); /* as a kill: the log is not in the file yet */
+    writer_destroy(&w); /* like after a kill: the log is not in the file yet */
     load(f, (unsigned)n);
     w = writer_create(f, LIMIT);
     commit_deliveries(w, "alone");

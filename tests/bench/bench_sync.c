@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench_sync - what the first list of a namespace costs a watch of many: us of CPU, for 250 to 4 000
- * namespaces with 10 objects each. The time does not grow with their number, nor from the first
+ * bench_sync - what the first list of a namespace costs a watch of many: us of CPU, for 250 to 4
+ * 000 namespaces with 10 objects each. The time does not grow with their number, nor from the first
  * quarter of them to the last. Not a test.
  */
 #include <stdio.h>

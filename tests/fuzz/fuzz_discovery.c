@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bodies, parted by zero bytes, answer one request after the other; the first byte of each says with
- * which code. Whatever is found has names that can stand in a path, and a reason is given else. */
+/* Bodies, parted by zero bytes, answer one request after the other; the first byte of each is its
+ * HTTP code. A resource that is found has names that can stand in a path; any other outcome has a
+ * reason. */
 #include <stdint.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The first byte is the size of the pieces: events must not depend on it. Each object that comes out is
- * valid JSON. */
+/* The first byte is the size of the pieces: events must not depend on it. Each object that comes
+ * out is valid JSON. */
 #include "fuzz_shape.h"
 #include "kube/event.h"
 
@@ -40,7 +40,8 @@ static void compare(struct str text, const struct shape *shape, size_t piece)
     struct buf pieces = {0};
 
     bool ok = read_all(text, shape, text.n, &whole);
-    ensure(ok == read_all(text, shape, piece, &pieces) || !ok); /* held back: it may come late */
+    ensure(ok == read_all(text, shape, piece, &pieces) ||
+           !ok); /* the reader may report an error later */
     ensure(str_eq(buf_str(&whole), buf_str(&pieces)));
     buf_free(&whole);
     buf_free(&pieces);

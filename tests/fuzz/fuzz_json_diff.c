@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A limit in the first byte, then two documents with a NUL between them. What differs is a set of
- * paths, the same one both ways, and within the limit; without any both have the same digest. */
+/* A limit in the first byte, then two documents with a NUL between them. The differences are a set
+ * of paths, the same set both ways, and within the limit; without differences both documents have
+ * the same digest. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,7 +54,7 @@ static void check_diff(struct str a, struct str b, size_t limit)
 
     if (json_diff(a, b, limit, &there, &err) == ERR_OK) {
         if (json_diff(b, a, limit, &back, &err) != ERR_OK) {
-            ensure(err.kind == ERR_TOO_BIG); /* what of b was not read there */
+            ensure(err.kind == ERR_TOO_BIG); /* the part of b that the diff has not read */
             buf_append_str(&back, buf_str(&there));
         }
         ensure(json_diff(a, a, limit, &none, &err) == ERR_OK);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The first byte is the size of the pieces: items must not depend on it. Each object that comes out is
- * valid JSON. */
+/* The first byte is the size of the pieces: items must not depend on it. Each object that comes out
+ * is valid JSON. */
 #include "fuzz_shape.h"
 #include "kube/list.h"
 

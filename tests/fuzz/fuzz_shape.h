@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fuzz_shape - for targets that read objects: a shape that prunes and selects them, and a check of their JSON.
+ * fuzz_shape - for targets that read objects: a shape that prunes and selects them, and a check of
+ * their JSON.
  */
 #ifndef FUZZ_SHAPE_H
 #define FUZZ_SHAPE_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two bytes of HTTP code, then a body: it always comes to an error with a text of one line. */
+/* Two bytes of HTTP code, then a body: the result is always an error with a text of one line. */
 #include "base/panic.h"
 #include "kube/status.h"
 

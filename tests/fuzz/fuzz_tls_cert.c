@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes as a certificate (DER): what is said about it is printable and bounded. The first byte
- * chooses what it is refused for. */
+/* Any bytes as a certificate (DER): the description of it is printable and bounded. The first byte
+ * chooses the reason for which it is refused. */
 #include <stddef.h>
 #include <stdint.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A Service, a slice and an Endpoints out of any JSON: what is read of them stands where it
- * says. */
+/* A Service, a slice and an Endpoints out of any JSON: each value that the view reads stands in
+ * that JSON. */
 #include "base/panic.h"
 #include "kube/backends.h"
 #include "kube/service.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes as a message of main and as a reply of the helper: refused with a text, or what comes out is
- * within its limits and, as a reply, the same when it is sent again. */
+/* Any bytes as a message of main and as a reply of the helper: either the reader refuses them with
+ * a text, or the values are within their limits and, as a reply, the same when they are sent
+ * again. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>

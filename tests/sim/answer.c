@@ -8,7 +8,7 @@
 #include "base/panic.h"
 #include "sim/view_oracle.h"
 
-/* Now and then what hooks with `fields` are to make a variable of is none. */
+/* One of so many values of data.noise has a NUL, so that hooks with `fields` cannot get it. */
 enum { UNFIT_EVERY = 5 };
 
 static bool is_unfit(const struct api_object *o)
@@ -16,7 +16,7 @@ static bool is_unfit(const struct api_object *o)
     return o->noise % UNFIT_EVERY == UNFIT_EVERY - 1;
 }
 
-/* "kind":"ConfigMap" and so on, without what comes behind the kind's name. */
+/* Appends kind and apiVersion; suffix stands behind the name of the kind ("List", or ""). */
 static void put_kind(struct buf *out, const struct lens *v, const char *suffix)
 {
     static const char *const kinds[] = {"ConfigMap", "Service", "EndpointSlice"};
@@ -25,7 +25,7 @@ static void put_kind(struct buf *out, const struct lens *v, const char *suffix)
                v->kind == LENS_SLICE ? "discovery.k8s.io/v1" : "v1");
 }
 
-/* What nobody can use of it. */
+/* Appends the member that makes an object unusable (docs/design.md "Skipped objects"). */
 static void put_odd(struct buf *out, enum api_odd odd)
 {
     enum { DEEP = 600, DIGITS = 1100, LARGE = 9000 };
@@ -131,7 +131,8 @@ bool answer_put_event(struct buf *out, const struct lens *v, const struct api_ev
         return false;
     bool was = lens_selects(v, e->key, &e->before);
     bool is = e->change != API_DELETED && lens_selects(v, e->key, &e->object);
-    struct api_object last = e->before; /* what leaves comes with its old state and the new RV */
+    /* An object that leaves comes with its old state and the new version. */
+    struct api_object last = e->before;
 
     last.rv = e->rv;
     if (is)

@@ -17,9 +17,10 @@ struct answer_page {
     const struct lens *lens;
     const struct api_object *state; /* API_KEYS objects, as of rv */
     uint64_t rv;
-    uint64_t told_rv; /* the version that the page names; clients heed that of the first page only */
-    size_t from;      /* the first key that may be on the page */
-    uint64_t limit;   /* items at most; 0 = all */
+    uint64_t
+        told_rv;    /* the version that the page names; clients heed that of the first page only */
+    size_t from;    /* the first key that may be on the page */
+    uint64_t limit; /* items at most; 0 = all */
     bool items_first; /* items stand before metadata, as in lists of custom resources */
     bool unversioned; /* the page names no version, in one of three spellings: */
     size_t spelling;
@@ -53,8 +54,8 @@ void answer_put_error(struct buf *out, int code, const char *reason, const char 
 /* Appends an ERROR frame around the Status that answer_put_too_large() appends. */
 void answer_put_error_too_large(struct buf *out, size_t spelling);
 
-/* The parts of an object that the simulation looks at, read from the first object in json. An object
- * of the view begins with its Service. */
+/* The parts of an object that the simulation looks at, read from the first object in json. An
+ * object of the view begins with its Service. */
 struct api_object answer_parse(const char *json);
 
 /* The same from an object of the daemon. */

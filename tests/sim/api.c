@@ -64,7 +64,7 @@ static void record(struct api *a, const struct api_event *e)
 
 static void set(struct api *a, size_t key, enum api_change change, struct api_object o)
 {
-    a->rv += clock_pick(a->clock, 1, 3); /* versions are sparse */
+    a->rv += clock_pick(a->clock, 1, 3); /* versions have gaps */
     o.rv = a->rv;
     record(a, &(struct api_event){.rv = a->rv,
                                   .at_ms = a->clock->now_ms,

@@ -22,7 +22,7 @@ struct chaos {
     struct sim_daemon *sim_daemon; /* NULL = down */
     uint64_t lives;
     uint64_t changes;
-    bool restored; /* once is all there is: see api_back_up() */
+    bool restored; /* etcd was; a simulation has one backup only: api_back_up() */
     bool calm;
     struct alarm change;
     struct alarm elsewhere;
@@ -36,7 +36,7 @@ struct chaos {
     uint64_t features[FEATURES];
 };
 
-/* All that follows a change in etcd. */
+/* etcd has changed: tells the oracle and the servers. */
 static void changed(struct chaos *x)
 {
     oracle_note(&x->oracle);
@@ -90,8 +90,9 @@ static void on_known(void *arg, size_t watch, size_t key, uint64_t uid)
     oracle_know(&x->oracle, watch, key, uid);
 }
 
-/* Of an object that is lost, and then cannot be used, only hooks know; if they know of different lives,
- * nothing tells which one is there. That is not played. */
+/* The disk loses an object. Not where objects cannot be used at times: of an object that is lost
+ * and then cannot be used only the hooks know, and if they know different incarnations, nobody can
+ * tell which one exists. */
 static void lose(struct chaos *x)
 {
     if (x->setup.odd_percent > 0)
@@ -105,7 +106,7 @@ static void on_birth(struct alarm *a)
 {
     struct chaos *x = container_of(a, struct chaos, birth);
 
-    if (x->net.foreign_rv > 0) { /* a first start would take it for its own */
+    if (x->net.foreign_rv > 0) { /* a first start would take the other cluster for its own */
         clock_set(&x->clock, a, 1000);
         return;
     }
@@ -133,7 +134,7 @@ static void on_birth(struct alarm *a)
                                     .arg = x});
     x->operator.sim_hooks = & x->sim_daemon->sim_hooks;
     if (x->calm && x->setup.remembers)
-        operator_leave(&x->operator); /* what was paused when the storm ended */
+        operator_leave(&x->operator); /* resumes the hooks that were paused when the storm ended */
 }
 
 static void end_life(struct chaos *x)
@@ -166,7 +167,7 @@ static void crash(struct chaos *x)
     clock_set(&x->clock, &x->birth, clock_pick(&x->clock, 0, 5000));
 }
 
-/* Of a daemon that remembers: at any moment, and often soon again. */
+/* Kills a daemon with delivery records: at any moment, and often soon again. */
 static void on_reaper(struct alarm *a)
 {
     struct chaos *x = container_of(a, struct chaos, reaper);
@@ -263,7 +264,8 @@ static void replace(struct chaos *x)
     static const enum fault kinds[] = {FAULT_FOREIGN_LOWER, FAULT_FOREIGN_EQUAL,
                                        FAULT_FOREIGN_HIGHER};
 
-    if (x->net.foreign_rv > 0 || !x->net.asks_all) /* a first start knows of no other one */
+    /* A first start cannot tell another cluster from its own. */
+    if (x->net.foreign_rv > 0 || !x->net.asks_all)
         return;
     net_replace(&x->net, kinds[clock_pick(&x->clock, 0, ARRAY_LEN(kinds) - 1)]);
     clock_set(&x->clock, &x->give_back, clock_pick(&x->clock, 100, x->setup.outage_ms));
@@ -312,7 +314,8 @@ static void on_disaster(struct alarm *a)
     clock_set(&x->clock, a, clock_pick(&x->clock, 100, 2000));
 }
 
-/* What a person has rejected only a person accepts, unless it looks well again. */
+/* Accepts the lists that a person has rejected: nobody else will, unless the next list is not
+ * held. */
 static void accept_rejected(struct chaos *x)
 {
     for (size_t n = 0; n < WATCHES; n++) {
@@ -365,8 +368,8 @@ static bool is_quiet(const struct chaos *x)
     return x->sim_daemon != NULL && sim_daemon_is_quiet(x->sim_daemon);
 }
 
-/* A person has those listed anew that know of an object without a name; what such a list has left open
- * they list by themselves. */
+/* A person has those watches listed anew that know of an object without a name. A watch that misses
+ * objects in a list with such an item lists by itself. */
 static bool lists_anew(struct chaos *x)
 {
     bool any = false;
@@ -403,7 +406,7 @@ static uint64_t count_runs(const struct chaos *x)
     return n;
 }
 
-/* Started again while all is well, it goes on from where it was. */
+/* Starts the daemon again while all is well: it must go on from where it was. */
 static void start_again(struct chaos *x)
 {
     uint64_t until_ms = x->clock.now_ms + clock_pick(&x->clock, 0, 500);
@@ -428,7 +431,8 @@ static void start_again(struct chaos *x)
     x->features[FEATURE_WARM]++;
 }
 
-/* Nothing is there for longer than stale_after: STALE, and FRESH when it is back. */
+/* All servers are gone for longer than stale_after: hooks get STALE, and FRESH when they are
+ * back. */
 static void drill(struct chaos *x)
 {
     uint64_t until_ms = x->clock.now_ms + x->setup.stale_after_ms + 60000;
@@ -441,7 +445,8 @@ static void drill(struct chaos *x)
     settle(x);
 }
 
-/* What cannot be used stays so over a restart without a list, until somebody mends it. */
+/* An object that cannot be used is still known as such after a restart without a list. Then all
+ * objects are mended. */
 static void mend(struct chaos *x)
 {
     if (clock_percent(&x->clock, 50)) {
@@ -478,7 +483,7 @@ static void calm(struct chaos *x)
     settle(x);
     mend(x);
     clock_trace(&x->clock, "all is quiet");
-    mutate(x, 3); /* are the streams what they seem? */
+    mutate(x, 3); /* shows whether the streams still deliver */
     settle(x);
     if (clock_percent(&x->clock, 50))
         start_again(x);

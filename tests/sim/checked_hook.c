@@ -3,9 +3,9 @@
 
 #include "base/panic.h"
 
-struct run_timing *checked_hook_pace(struct checked_hook *h, size_t source, size_t key)
+struct run_timing *checked_hook_timing(struct checked_hook *h, size_t source, size_t key)
 {
-    return h->rules->mode == HOOK_OBJECT ? &h->paces[source][key] : &h->paces[0][0];
+    return h->rules->mode == HOOK_OBJECT ? &h->timings[source][key] : &h->timings[0][0];
 }
 
 static bool any_due(const struct checked_hook *h)
@@ -104,7 +104,8 @@ void checked_hook_check_first(struct checked_hook *h)
     if (h->rules->mode == HOOK_OBJECT)
         left = any_existing(h);
     else
-        left = h->running > 0 || h->paces[0][0].ordered_ms != NEVER_MS || checked_hook_due(h, NULL);
+        left =
+            h->running > 0 || h->timings[0][0].ordered_ms != NEVER_MS || checked_hook_due(h, NULL);
     if (!left)
         checked_hook_end_first(h);
 }

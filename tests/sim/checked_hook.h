@@ -8,10 +8,10 @@
 #include "sim/hook_checker.h"
 
 /* The timing of the work item that a key belongs to. */
-struct run_timing *checked_hook_pace(struct checked_hook *h, size_t source, size_t key);
+struct run_timing *checked_hook_timing(struct checked_hook *h, size_t source, size_t key);
 
-/* Is anything due, for the key in mode object, for the hook otherwise? Manual runs and reruns do not
- * count. */
+/* Is anything due, for the key in mode object, for the hook otherwise? Manual runs and reruns do
+ * not count. */
 bool checked_hook_due(const struct checked_hook *h, const struct delivery_model *a);
 
 /* Could the key, or the hook, run although nothing is due? */

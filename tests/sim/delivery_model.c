@@ -47,8 +47,8 @@ size_t delivery_model_events(const struct delivery_model *a, const struct rules 
 {
     size_t n = 0;
 
-    if (is_over(a, a->announced) && (!a->yields || a->now.uid == 0))
-        out[n++] = (struct delivery_model_event){a->gone.type, a->announced};
+    if (is_over(a, a->delivered) && (!a->superseded || a->now.uid == 0))
+        out[n++] = (struct delivery_model_event){a->gone.type, a->delivered};
     if (is_over(a, a->successor))
         out[n++] = (struct delivery_model_event){a->successor_gone.type, a->successor};
     if (a->now.uid == 0 || n == 2)
@@ -73,7 +73,7 @@ static bool is_quiet(const struct delivery_model *a, const struct rules *r)
 static void accept(struct delivery_model *a)
 {
     a->handled = a->now;
-    a->announced = a->now.uid;
+    a->delivered = a->now.uid;
     a->open = a->running > 0;
     a->paths = a->open ? a->paths : 0;
 }
@@ -81,18 +81,18 @@ static void accept(struct delivery_model *a)
 static void forget(struct delivery_model *a)
 {
     a->handled = none;
-    a->announced = a->successor;
+    a->delivered = a->successor;
     a->gone = a->successor_gone;
     a->successor = 0;
-    a->open = a->announced != 0;
-    a->yields = false;
+    a->open = a->delivered != 0;
+    a->superseded = false;
     a->paths = 0;
 }
 
-/* What the hook does not take is done with. */
+/* Events that the hook does not take are settled at once, as if handled. */
 static void settle(struct delivery_model *a, const struct rules *r)
 {
-    while (is_over(a, a->announced) && !rules_take(r, a->gone.type))
+    while (is_over(a, a->delivered) && !rules_take(r, a->gone.type))
         forget(a);
     if (is_over(a, a->successor) && !rules_take(r, a->successor_gone.type))
         a->successor = 0;
@@ -125,7 +125,7 @@ static void note_end(struct delivery_model *a, const struct delivery_model_chang
 {
     const struct delivery_model_gone gone = {c->type, c->cause, c->state_unknown};
 
-    if (a->announced == c->is.uid)
+    if (a->delivered == c->is.uid)
         a->gone = gone;
     else if (a->successor == c->is.uid)
         a->successor_gone = gone;
@@ -144,8 +144,8 @@ bool delivery_model_change(struct delivery_model *a, const struct rules *r,
     if (delivery_model_is_end(c->type))
         note_end(a, c);
     delivery_model_prepare(a, c);
-    if (a->now.uid != 0 && a->announced == a->now.uid)
-        a->yields = false;
+    if (a->now.uid != 0 && a->delivered == a->now.uid)
+        a->superseded = false;
     settle(a, r);
     return a->due && (a->now.uid != was.uid || counts(r, &was, &a->now));
 }
@@ -164,7 +164,7 @@ bool delivery_model_new_matter(const struct delivery_model *a, const struct rule
     struct delivery_model_event due[2];
 
     return delivery_model_events(a, r, due) > 0 &&
-           (a->announced == 0 || due[0].uid != a->last.uid ||
+           (a->delivered == 0 || due[0].uid != a->last.uid ||
             delivery_model_is_end(due[0].type) != delivery_model_is_end(a->last.type));
 }
 
@@ -179,7 +179,7 @@ bool delivery_model_must_yield(const struct delivery_model *a, const struct rule
 void delivery_model_yield(struct delivery_model *a, const struct rules *r)
 {
     if (rules_take(r, DELTA_ADDED))
-        a->yields = true;
+        a->superseded = true;
     else
         forget(a);
     settle(a, r);
@@ -196,14 +196,14 @@ void delivery_model_begin(struct delivery_model *a, const struct delivery_model_
 {
     bool ends = delivery_model_is_end(ev->type);
 
-    if (!ends && a->yields)
+    if (!ends && a->superseded)
         forget(a);
     if (ev->type == DELTA_MODIFIED)
         a->paths = delivery_model_paths(a);
     if (ends)
         a->handled = none;
-    else if (a->announced == 0 || a->announced == ev->uid)
-        a->announced = ev->uid;
+    else if (a->delivered == 0 || a->delivered == ev->uid)
+        a->delivered = ev->uid;
     else
         a->successor = ev->uid;
     a->open = true;
@@ -222,16 +222,16 @@ static void end_handled(struct delivery_model *a, uint64_t uid)
 {
     if (a->successor == uid)
         a->successor = 0;
-    else if (a->announced == uid)
+    else if (a->delivered == uid)
         forget(a);
 }
 
-static void sim_daemon_handled(struct delivery_model *a, const struct delivery_model_event *ev,
-                               const struct api_object *told)
+static void incarnation_handled(struct delivery_model *a, const struct delivery_model_event *ev,
+                                const struct api_object *told)
 {
-    if (a->announced == 0 && a->now.uid == ev->uid)
-        a->announced = ev->uid;
-    if (a->announced != ev->uid)
+    if (a->delivered == 0 && a->now.uid == ev->uid)
+        a->delivered = ev->uid;
+    if (a->delivered != ev->uid)
         return;
     a->handled = *told;
     a->open = false;
@@ -245,6 +245,6 @@ void delivery_model_end(struct delivery_model *a, const struct rules *r,
     if (ok && delivery_model_is_end(ev->type))
         end_handled(a, ev->uid);
     else if (ok)
-        sim_daemon_handled(a, ev, told);
+        incarnation_handled(a, ev, told);
     settle(a, r);
 }

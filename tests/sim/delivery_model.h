@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * delivery_model - a naive model of one delivery: what one hook has been told of one key of a source,
- * and what it must be told next, by docs/design.md "Delivery". It knows incarnations and states as
- * numbers. The outage of a source is an incarnation as well: DELIVERY_MODEL_OUTAGE is its key, 1 its
- * uid.
+ * delivery_model - a naive model of one delivery: what one hook has been told of one key of a
+ * source, and what it must be told next, by docs/design.md "Delivery". It knows incarnations and
+ * states as numbers. The outage of a source is an incarnation as well: DELIVERY_MODEL_OUTAGE is its
+ * key, 1 its uid.
  */
 #ifndef SIM_DELIVERY_MODEL_H
 #define SIM_DELIVERY_MODEL_H
@@ -42,16 +42,16 @@ struct delivery_model_gone {
 
 struct delivery_model {
     bool outage;
-    struct api_object now;  /* in the cache; uid 0 = none */
-    enum delta_cause cause; /* of the change that brought this state */
-    uint64_t announced;     /* the delivered incarnation, whose end is not handled */
-    uint64_t successor;     /* the next one, delivered with an end that is not handled */
+    struct api_object now;           /* in the cache; uid 0 = none */
+    enum delta_cause cause;          /* of the change that brought this state */
+    uint64_t delivered;              /* the delivered incarnation, whose end is not handled */
+    uint64_t successor;              /* the next one, delivered with an end that is not handled */
     struct delivery_model_gone gone; /* how the delivered incarnation ended, if it has */
     struct delivery_model_gone successor_gone;
     struct api_object handled; /* the last state of the delivered incarnation that was handled */
     uint64_t skipped;          /* this incarnation counts as delivered without any run */
     bool open;                 /* attempted: a run was started since then */
-    bool yields;               /* the end of the delivered incarnation is superseded */
+    bool superseded;           /* the end of the delivered incarnation is superseded */
     bool existing;             /* due since the source was first seen, and no run has ended */
     bool due;
     unsigned running;                 /* events of runs under way */
@@ -71,7 +71,8 @@ void delivery_model_prepare(struct delivery_model *a, const struct delivery_mode
 /* The hook sees the source for the first time. True if an object was skipped. */
 bool delivery_model_see(struct delivery_model *a, const struct rules *r);
 
-/* The cache changes. True if something is due and the hook sees a difference to the state before. */
+/* The cache changes. True if something is due and the hook sees a difference to the state
+ * before. */
 bool delivery_model_change(struct delivery_model *a, const struct rules *r,
                            const struct delivery_model_change *c);
 
@@ -90,8 +91,8 @@ bool delivery_model_repeats(const struct delivery_model *a, const struct rules *
  * that was over in between? */
 bool delivery_model_new_matter(const struct delivery_model *a, const struct rules *r);
 
-/* Must the end that is due be superseded by the next incarnation, after so many failures, or as it is
- * parked (mode object)? */
+/* Must the end that is due be superseded by the next incarnation, after so many failures, or as it
+ * is parked (mode object)? */
 bool delivery_model_must_yield(const struct delivery_model *a, const struct rules *r,
                                unsigned failures, bool parked);
 
@@ -107,8 +108,8 @@ void delivery_model_begin(struct delivery_model *a, const struct delivery_model_
 /* The run is over; once for each delivery_model_begin(), before delivery_model_end(). */
 void delivery_model_over(struct delivery_model *a);
 
-/* The result of the run for this event: told is the state that the run got. Called for the events in
- * their order. */
+/* The result of the run for this event: told is the state that the run got. Called for the events
+ * in their order. */
 void delivery_model_end(struct delivery_model *a, const struct rules *r,
                         const struct delivery_model_event *ev, const struct api_object *told,
                         bool ok);

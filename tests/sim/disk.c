@@ -8,13 +8,13 @@
 #include "base/mem.h"
 #include "base/panic.h"
 
-/* One change: of an object (its stream counts for nothing here), or of a version. */
+/* One change: of an object (of whichever scope), or of a resume point. */
 struct op {
     struct disk_op base;
     struct disk *disk;
     size_t number;
-    size_t at;             /* the key, or the stream */
-    struct object *object; /* a reference; NULL = gone, unless there is a version */
+    size_t at;             /* the key, or the scope */
+    struct object *object; /* a reference; NULL = deleted, unless is_version */
     struct disk_version version;
     bool is_version;
 };
@@ -35,7 +35,7 @@ static void free_ops(struct batch *b)
     }
 }
 
-/* Takes the batch that comes next off the list; NULL = there is none. */
+/* Takes the oldest batch off the list; NULL = the list is empty. */
 static struct batch *take_batch(struct disk *r)
 {
     struct batch *b = r->first;
@@ -133,7 +133,7 @@ struct skip_op {
     struct disk_op base;
     struct disk *disk;
     size_t number;
-    struct disk_skip skip; /* times 0: it is gone */
+    struct disk_skip skip; /* times 0: the record is dropped */
 };
 
 static void write_skip(struct disk_op *base)
@@ -203,19 +203,20 @@ static size_t count(const struct disk *r)
 
 static bool same(const struct disk_version *a, const struct disk_version *b)
 {
-    return a->kept == b->kept && strcmp(a->rv, b->rv) == 0 && strcmp(a->mark, b->mark) == 0;
+    return a->kept == b->kept && strcmp(a->rv, b->rv) == 0 &&
+           strcmp(a->collection_rv, b->collection_rv) == 0;
 }
 
 static void put_version(struct disk *r, size_t number, size_t stream, const struct watch *w)
 {
     struct disk_version v = {.kept = true};
     const char *rv;
-    const char *mark;
+    const char *collection_rv;
 
-    if (!watch_version(w, stream, &rv, &mark))
+    if (!watch_version(w, stream, &rv, &collection_rv))
         return;
     snprintf(v.rv, sizeof(v.rv), "%s", rv);
-    snprintf(v.mark, sizeof(v.mark), "%s", mark);
+    snprintf(v.collection_rv, sizeof(v.collection_rv), "%s", collection_rv);
     if (same(&v, &r->last[number][stream]))
         return;
     r->last[number][stream] = v;
@@ -271,7 +272,7 @@ bool disk_lose(struct disk *r, size_t number)
     return true;
 }
 
-/* WHOLE: its version may be known. */
+/* The kind of resume point that a scope has. With WHOLE its version may be known. */
 static enum resume_kind kind_of(const struct disk_version *v, bool edited)
 {
     if (!v->kept)
@@ -300,8 +301,9 @@ void disk_load(struct disk *r, size_t number, struct watch *w, bool edited)
         const struct disk_version *v = &r->versions[number][i];
 
         watch_resume(w, i,
-                     &(struct resume_point){
-                         .kind = kind_of(v, edited), .rv = v->rv, .collection_rv = v->mark});
+                     &(struct resume_point){.kind = kind_of(v, edited),
+                                            .rv = v->rv,
+                                            .collection_rv = v->collection_rv});
     }
 }
 

@@ -31,7 +31,7 @@ struct disk_version {
     bool kept; /* there is a resume point, although its version may not be known */
     bool lost; /* an object is missing on disk */
     char rv[DISK_VERSION];
-    char mark[DISK_VERSION];
+    char collection_rv[DISK_VERSION];
 };
 
 /* A change that is to be kept; embedded in its owner, and freed by free. */
@@ -50,7 +50,7 @@ struct disk {
     struct disk_version versions[WATCHES][API_SPACES];
     struct disk_version last[WATCHES][API_SPACES]; /* as put last, perhaps not on disk yet */
     struct batch *first;                           /* batches on their way to disk */
-    struct batch *newest;                          /* the last of them, perhaps of the turn under way */
+    struct batch *newest; /* the last of them, perhaps of the turn under way */
     bool in_turn;
     uint64_t begun;   /* so many batches in all */
     uint64_t written; /* the number of the last batch on disk */
@@ -88,8 +88,8 @@ void disk_crash(struct disk *r);
 /* Brings all batches to disk: a caller has waited for that, or the daemon ends in order. */
 void disk_sync(struct disk *r);
 
-/* The disk loses some object of a watch, and with it the version, as the state does when it is over its
- * limit; false: the watch has no object. */
+/* The disk loses some object of a watch, and with it the version, as the state does when it is over
+ * its limit; false: the watch has no object. */
 bool disk_lose(struct disk *r, size_t number);
 
 /* Gives a new watch all that the disk has of it; edited: as if the settings of the watch had been
@@ -99,8 +99,8 @@ void disk_load(struct disk *r, size_t number, struct watch *w, bool edited);
 /* Can the scope of such a watch go on without a list? */
 bool disk_is_whole(const struct disk *r, size_t number, size_t stream, bool edited);
 
-/* Comes after disk_load(): tells the watch of an object that a hook knows. False if the watch knows it,
- * too. As persist_watch_know() in app/persist_watch. */
+/* Comes after disk_load(): tells the watch of an object that a hook knows. False if the watch knows
+ * it, too. As persist_watch_know() in app/persist_watch. */
 bool disk_know(struct watch *w, struct str key, struct str uid);
 
 #endif

@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "base/panic.h"
 
-enum what { PUT_MARK, DROP_MARK, SEEN, PUT_FILE, DROP_FILE, PERSIST, SETTINGS };
+enum what { PUT_DELIVERY, DROP_DELIVERY, SEEN, PUT_FILE, DROP_FILE, PERSIST, SETTINGS };
 
 struct op {
     struct disk_op base;
@@ -21,7 +21,7 @@ struct op {
     unsigned settings;
 };
 
-/* Of one hook that is being put. */
+/* The hook whose changes are being put. */
 struct putting {
     struct disk_hooks *disk_hooks;
     size_t hook;
@@ -35,7 +35,7 @@ void disk_hooks_init(struct disk_hooks *m, struct disk *disk, uint64_t *features
 
 static void forget_row(struct disk_hooks_row *r)
 {
-    object_unref(&r->mark.last);
+    object_unref(&r->record.last);
     *r = (struct disk_hooks_row){0};
 }
 
@@ -62,9 +62,9 @@ static void copy(char *to, size_t room, struct str s)
         memcpy(to, s.p, s.n);
 }
 
-/* ---- To disk. */
+/* ---- Rows reach the disk. */
 
-/* The row of a life, else one that is free. */
+/* The row of an incarnation, or a free one. */
 static struct disk_hooks_row *row_of(struct disk_hooks_row rows[2], const char *uid)
 {
     for (size_t i = 0; i < 2; i++)
@@ -92,12 +92,12 @@ static void write_mark(struct op *op)
 {
     struct disk_hooks_row *r = row_of(op->of->rows[op->source][op->key], op->row.uid);
 
-    ensure(r->is || op->what == PUT_MARK); /* only what was put is dropped */
+    ensure(r->is || op->what == PUT_DELIVERY); /* only a record that was put is dropped */
     forget_row(r);
-    if (op->what == DROP_MARK)
+    if (op->what == DROP_DELIVERY)
         return;
     *r = op->row;
-    op->row.mark.last = NULL;
+    op->row.record.last = NULL;
 }
 
 static void write_op(struct disk_op *base)
@@ -105,8 +105,8 @@ static void write_op(struct disk_op *base)
     struct op *op = container_of(base, struct op, base);
 
     switch (op->what) {
-    case PUT_MARK:
-    case DROP_MARK:
+    case PUT_DELIVERY:
+    case DROP_DELIVERY:
         write_mark(op);
         break;
     case SEEN:
@@ -130,7 +130,7 @@ static void free_op(struct disk_op *base)
 {
     struct op *op = container_of(base, struct op, base);
 
-    object_unref(&op->row.mark.last);
+    object_unref(&op->row.record.last);
     free(op);
 }
 
@@ -144,7 +144,7 @@ static struct op *put(const struct putting *p, enum what what)
     return op;
 }
 
-/* ---- Out: as persist_hook_put(). */
+/* ---- Changes of the hooks go out: as persist_hook_put(). */
 
 static size_t key_of(struct str key)
 {
@@ -153,21 +153,21 @@ static size_t key_of(struct str key)
 
 static void put_mark(void *arg, size_t source, const struct delivery_record *m)
 {
-    struct op *op = put(arg, PUT_MARK);
+    struct op *op = put(arg, PUT_DELIVERY);
 
     op->source = source;
     op->key = key_of(m->key);
     op->row.is = true;
     copy(op->row.uid, sizeof(op->row.uid), m->uid);
-    op->row.mark = *m;
-    op->row.mark.key = op->row.mark.uid = (struct str){0};
+    op->row.record = *m;
+    op->row.record.key = op->row.record.uid = (struct str){0};
     if (m->last != NULL)
         object_ref(m->last);
 }
 
 static void drop_mark(void *arg, size_t source, struct str key, struct str uid)
 {
-    struct op *op = put(arg, DROP_MARK);
+    struct op *op = put(arg, DROP_DELIVERY);
 
     op->source = source;
     op->key = key_of(key);
@@ -223,11 +223,11 @@ bool disk_hooks_put(struct disk_hooks *m, const struct hooks *hooks)
     return m->put_any;
 }
 
-/* ---- In: as persist_hook_load(). */
+/* ---- Rows come in: as persist_hook_load(). */
 
-static struct delivery_record mark_of(const struct disk_hooks_row *r, size_t key)
+static struct delivery_record record_of(const struct disk_hooks_row *r, size_t key)
 {
-    struct delivery_record m = r->mark;
+    struct delivery_record m = r->record;
 
     m.key = str_c(key == DELIVERY_MODEL_OUTAGE ? "" : api_key(key));
     m.uid = str_c(r->uid);
@@ -241,11 +241,12 @@ static void load_rows(struct disk_hooks *m, struct hook *h, size_t source, uint6
     for (size_t key = 0; key < DELIVERY_MODEL_KEYS; key++)
         for (size_t i = 0; i < 2; i++) {
             const struct disk_hooks_row *r = &of->rows[source][key][i];
-            const struct delivery_record mark = mark_of(r, key);
+            const struct delivery_record record = record_of(r, key);
 
-            m->features[FEATURE_KEPT_SUCCESSOR] += r->is && (mark.note & DELIVERY_HAS_PREDECESSOR) != 0;
-            if (r->is && !delivery_log_restore(&h->queue, source, &mark, wall_ns))
-                panic("%s: a mark that says nothing", h->name);
+            m->features[FEATURE_KEPT_SUCCESSOR] +=
+                r->is && (record.note & DELIVERY_HAS_PREDECESSOR) != 0;
+            if (r->is && !delivery_log_restore(&h->queue, source, &record, wall_ns))
+                panic("%s: a delivery record that says nothing", h->name);
         }
     if (of->seen[source])
         delivery_log_restore_seen(&h->queue, source);
@@ -291,11 +292,12 @@ void disk_hooks_each(const struct disk_hooks *m,
     for (size_t i = 0; i < HOOKS; i++)
         for (size_t s = 0; s < RULES_SOURCES; s++)
             for (size_t key = 0; key < API_KEYS; key++)
-                for (size_t n = 0; n < 4; n++) { /* of two lives of a key the last one first */
+                /* Of two incarnations of a key the last one comes first. */
+                for (size_t n = 0; n < 4; n++) {
                     const struct disk_hooks_row *r = &m->hooks[i].rows[s][key][n % 2];
-                    bool successor = (r->mark.note & DELIVERY_HAS_PREDECESSOR) != 0;
+                    bool successor = (r->record.note & DELIVERY_HAS_PREDECESSOR) != 0;
 
-                    if (r->is && !r->mark.is_ended && successor == (n < 2))
+                    if (r->is && !r->record.is_ended && successor == (n < 2))
                         fn(arg, i, s, str_c(api_key(key)), str_c(r->uid));
                 }
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * disk_hooks - the rows of the hooks on the simulated disk: they are put into the batches of sim/disk,
- * in their order. Stands where app/persist_hook stands in the daemon.
+ * disk_hooks - the rows of the hooks on the simulated disk: they are put into the batches of
+ * sim/disk, in their order. Stands where app/persist_hook stands in the daemon.
  */
 #ifndef SIM_DISK_HOOKS_H
 #define SIM_DISK_HOOKS_H
@@ -22,7 +22,7 @@ enum { DISK_HOOKS_TEXT = 40 };
 struct disk_hooks_row {
     bool is;
     char uid[24];
-    struct delivery_record mark; /* holds a reference to its object; key and uid are not set */
+    struct delivery_record record; /* holds a reference to its object; key and uid are not set */
 };
 
 struct disk_hooks_file {
@@ -64,7 +64,8 @@ bool disk_hooks_known(const struct disk_hooks *m);
 /* Puts all changes of the hooks into the batch of this turn. False: nothing has changed. */
 bool disk_hooks_put(struct disk_hooks *m, const struct hooks *hooks);
 
-/* Gives new hooks their rows, and puts that the hooks exist. A hook with other settings is renewed. */
+/* Gives new hooks their rows, and puts that the hooks exist. A hook with other settings is
+ * renewed. */
 void disk_hooks_load(struct disk_hooks *m, const struct hooks *hooks, uint64_t now_ms);
 
 /* Calls fn for each object that must be in the cache, or whose end must be delivered. */

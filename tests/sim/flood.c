@@ -13,10 +13,11 @@
 #include "hook/hook.h"
 #include "sim/clock.h"
 
-/* The last keys are also deleted and created again. */
+/* Keys from STEADY on are also deleted and created again. */
 enum { KEYS = 1000, STEADY = 900, STEP = 1000, FLOOD_HOOKS = 3, HUNG_MAX = 8, TAKES = 0xf };
 
-/* What may come and go beside what the keys hold: buffers of streams, growing version numbers. */
+/* Memory that may come and go beside that of the keys: buffers of streams, longer version
+ * numbers. */
 enum { SLACK_BYTES = 65536 };
 
 struct flood {
@@ -28,9 +29,9 @@ struct flood {
     uint64_t next_uid;
     struct run *hung[HUNG_MAX];
     size_t hung_count;
-    unsigned runs[KEYS]; /* in mode object, since the programs went on */
+    unsigned runs[KEYS]; /* by key in mode object, since the programs went on */
     uint64_t events[FLOOD_HOOKS];
-    uint64_t totals[FLOOD_HOOKS]; /* runs */
+    uint64_t totals[FLOOD_HOOKS]; /* runs of each hook */
 };
 
 static struct list_watch_now now(const struct flood *x)
@@ -177,7 +178,7 @@ static size_t key_of(const struct run *run)
     return key;
 }
 
-/* Runs until nothing is left to do. */
+/* Starts and ends runs until nothing is left to do. */
 static void drain(struct flood *x)
 {
     struct run *run;
@@ -206,7 +207,7 @@ static void change(struct flood *x, uint64_t n)
     buf_free(&body);
 }
 
-/* Programs start that do not end. */
+/* Starts programs that do not end. */
 static void hang(struct flood *x)
 {
     struct run *run;
@@ -218,7 +219,8 @@ static void hang(struct flood *x)
     ensure(x->hung_count == FLOOD_HOOKS + 1); /* one of the shared slots is enough */
 }
 
-/* 0 under a sanitizer, whose allocator does not say; its leak check and the entries remain. */
+/* 0 under a sanitizer, whose allocator does not say; then its leak check and the counts of
+ * deliveries must do. */
 static size_t bytes_in_use(void)
 {
     struct mallinfo2 m = mallinfo2();
@@ -254,7 +256,7 @@ static void flood(struct flood *x, uint64_t changes)
         panic("memory grows with changes");
 }
 
-/* One run for a key, and one more for one that is another object now. */
+/* Each key has one run, and one more if it is another incarnation now. */
 static void check_runs(const struct flood *x)
 {
     for (size_t key = 0; key < KEYS; key++)

@@ -8,8 +8,8 @@
 
 #include <stdint.h>
 
-/* Makes so many changes, then ends the programs. Prints the memory and time that this took; panics if
- * a promise is broken. */
+/* Makes so many changes, then ends the programs. Prints the memory and time that this took; panics
+ * if a promise is broken. */
 void flood_run(uint64_t changes, uint64_t seed);
 
 #endif

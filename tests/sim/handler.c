@@ -30,7 +30,7 @@ static const char *next_object(const char *json)
     return strstr(json, "{\"kind\":");
 }
 
-/* Where the array ends that json is in. */
+/* The end of the array that json points into. */
 static const char *end_of_array(const char *json)
 {
     size_t depth = 1;
@@ -55,7 +55,7 @@ static size_t key_of(const char *object)
     return api_find(str_c(key));
 }
 
-/* What the input shows of a source: objects, sorted by their keys. */
+/* Reads the objects that the input shows of a source; they must be sorted by their keys. */
 static void take_source(struct handler *h, size_t source, const char *list)
 {
     const char *last = "";
@@ -74,7 +74,7 @@ static void take_source(struct handler *h, size_t source, const char *list)
     }
 }
 
-/* A source that is not synced is absent. */
+/* Reads the snapshot of the input. A source that is not synced must be absent. */
 static void take_snapshot(struct handler *h, const struct run *run, const char *json)
 {
     const char *snapshot = strstr(json, ",\"snapshot\":{");
@@ -126,7 +126,7 @@ static void take_document(struct handler *h, const struct run *run)
     json_path_destroy(&path);
 }
 
-/* Can it be told its fields? */
+/* Can the run get its fields? */
 static bool is_fit(const struct handler *h, const struct run *run)
 {
     struct buf env = {0};
@@ -150,7 +150,7 @@ void handler_forget(struct handler *h)
     h->snapshot_seen = false;
 }
 
-/* A hook that does not take ADDED is not told of it again. */
+/* A hook that does not take ADDED is not renewed, so its effects stay. */
 void handler_undo(struct handler *h)
 {
     if (!rules_take(h->rules, DELTA_ADDED))
@@ -204,8 +204,8 @@ static struct handler_plan fail(struct handler *h)
     return p;
 }
 
-/* The command succeeds; its file is not written, fails in the check, or is in place and yet the run
- * fails, as the disk did not say that it has it. */
+/* The command succeeds, but its file is not written, or fails in the check, or is in place and the
+ * run fails all the same, as the disk did not confirm the file. */
 static struct handler_plan fail_file(struct handler *h, const struct run *run)
 {
     bool writes = run->kind == RUN_COMMAND && clock_percent(h->clock, 30);
@@ -240,7 +240,7 @@ struct handler_plan handler_plan_apply(struct handler *h)
     return (struct handler_plan){.ms = draw_ms(h), .end = RUN_EXITED};
 }
 
-/* What hooks with output make of a state: they do not look at noise. */
+/* The content that hooks with output make of a state: they do not look at noise. */
 static uint64_t render_effect(const struct effect *f)
 {
     return f->uid * 10007 + f->value * UINT64_C(101) + 1;

@@ -62,7 +62,8 @@ struct handler_plan handler_plan(struct handler *h, const struct run *run);
 /* Draws what a run of apply is going to do. */
 struct handler_plan handler_plan_apply(struct handler *h);
 
-/* The content that the output file must have, by the effects for a key (mode object), or for all keys. */
+/* The content that the output file must have, by the effects for a key (mode object), or for all
+ * keys. */
 uint64_t handler_render(const struct handler *h, size_t source, size_t key);
 
 /* The content that the file of a run that has just ended must have. */

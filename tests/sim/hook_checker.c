@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What happens outside runs, and whether one is late: see hook_checker_run.c for runs. */
+/* Changes, staleness, pauses and manual runs. sim/hook_checker_run.c has the runs,
+ * sim/hook_checker_time.c finds late ones. */
 #include "sim/hook_checker.h"
 
 #include "base/panic.h"
@@ -18,12 +19,12 @@ void hook_checker_init(struct hook_checker *w, const struct clock *clock, const 
         for (size_t s = 0; s < RULES_SOURCES; s++) {
             h->delivery_models[s][DELIVERY_MODEL_OUTAGE].outage = true;
             for (size_t key = 0; key < DELIVERY_MODEL_KEYS; key++)
-                run_timing_init(&h->paces[s][key]);
+                run_timing_init(&h->timings[s][key]);
         }
     }
 }
 
-/* A change as a hook sees it. */
+/* A change of one key as one hook sees it. */
 struct change {
     size_t source;
     size_t key;
@@ -42,7 +43,7 @@ static void touch(const struct hook_checker *w, const struct checked_hook *h, st
         checked_hook_count(w, counted[effect]);
 }
 
-/* Nothing is due any more. */
+/* Nothing is due any more for the key, or the hook. */
 static void calm_down(const struct hook_checker *w, const struct checked_hook *h,
                       const struct delivery_model *a, struct run_timing *p)
 {
@@ -61,11 +62,11 @@ static void calm_down(const struct hook_checker *w, const struct checked_hook *h
         run_timing_drop(p);
     else if (by_key)
         run_timing_leave_order(p, w->clock->now_ms);
-    if (p->rerun_latest_ms < w->clock->now_ms) /* it waits at the end again */
+    if (p->rerun_latest_ms < w->clock->now_ms) /* to the end of the queue again */
         p->rerun_latest_ms = w->clock->now_ms;
 }
 
-/* Its unit hears of it. */
+/* Tells the work item of a change. news: the hook sees a difference. */
 static void reschedule(const struct hook_checker *w, struct checked_hook *h,
                        const struct delivery_model *a, struct run_timing *p, bool news)
 {
@@ -93,7 +94,8 @@ static void count_change(const struct hook_checker *w, const struct checked_hook
         checked_hook_count(w, FEATURE_UNDONE);
 }
 
-/* Before a source is seen, nothing is kept of a key that is not there. */
+/* Notes a change of a source that the hook has not seen yet. In mode object nothing is kept of a
+ * key without an object. */
 static void note_early(const struct hook_checker *w, const struct checked_hook *h,
                        struct run_timing *p, const struct delivery_model_change *of)
 {
@@ -106,7 +108,7 @@ static void note_early(const struct hook_checker *w, const struct checked_hook *
 static void take(struct hook_checker *w, struct checked_hook *h, const struct change *c)
 {
     struct delivery_model *a = &h->delivery_models[c->source][c->key];
-    struct run_timing *p = checked_hook_pace(h, c->source, c->key);
+    struct run_timing *p = checked_hook_timing(h, c->source, c->key);
     const struct delivery_model was = *a;
 
     if (!h->is_open[c->source]) {
@@ -165,7 +167,7 @@ void hook_checker_stale(struct hook_checker *w, size_t number, bool stale)
     }
 }
 
-/* First runs do not wait for quiet, unless changes keep coming. */
+/* First runs do not settle, unless changes keep coming (docs/design.md "Timing"). */
 static void start_first(const struct hook_checker *w, const struct checked_hook *h,
                         struct run_timing *p)
 {
@@ -184,7 +186,7 @@ static void see_keys(const struct hook_checker *w, struct checked_hook *h, size_
 {
     for (size_t key = 0; key < DELIVERY_MODEL_KEYS; key++) {
         struct delivery_model *a = &h->delivery_models[source][key];
-        struct run_timing *p = &h->paces[source][key];
+        struct run_timing *p = &h->timings[source][key];
 
         if (a->due)
             start_first(w, h, p);
@@ -196,7 +198,7 @@ static void see_keys(const struct hook_checker *w, struct checked_hook *h, size_
 static void see_whole(const struct hook_checker *w, struct checked_hook *h)
 {
     const struct rules *r = h->rules;
-    struct run_timing *p = &h->paces[0][0];
+    struct run_timing *p = &h->timings[0][0];
 
     if (r->mode == HOOK_SNAPSHOT && r->existing == HOOK_EXISTING_RUN)
         h->whole_due = true;
@@ -275,7 +277,7 @@ static bool anything_due(struct checked_hook *h)
 {
     for (size_t s = 0; s < RULES_SOURCES; s++)
         for (size_t key = 0; key < DELIVERY_MODEL_KEYS; key++)
-            if (checked_hook_pace(h, s, key)->due && !checked_hook_pace(h, s, key)->parked)
+            if (checked_hook_timing(h, s, key)->due && !checked_hook_timing(h, s, key)->parked)
                 return true;
     return false;
 }
@@ -300,7 +302,7 @@ bool hook_checker_is_awake(const struct hook_checker *w, size_t hook)
 
     for (size_t s = 0; s < RULES_SOURCES; s++)
         for (size_t key = 0; key < DELIVERY_MODEL_KEYS; key++)
-            if (is_awake(&h->paces[s][key], w->clock->now_ms))
+            if (is_awake(&h->timings[s][key], w->clock->now_ms))
                 return true;
     return false;
 }
@@ -311,8 +313,8 @@ void hook_checker_unpark(struct hook_checker *w, size_t hook)
 
     for (size_t s = 0; s < RULES_SOURCES; s++)
         for (size_t key = 0; key < DELIVERY_MODEL_KEYS; key++)
-            if (h->delivery_models[s][key].due && h->paces[s][key].parked)
-                touch(w, h, &h->paces[s][key]);
+            if (h->delivery_models[s][key].due && h->timings[s][key].parked)
+                touch(w, h, &h->timings[s][key]);
 }
 
 void hook_checker_pause(struct hook_checker *w, size_t hook, bool paused)
@@ -342,7 +344,7 @@ static bool order_key(struct hook_checker *w, struct checked_hook *h, size_t key
 
         if (!h->is_open[s] || (!a->due && !checked_hook_repeats(h, a)))
             continue;
-        order(w, &h->paces[s][key]);
+        order(w, &h->timings[s][key]);
         any = true;
     }
     return any;
@@ -359,7 +361,7 @@ static enum err_kind order_hook(struct hook_checker *w, struct checked_hook *h)
     if (!checked_hook_due(h, NULL) && !checked_hook_repeats(h, NULL))
         return refuse(w, ERR_NOT_FOUND);
     checked_hook_count(w, FEATURE_ORDER);
-    order(w, &h->paces[0][0]);
+    order(w, &h->timings[0][0]);
     return ERR_OK;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hook_checker - watches all hooks of one process at each step: which events a run gets, when it starts,
- * and that no run is late. It gets the same calls as the hooks of the daemon and asks them nothing.
- * Panics if a promise is broken.
+ * hook_checker - watches all hooks of one process at each step: which events a run gets, when it
+ * starts, and that no run is late. It gets the same calls as the hooks of the daemon and asks them
+ * nothing. Panics if a promise is broken.
  */
 #ifndef SIM_HOOK_CHECKER_H
 #define SIM_HOOK_CHECKER_H
@@ -18,10 +18,10 @@ struct checked_hook {
     const struct rules *rules;
     struct output_files *output_files;
     struct delivery_model delivery_models[RULES_SOURCES][DELIVERY_MODEL_KEYS];
-    struct delivery_model unstarted[RULES_SOURCES]
-                                   [DELIVERY_MODEL_KEYS]; /* as if the run under way had not started */
-    struct run_timing paces[RULES_SOURCES]
-                           [DELIVERY_MODEL_KEYS]; /* by key in mode object; else only the first */
+    struct delivery_model
+        unstarted[RULES_SOURCES][DELIVERY_MODEL_KEYS]; /* as if the run under way had not started */
+    struct run_timing timings[RULES_SOURCES]
+                             [DELIVERY_MODEL_KEYS]; /* by key in mode object; else only the first */
     enum hook_gate gate;
     bool tried;  /* a run has failed */
     bool waited; /* the hook has waited only for the first runs of other hooks */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs: see hook_checker.h. */
+/* The runs of sim/hook_checker. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,10 +22,11 @@ static struct run_timing *run_timing_of(struct checked_hook *h, const struct del
 {
     size_t i = (size_t)(a - &h->delivery_models[0][0]);
 
-    return checked_hook_pace(h, i / DELIVERY_MODEL_KEYS, i % DELIVERY_MODEL_KEYS);
+    return checked_hook_timing(h, i / DELIVERY_MODEL_KEYS, i % DELIVERY_MODEL_KEYS);
 }
 
-/* The account as it would be if the run under way had not started. */
+/* The model of a delivery as if the run under way had not started: a run that the system could not
+ * start goes back to it. */
 static struct delivery_model *unstarted(struct checked_hook *h, const struct delivery_model *a)
 {
     return &h->unstarted[0][0] + (a - &h->delivery_models[0][0]);
@@ -44,7 +45,7 @@ static void complain(const struct run_event *e, const char *what)
           delta_type_name(e->ev.type), what);
 }
 
-/* The list of paths for PATH_ bits. */
+/* The paths that an event tells as changed must be those of the PATH_ bits. */
 static void check_paths(const struct run_event *e, unsigned bits)
 {
     char want[128];
@@ -97,7 +98,7 @@ static void check_state(const struct hook_checker *w, const struct delivery_mode
         checked_hook_count(w, FEATURE_MORE_PATHS);
 }
 
-/* What a run must tell of a key. */
+/* The events that a run must tell of a key. whole: also of a key that has not changed. */
 static size_t due_of(const struct checked_hook *h, const struct delivery_model *a, bool whole,
                      struct delivery_model_event out[2])
 {
@@ -116,7 +117,7 @@ static size_t due_of(const struct checked_hook *h, const struct delivery_model *
     return n;
 }
 
-/* The events of one key; returns how many. */
+/* Checks the events of one key from run->events[at] on; returns how many there are. */
 static size_t check_events(const struct hook_checker *w, struct checked_hook *h,
                            const struct run *run, size_t at, bool whole)
 {
@@ -168,7 +169,8 @@ static void check_told(const struct hook_checker *w, struct checked_hook *h, con
         panic("%s: told %zu events of %zu", h->rules->name, run->event_count, total_due(h, whole));
 }
 
-/* A batch is told of what has not changed with what has, once it is time, which splay leaves open. */
+/* Is the rerun of a batch due, so that this run tells the unchanged keys together with the changed
+ * ones? Within splay both answers are right, and the reason of the run decides. */
 static bool is_overdue(const struct hook_checker *w, const struct checked_hook *h,
                        const struct run_timing *p, const struct run *run)
 {
@@ -218,7 +220,7 @@ static void check_work_item(const struct hook_checker *w, const struct checked_h
     enum run_reason want = reason(w, h, a, p, run);
 
     if (p->running)
-        panic("%s: two runs of one unit", h->rules->name);
+        panic("%s: two runs of one work item", h->rules->name);
     if (!run_timing_may_run(p, checked_hook_repeats(h, a), w->clock->now_ms))
         panic("%s, key %s: runs at %" PRIu64 ", and may from %" PRIu64 " on, again from %" PRIu64,
               h->rules->name, run_key(run), w->clock->now_ms, p->earliest_ms, p->rerun_earliest_ms);
@@ -227,13 +229,13 @@ static void check_work_item(const struct hook_checker *w, const struct checked_h
               run_reason_name(run->reason), run->attempt, run_reason_name(want), p->failures + 1);
 }
 
-/* First come, first served. */
+/* No other key of the hook has waited for longer. */
 static void check_turn(struct checked_hook *h, const struct run_timing *p)
 {
     for (size_t s = 0; s < RULES_SOURCES; s++)
         for (size_t key = 0; key < DELIVERY_MODEL_KEYS; key++) {
             const struct delivery_model *a = &h->delivery_models[s][key];
-            const struct run_timing *other = &h->paces[s][key];
+            const struct run_timing *other = &h->timings[s][key];
             bool repeats = h->is_open[s] && checked_hook_repeats(h, a);
 
             if (run_timing_waits(other) &&
@@ -242,7 +244,7 @@ static void check_turn(struct checked_hook *h, const struct run_timing *p)
         }
 }
 
-/* Later than at first, and nothing was in the way. */
+/* Did the run start later than the first time possible, although nothing was in its way? */
 static bool is_between(const struct checked_hook *h, uint64_t now_ms, uint64_t first_ms,
                        uint64_t last_ms)
 {
@@ -290,8 +292,8 @@ static void count_run(const struct hook_checker *w, const struct checked_hook *h
         }
 }
 
-/* Does an end share the room of the key's two events with another one, so that the snapshot shows
- * more than they say? */
+/* Are the two events that a run may have of a key both ends, so that the snapshot shows an object
+ * whose ADDED must wait for another run? */
 static bool holds_back(const struct checked_hook *h)
 {
     struct delivery_model_event due[2];
@@ -312,7 +314,7 @@ void hook_checker_begin(struct hook_checker *w, const struct run *run)
     struct checked_hook *h = &w->hooks[run->hook->index];
     bool by_key = h->rules->mode == HOOK_OBJECT;
     struct delivery_model *a = by_key ? delivery_model_of(h, &run->events[0]) : NULL;
-    struct run_timing *p = by_key ? run_timing_of(h, a) : &h->paces[0][0];
+    struct run_timing *p = by_key ? run_timing_of(h, a) : &h->timings[0][0];
 
     check_allowed(w, h);
     check_work_item(w, h, a, p, run);
@@ -341,7 +343,7 @@ bool hook_checker_parks(const struct rules *r, const struct run_result *result)
            (result->end == RUN_EXITED && (r->park_exit & 1U << result->status) != 0);
 }
 
-/* rerun: one that was none. */
+/* rerun: a rerun that the system could not start. */
 static void note_result(struct checked_hook *h, bool ok, bool not_started, bool rerun)
 {
     bool snapshot = h->rules->mode == HOOK_SNAPSHOT;
@@ -392,7 +394,7 @@ static void count_failure(const struct hook_checker *w, const struct run_timing 
         checked_hook_count(w, FEATURE_NEW_BACKOFF);
 }
 
-/* Mode object: the run has failed. */
+/* Mode object: a run has failed. Is another event due now? Supersedes an end if it must be. */
 static bool is_another(const struct hook_checker *w, const struct checked_hook *h,
                        struct delivery_model *a, const struct run_timing *p,
                        const struct run_timing_end *end)
@@ -408,7 +410,7 @@ static bool is_another(const struct hook_checker *w, const struct checked_hook *
     return a->due ? delivery_model_new_matter(a, h->rules) : yields;
 }
 
-/* A person wanted it run once more, and there is nothing left to tell. */
+/* A person wanted one more run, and it has nothing left to tell. */
 static void void_order(const struct hook_checker *w, struct run_timing *p)
 {
     if (p->ordered_ms != NEVER_MS)
@@ -416,7 +418,8 @@ static void void_order(const struct hook_checker *w, struct run_timing *p)
     p->ordered_ms = NEVER_MS;
 }
 
-/* It was none: min_interval does not count from it, and who wanted it waits on. */
+/* The system could not start the run: min_interval does not count from it, and a manual run stays
+ * wanted. */
 static void take_back(const struct hook_checker *w, struct checked_hook *h, struct run_timing *p,
                       const struct run *run)
 {
@@ -426,7 +429,7 @@ static void take_back(const struct hook_checker *w, struct checked_hook *h, stru
         p->ordered_ms = w->clock->now_ms;
 }
 
-/* When it is told of what has not changed. */
+/* Sets the time of the next rerun after the end of a run. */
 static void rest(const struct checked_hook *h, const struct run *run, struct run_timing *p,
                  const struct run_timing_end *end, bool repeats)
 {
@@ -448,7 +451,7 @@ const struct run_timing *hook_checker_end(struct hook_checker *w, const struct r
     struct checked_hook *h = &w->hooks[run->hook->index];
     bool by_key = h->rules->mode == HOOK_OBJECT;
     struct delivery_model *a = by_key ? delivery_model_of(h, &run->events[0]) : NULL;
-    struct run_timing *p = by_key ? run_timing_of(h, a) : &h->paces[0][0];
+    struct run_timing *p = by_key ? run_timing_of(h, a) : &h->timings[0][0];
     struct run_timing_end end = {.ok = result->end == RUN_EXITED && result->status == 0,
                                  .not_started = result->end == RUN_NOT_STARTED};
 

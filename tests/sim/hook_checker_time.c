@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Is a run late, and does the hook core say of itself what is so? */
+/* Late runs, and the status that hooks give of themselves. */
 #include <inttypes.h>
 
 #include "base/panic.h"
 #include "sim/checked_hook.h"
 
-/* What was ordered of a hook that has nothing to tell ends without a run; so does a rerun, which is
- * then due again later. */
+/* A manual run that has nothing to tell ends without starting a program. So does a rerun, which is
+ * due again later. */
 static void end_void(const struct hook_checker *w, struct checked_hook *h,
                      const struct delivery_model *a, struct run_timing *p)
 {
@@ -31,7 +31,7 @@ static void look_at_work_item(const struct hook_checker *w, struct checked_hook 
                               size_t key, uint64_t by_ms)
 {
     const struct delivery_model *a = &h->delivery_models[source][key];
-    struct run_timing *p = checked_hook_pace(h, source, key);
+    struct run_timing *p = checked_hook_timing(h, source, key);
 
     if (!run_timing_waits(p))
         return;
@@ -62,7 +62,7 @@ static void look_at_hook(const struct hook_checker *w, struct checked_hook *h, u
         for (size_t key = 0; key < (by_key ? DELIVERY_MODEL_KEYS : 1); key++) {
             look_at_work_item(w, h, s, key, by_ms);
             if (free)
-                end_void(w, h, &h->delivery_models[s][key], checked_hook_pace(h, s, key));
+                end_void(w, h, &h->delivery_models[s][key], checked_hook_timing(h, s, key));
         }
 }
 
@@ -76,7 +76,7 @@ static void look(struct hook_checker *w, uint64_t by_ms)
     }
 }
 
-/* Once at a time: what has happened since then may have let something start. */
+/* Looks once at each moment only: later events of the same moment may have let a run start. */
 void hook_checker_before(struct hook_checker *w)
 {
     if (w->looked_ms != w->clock->now_ms)
@@ -89,7 +89,7 @@ void hook_checker_after(struct hook_checker *w)
     look(w, w->clock->now_ms);
 }
 
-/* Keys that wait, by the words of hook_pending(). */
+/* The number of keys that wait for a run, as hook_pending() counts them. */
 static size_t pending(const struct checked_hook *h)
 {
     bool by_key = h->rules->mode == HOOK_OBJECT;
@@ -97,7 +97,7 @@ static size_t pending(const struct checked_hook *h)
 
     for (size_t s = 0; s < RULES_SOURCES; s++)
         for (size_t key = 0; key < DELIVERY_MODEL_KEYS; key++) {
-            const struct run_timing *p = by_key ? &h->paces[s][key] : &h->paces[0][0];
+            const struct run_timing *p = by_key ? &h->timings[s][key] : &h->timings[0][0];
 
             n += h->delivery_models[s][key].due && !p->parked && !(by_key && p->running);
         }
@@ -111,7 +111,7 @@ static size_t parked(const struct checked_hook *h)
 
     for (size_t s = 0; s < RULES_SOURCES; s++)
         for (size_t key = 0; key < DELIVERY_MODEL_KEYS; key++)
-            n += h->paces[s][key].parked;
+            n += h->timings[s][key].parked;
     return n + h->output_files->parked;
 }
 
@@ -137,7 +137,7 @@ void hook_checker_compare(const struct hook_checker *w, const struct hooks *hook
 
 static void check_work_item(const struct checked_hook *h, size_t source, size_t key)
 {
-    const struct run_timing *p = &h->paces[source][key];
+    const struct run_timing *p = &h->timings[source][key];
 
     if (p->running || p->ordered_ms != NEVER_MS || (p->due && !p->parked))
         panic("%s, source %zu, key %zu: it is quiet, but not done", h->rules->name, source, key);
@@ -152,7 +152,7 @@ static size_t known_keys(const struct checked_hook *h, size_t source)
     for (size_t key = 0; key < DELIVERY_MODEL_KEYS; key++) {
         const struct delivery_model *a = &h->delivery_models[source][key];
 
-        n += a->now.uid != 0 || a->announced != 0;
+        n += a->now.uid != 0 || a->delivered != 0;
     }
     return n;
 }
@@ -170,7 +170,7 @@ void hook_checker_check_quiet(const struct hook_checker *w, const struct hooks *
         }
         same(h, "left of orders", manual_runs_wait(&is->manual_runs), 0);
         output_files_check_quiet(h->output_files);
-        if (h->rules->mode != HOOK_OBJECT && checked_hook_due(h, NULL) && !h->paces[0][0].parked)
+        if (h->rules->mode != HOOK_OBJECT && checked_hook_due(h, NULL) && !h->timings[0][0].parked)
             panic("%s: due, and it is quiet", h->rules->name);
     }
 }
@@ -179,5 +179,5 @@ bool hook_checker_is_parked(const struct hook_checker *w, size_t hook, size_t so
 {
     const struct checked_hook *h = &w->hooks[hook];
 
-    return h->rules->mode == HOOK_OBJECT ? h->paces[source][key].parked : h->paces[0][0].parked;
+    return h->rules->mode == HOOK_OBJECT ? h->timings[source][key].parked : h->timings[0][0].parked;
 }

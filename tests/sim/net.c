@@ -35,7 +35,7 @@ bool net_strikes(struct net *n, enum fault fault)
     return true;
 }
 
-/* Some call for each stream on a server (NULL = of any); it may change the stream. */
+/* Calls fn for each stream of a server (NULL = of any server); fn may change the stream. */
 static void each_scope(struct net *n, const struct server *s, void (*fn)(struct stream *stream))
 {
     list_each (pos, tmp, &n->streams) {
@@ -57,7 +57,7 @@ void net_init(struct net *n, struct clock *clock, struct api *api, const struct 
     list_init(&n->streams);
     for (size_t i = 0; i < SERVERS; i++) {
         n->servers[i] = (struct server){.lag_ms = setup->lag_ms[i], .on_move = on_move, .arg = n};
-        n->servers[i].process = i; /* a number of its own, whatever comes */
+        n->servers[i].process = i; /* no other process gets this number */
         server_init(&n->servers[i], clock, api);
     }
 }

@@ -90,7 +90,7 @@ struct net {
     struct server servers[SERVERS];
     struct list streams; /* of the daemon that runs */
     uint64_t foreign_rv; /* version of another cluster that has the address; 0 = no such cluster */
-    bool asks_all; /* a server has said which cluster it is: lists ask first, too (io/server_identity) */
+    bool asks_all;    /* lists ask first, too, as a server has once answered (io/server_identity) */
     unsigned percent; /* chance of a fault where one can happen; 0 = the network is well */
     uint64_t injected[FAULTS];
     uint64_t requests[REQUESTS];

@@ -25,7 +25,8 @@ void oracle_note(struct oracle *o)
             struct sights *s = &o->sights[w][key];
             struct sight sight = {.from_ms = o->clock->now_ms};
 
-            /* Whether match selects what cannot be used is not always known: it is marked then. */
+            /* Whether match selects an object that cannot be used is not always known; then the
+             * watch records it as skipped. */
             sight.odd = lens_selects(sim_daemon_lens(w), key, is) && is->odd != API_USABLE;
             if (lens_keeps(sim_daemon_lens(w), key, is)) {
                 sight.uid = is->uid;
@@ -136,7 +137,7 @@ static bool is_marked(const struct watch *w, size_t key)
     return m.is;
 }
 
-/* Was what is applied now held for as long as it must be, or accepted by a person? */
+/* Was the list that is applied now held for long enough, or accepted by a person? */
 static bool was_held(const struct oracle *o, const struct guarded *g)
 {
     uint64_t until_ms = g->held_ms + o->setup->guard.hold_ms;
@@ -148,24 +149,24 @@ static void look_at_list_watch(struct oracle *o, const struct list_watch_status 
                                struct guarded *g)
 {
     uint64_t rv = number_from(str_c(s->rv), 0);
-    bool disk_hooks = rv != g->rv && s->events == g->events;
+    bool moved = rv != g->rv && s->events == g->events;
 
-    if (g->rv == 0 && s->resume != RESUME_NONE &&
-        s->resume != RESUME_OVER) { /* known from an earlier life: by events, maybe */
+    /* The versions are those of an earlier process, and may be those of events. */
+    if (g->rv == 0 && s->resume != RESUME_NONE && s->resume != RESUME_OVER) {
         g->mark = number_from(str_c(s->collection_rv), 0);
-        disk_hooks = false;
+        moved = false;
     }
 
-    if (*s->rv == '\0') { /* the server gives none */
+    if (*s->rv == '\0') { /* the server gives no version */
         g->mark = 0;
-        disk_hooks = false;
+        moved = false;
     }
-    if (disk_hooks && rv < g->mark && !was_held(o, g))
+    if (moved && rv < g->mark && !was_held(o, g))
         panic("the version went back from %" PRIu64 " to %" PRIu64 ", and nobody was asked",
               g->mark, rv);
     g->rv = rv;
     g->events = s->events;
-    g->mark = disk_hooks || rv < g->mark ? rv : g->mark;
+    g->mark = moved || rv < g->mark ? rv : g->mark;
     if (!guard_holds(s->guard))
         *g = (struct guarded){.mark = g->mark, .rv = rv, .events = s->events};
     else if (g->held_ms == 0)
@@ -197,7 +198,8 @@ void oracle_decide(struct oracle *o, const struct watch *w, size_t number, bool 
     }
 }
 
-/* What a list brings; for watches of one stream that are told of at once. */
+/* Counts the deletes of lists. Only for watches of one scope whose deltas all come at one
+ * moment. */
 static void check_burst(struct oracle *o, size_t number, bool deleted)
 {
     const struct guard_params *p = &o->setup->guard;
@@ -214,7 +216,7 @@ static void check_burst(struct oracle *o, size_t number, bool deleted)
               b->deletes, b->before);
 }
 
-/* Each change is told once, and none goes back in time. */
+/* Each change is reported once, and no state is older than the one before. */
 static void check_told_once(struct oracle *o, size_t number, const struct delta *d)
 {
     struct told_last *last = &o->last[number][api_find(object_key(d->object))];
@@ -228,8 +230,8 @@ static void check_told_once(struct oracle *o, size_t number, const struct delta 
     else if (d->type == DELTA_MODIFIED)
         good = good && (is.rv > last->rv || restored);
     if (!good)
-        panic("watch %zu: %s %.*s of life %" PRIu64 ", version %" PRIu64
-              ", and the last that was told was life %" PRIu64 ", version %" PRIu64,
+        panic("watch %zu: %s %.*s of incarnation %" PRIu64 ", version %" PRIu64
+              ", and the last one was incarnation %" PRIu64 ", version %" PRIu64,
               number, delta_type_name(d->type), STR_ARG(object_key(d->object)), is.uid, is.rv,
               last->uid, last->rv);
     *last = delivery_model_is_end(d->type) ? (struct told_last){0} : is;
@@ -265,7 +267,8 @@ void oracle_delta(struct oracle *o, size_t number, const struct delta *d)
         o->objects[number]--;
 }
 
-/* When what the cache shows of a key was no longer so; UINT64_MAX = it is. */
+/* When the state of a key in the cache was replaced in the cluster; UINT64_MAX = it is the
+ * newest. */
 static uint64_t outdated_ms(const struct oracle *o, const struct watch *w, size_t number,
                             size_t key)
 {
@@ -274,9 +277,9 @@ static uint64_t outdated_ms(const struct oracle *o, const struct watch *w, size_
     uint64_t uid = have != NULL ? number_from(object_uid(have), 1) : 0;
     uint64_t rv = have != NULL ? number_from(object_rv(have), 0) : 0;
 
-    if (have != NULL && object_is_bare(have)) /* nothing is shown of it */
+    if (have != NULL && object_is_bare(have)) /* a bare object shows no state */
         return UINT64_MAX;
-    bool marked = is_marked(w, key); /* what is shown is that it cannot be used */
+    bool marked = is_marked(w, key); /* the watch says that the object cannot be used */
     for (size_t i = s->n; i > 0; i--)
         if (marked
                 ? s->v[i - 1].odd
@@ -296,7 +299,7 @@ const char *oracle_behind_text(enum behind why)
     return texts[why];
 }
 
-/* Why the stream is not up to date. */
+/* Why a stream is behind the cluster. */
 static enum behind behind(const struct stream *s)
 {
     if (s->state == STREAM_STALLED)
@@ -310,7 +313,7 @@ static enum behind behind(const struct stream *s)
     return s->state == STREAM_WATCHING ? BEHIND_LAG : BEHIND_LOST;
 }
 
-/* The same of the watch: its worst stream. */
+/* Why a watch is behind: the reason of its worst stream. */
 static enum behind behind_of(const struct sim_daemon *l, size_t number)
 {
     enum behind worst = BEHIND_LAG;
@@ -353,7 +356,8 @@ static void sample(struct oracle *o, const struct sim_daemon *l, size_t number)
         o->due_to[number] = BEHIND_LAG;
 }
 
-/* Does it tell what its status says? An alarm of this very time may still be to come. */
+/* Has the watch reported what its status says? An alarm of this very moment may still have to
+ * run. */
 static void check_told(const struct oracle *o, const struct sim_daemon *l, size_t number)
 {
     bool is = watch_status(l->watches[number], o->clock->now_ms).stale;
@@ -390,14 +394,15 @@ static bool was_seen(const struct sights *s, const struct told_last *is)
     return false;
 }
 
-/* A state that cannot be used: the old one stays, if there was one. */
+/* Checks a key whose object cannot be used: its old state stays, if there was one. */
 static void check_odd(const struct oracle *o, const struct watch *w, size_t number, size_t key)
 {
     const struct object *have = store_get(watch_store(w), str_c(api_key(key)));
     const struct told_last *last = &o->last[number][key];
 
     if (!is_marked(w, key))
-        panic("watch %s: %s cannot be used, and has no mark", watch_name(w), api_key(key));
+        panic("watch %s: %s cannot be used, and is not recorded as skipped", watch_name(w),
+              api_key(key));
     if ((have != NULL) != (last->uid != 0))
         panic("watch %s: %s cannot be used, and is not what was told", watch_name(w), api_key(key));
     if (have != NULL && !object_is_bare(have) &&
@@ -463,7 +468,7 @@ void oracle_check(struct oracle *o, const struct sim_daemon *l)
     }
     for (size_t key = 0; key < API_KEYS; key++)
         if (o->api->now[key].odd != API_USABLE)
-            return; /* of such a one hooks have what they were told */
+            return; /* hooks rightly have the old state of such an object */
     view_oracle_check(&l->view_oracle, o->api->now);
     world_check(&l->sim_hooks, o->api);
     sim_hooks_check_quiet(&l->sim_hooks);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * oracle - judges the caches of the watches: no cache is old without saying so, no cache shows a state
- * that the cluster never had, and when all is quiet the caches equal the cluster. Panics if one of
- * these does not hold.
+ * oracle - judges the caches of the watches: no cache is old without saying so, no cache shows a
+ * state that the cluster never had, and when all is quiet the caches equal the cluster. Panics if
+ * one of these does not hold.
  */
 #ifndef SIM_ORACLE_H
 #define SIM_ORACLE_H

@@ -6,7 +6,8 @@
 
 #include "base/panic.h"
 
-/* docs/design.md "Apply", "Retry"; hook/apply.h. */
+/* apply waits for the command for 10 s at most (docs/design.md "Apply"), and for 1 s after a
+ * shortage (docs/design.md "Retry"). */
 enum { HOLD_MS = 10000, NOT_STARTED_MS = 1000 };
 
 static uint64_t now(const struct output_files *s)
@@ -35,7 +36,7 @@ void output_files_begin_life(struct output_files *s)
             .is = was.files[i].is, .bytes = was.files[i].bytes, .left = was.files[i].is};
 }
 
-/* NULL: there can be none. */
+/* The file of a run; NULL: the hook has no output. */
 static struct output_files_file *file_of(struct output_files *s, const struct run *run)
 {
     if (!s->rules->output)
@@ -67,14 +68,14 @@ bool output_files_claim(struct output_files *s, const struct run *run, bool *not
     return false;
 }
 
-/* ---- What is due */
+/* ---- What must be applied */
 
 bool output_files_due(const struct output_files *s)
 {
     return s->wants > 0 || s->running || s->ordered;
 }
 
-/* When it has settled, at the earliest and at the latest. */
+/* When the burst has settled, at the earliest or at the latest. */
 static uint64_t settled_ms(const struct output_files *s, bool latest)
 {
     const struct work_queue_params *l = &s->rules->apply;
@@ -105,11 +106,11 @@ static void touch(struct output_files *s)
 static void want(struct output_files *s)
 {
     s->ordered = true;
-    s->opened_ms = now(s); /* it is due from here on, not since its last end */
+    s->opened_ms = now(s); /* apply is due from now on, not since its last end */
     s->parked = false;
 }
 
-/* What is not applied, and not under way, is wanted anew by each order. */
+/* A manual run makes apply due at once, if files are not applied and no apply is under way. */
 static void want_again(struct output_files *s, bool touched)
 {
     if (!s->rules->applies || !output_files_due(s) || (!touched && s->running))
@@ -207,7 +208,7 @@ void output_files_order(struct output_files *s)
     want_again(s, false);
 }
 
-/* ---- When it is due */
+/* ---- When apply must start */
 
 static uint64_t later(uint64_t a, uint64_t b)
 {
@@ -258,7 +259,7 @@ static void check_start(const struct output_files *s, const struct run *run)
     else if (s->busy && s->touched_ms != NEVER_MS && now(s) < s->touched_ms + HOLD_MS)
         why = "while more may come";
     else if (s->not_started && !s->ordered && now(s) < s->ended_ms + NOT_STARTED_MS)
-        why = "at once after it was denied";
+        why = "at once after it could not be started";
     else if (s->failures == 0 && !s->not_started && now(s) < settled_ms(s, false))
         why = "before it has settled";
     else if (s->failures > 0 && !s->not_started && !s->ordered &&

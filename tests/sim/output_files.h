@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * output_files - the output files of one simulated hook, which outlive the daemon, and a naive model of
- * when they must be applied, by docs/design.md "Output files", "Apply". Panics if a promise is
- * broken.
+ * output_files - the output files of one simulated hook, which outlive the daemon, and a naive
+ * model of when they must be applied, by docs/design.md "Output files", "Apply". Panics if a
+ * promise is broken.
  */
 #ifndef SIM_OUTPUT_FILES_H
 #define SIM_OUTPUT_FILES_H
@@ -14,8 +14,8 @@
 struct output_files_file {
     bool is;
     uint64_t bytes;
-    bool left;        /* by an earlier process, and no run of this process has looked at it */
-    bool seen;        /* this process knows the content that the file has or had: */
+    bool left; /* by an earlier process, and no run of this process has looked at it */
+    bool seen; /* this process knows the content that the file has or had: */
     uint64_t digest;
     size_t owner;     /* the source of the key that has the file, plus 1; 0 = no key */
     bool contested;   /* another key wanted the file */
@@ -28,8 +28,8 @@ struct output_files {
     uint64_t *features;
     struct output_files_file files[API_KEYS];
     uint64_t writes; /* so many in all */
-    /* The rest is of this process. A touch is a write, or a look that may find a file which was never
-     * applied. */
+    /* The rest is of this process. A touch is a write, or a look that may find a file which was
+     * never applied. */
     uint64_t wants;      /* the number of the touch that must be applied; 0 = none */
     uint64_t covers;     /* writes when the apply under way began */
     uint64_t touched_ms; /* the first touch since the last start of apply; NEVER_MS = none */
@@ -58,13 +58,14 @@ void output_files_begin_life(struct output_files *s);
  * belongs to another key. *nothing: it is the removal of a file that belongs to another key. */
 bool output_files_claim(struct output_files *s, const struct run *run, bool *nothing);
 
-/* The run ends; bytes is the content that it would write. writes: the file has that content from now
- * on, although the run may have failed. If ok, fills in the members of the result about the file. */
+/* The run ends; bytes is the content that it would write. writes: the file has that content from
+ * now on, although the run may have failed. If ok, fills in the members of the result about the
+ * file. */
 void output_files_end(struct output_files *s, const struct run *run, bool ok, bool writes,
                       uint64_t bytes, struct run_result *result);
 
-/* Lets go of the file if the key's file is gone for good, or never was there. True if another key that
- * wanted the file may have it now. */
+/* Lets go of the file if the key's file is gone for good, or never was there. True if another key
+ * that wanted the file may have it now. */
 bool output_files_release(struct output_files *s, const struct run *run,
                           const struct run_result *result);
 
@@ -81,8 +82,8 @@ struct output_files_view {
     bool awake; /* the command runs, or may be about to */
 };
 
-/* Called before and behind each look at the schedule: notes the state of the hook, and panics if apply
- * is late. */
+/* Called before and behind each look at the schedule: notes the state of the hook, and panics if
+ * apply is late. */
 void output_files_look(struct output_files *s, const struct output_files_view *v);
 
 /* A run of apply starts: panics if it must not. */

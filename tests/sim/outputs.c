@@ -54,7 +54,7 @@ void outputs_fill(struct outputs *o, const struct run *run, bool ok, bool writes
     f->bytes = bytes;
 }
 
-/* What the daemon knows of a file is what this run has found. */
+/* A run succeeded: from now on the daemon knows the content that this run found or wrote. */
 static void note_known(struct outputs *o, const struct run *run, enum run_file became)
 {
     size_t i = at(o, run);

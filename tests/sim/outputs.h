@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * outputs - judges the applies of one hook over all processes of a daemon with delivery records: each
- * written file is applied, and no apply is without a cause. Less strict than sim/output_files, which
- * knows the times of applies, but only for a process that remembers nothing.
+ * outputs - judges the applies of one hook over all processes of a daemon with delivery records:
+ * each written file is applied, and no apply is without a cause. Less strict than sim/output_files,
+ * which knows the times of applies, but only for a process that remembers nothing.
  */
 #ifndef SIM_OUTPUTS_H
 #define SIM_OUTPUTS_H

@@ -14,8 +14,8 @@ struct program {
     struct sim_hooks *sim_hooks;
     struct run *run;
     struct handler_plan plan;
-    bool stopped; /* the daemon ends */
-    bool opening; /* as in io/runner: it waits for its marks */
+    bool stopped; /* the daemon ends in order */
+    bool opening; /* as in io/runner: the run waits for its delivery records */
 };
 
 static uint64_t now(const struct sim_hooks *c)
@@ -30,7 +30,7 @@ static void free_program(struct program *p)
     free(p);
 }
 
-/* What hooks_finish() says of the run. */
+/* The verdict of hooks_finish() must be what run_timing says. */
 static void check_verdict(const struct sim_hooks *c, const struct program *p,
                           const struct hooks_verdict *v, const struct run_timing *run_timing)
 {
@@ -49,7 +49,7 @@ static void check_verdict(const struct sim_hooks *c, const struct program *p,
               history_outcome_name(v->outcome), v->retry_ms, retry_ms);
 }
 
-/* Of apply. */
+/* Ends a run of apply. */
 static void end_apply(struct program *p)
 {
     struct sim_hooks *c = p->sim_hooks;
@@ -70,7 +70,7 @@ static void end_apply(struct program *p)
     free_program(p);
 }
 
-/* Of the command, or a removal. */
+/* Ends a run of the command or a removal: what becomes of its file. */
 static void end_files(struct sim_hooks *c, const struct program *p, bool ok,
                       struct run_result *result)
 {
@@ -100,7 +100,7 @@ static size_t key_of(const struct run_event *e)
     return e->delivery->key[0] == '\0' ? DELIVERY_MODEL_OUTAGE : api_find(str_c(e->delivery->key));
 }
 
-/* Frees the run. */
+/* Ends the run for its judges and for the hooks, which free it. */
 static void finish(struct sim_hooks *c, const struct program *p, const struct run_result *result)
 {
     struct restart_oracle *w = sim_hooks_remembers(c) ? &c->params.persist->restart_oracle : NULL;
@@ -121,7 +121,7 @@ static void finish(struct sim_hooks *c, const struct program *p, const struct ru
                     c->params.rules[hook].name, source, key);
     bool parked =
         !result->stopped && v.outcome == HISTORY_PARKED &&
-        sim_hooks_says_parked(c, hook, source, key); /* if nobody has ordered it meanwhile */
+        sim_hooks_says_parked(c, hook, source, key); /* unless a manual run was wanted meanwhile */
     if (sim_hooks_remembers(c) && result->end != RUN_NOT_STARTED)
         restart_oracle_verdict(w, hook, source, key, parked);
 }
@@ -147,7 +147,7 @@ static void end_program(struct program *p)
     free_program(p);
 }
 
-/* What it is about is on disk, or nobody remembers anyhow. */
+/* Starts the program: its delivery records are on disk, or the daemon keeps none. */
 static void begin_program(struct program *p)
 {
     struct sim_hooks *c = p->sim_hooks;
@@ -160,7 +160,7 @@ static void begin_program(struct program *p)
     }
 }
 
-/* Deaths are of interest while what has begun or ended is on its way to disk. */
+/* At times kills the daemon while the records of a start or an end are on their way to disk. */
 static void tempt(struct sim_hooks *c, const struct program *p)
 {
     struct clock *clock = c->params.clock;
@@ -199,7 +199,7 @@ static void trace_start(const struct sim_hooks *c, const struct run *run)
                     STR_ARG(object_uid(run->events[i].ev.object)));
 }
 
-/* Somebody else's program keeps a slot for long. */
+/* Does the program of another hook keep a slot for long? */
 static bool somebody_hangs(const struct sim_hooks *c, const struct hook *but)
 {
     list_each (pos, tmp, &c->programs) {
@@ -223,7 +223,7 @@ static void count_start(const struct sim_hooks *c, const struct program *p)
         features[FEATURE_OWN_SLOT]++;
 }
 
-/* Whose file it is was settled before it starts. */
+/* Claims the file of the run, then draws what the program is going to do. */
 static struct handler_plan plan_run(const struct sim_hooks *c, struct run *run)
 {
     struct handler *h = &c->params.handlers[run->hook->index];
@@ -247,7 +247,7 @@ static struct handler_plan plan_run(const struct sim_hooks *c, struct run *run)
     return handler_plan(h, run);
 }
 
-/* It may start, say those who look on. */
+/* The judges panic if the run must not start. */
 static void check_start(struct sim_hooks *c, const struct run *run)
 {
     size_t hook = run->hook->index;
@@ -281,7 +281,7 @@ void program_start(struct sim_hooks *c, struct run *run)
     if (!p->opening)
         begin_program(p);
     if (c->is_watched)
-        sim_hooks_look_at_shelf(c, run->hook->index);
+        sim_hooks_look_at_files(c, run->hook->index);
     count_start(c, p);
     clock_set(c->params.clock, &p->alarm,
               p->opening ? clock_pick(c->params.clock, 0, 20) : p->plan.ms);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * program - a run that sim_hooks has started: it waits until its delivery records are on disk, as in
- * io/runner, takes its time, and ends, or dies with the daemon. Only for sim/sim_hooks.
+ * program - a run that sim_hooks has started: it waits until its delivery records are on disk, as
+ * in io/runner, takes its time, and ends, or dies with the daemon. Only for sim/sim_hooks.
  */
 #ifndef SIM_PROGRAM_H
 #define SIM_PROGRAM_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What happens beside runs: see restart_oracle_run.c for those. */
+/* Changes, and the begin and end of processes. sim/restart_oracle_run.c has the runs. */
 #include "sim/restart_oracle.h"
 
 #include <stdlib.h>
@@ -22,7 +22,7 @@ void restart_oracle_init(struct restart_oracle *w, struct clock *clock, const st
         w->hooks[i].rules = &rules[i];
 }
 
-/* ---- What is on disk, by the same batches as what the daemon puts there. */
+/* ---- Flags that are on disk, in the same batches as the rows of the daemon. */
 
 struct op {
     struct disk_op base;
@@ -57,9 +57,10 @@ void restart_oracle_set_parked(struct restart_oracle *w, struct restart_oracle_k
     k->moved = false;
 }
 
-/* ---- Lives. */
+/* ---- Processes begin. */
 
-/* The hook is told of it again only if it takes what begins a life, and was told of it at all. */
+/* A renewal delivers a key again only if the hook takes the event that begins an incarnation, and
+ * if the key was not skipped. */
 static void renew_key(struct restart_oracle_hook *h, size_t source, size_t key)
 {
     struct restart_oracle_key *k = &h->keys[source][key];
@@ -125,7 +126,7 @@ static bool differs(const struct rules *r, const struct api_object *a, const str
     return a->uid != b->uid || (r->narrow ? (paths & PATH_VALUE) != 0 : paths != 0);
 }
 
-/* An end that nobody hears of: it may be told as new when it is back. */
+/* An end that the hook does not take: if the object comes back, it may be delivered as new. */
 static void forget(struct restart_oracle_key *k)
 {
     k->handled = none;
@@ -145,11 +146,12 @@ static void note_end(struct restart_oracle_hook *h, struct restart_oracle_key *k
 struct change {
     size_t key;
     enum delta_type type;
-    struct api_object is; /* its uid alone if it is bare, or over */
+    struct api_object is; /* only the uid is set if the object is bare, or gone */
     bool bare;
 };
 
-/* Is what its last run was about due no more, or something else as well? */
+/* Does the change un-park the key: is the event of its last run no longer due, or another event
+ * due? */
 static bool is_unparked(const struct restart_oracle_hook *h, const struct restart_oracle_key *k)
 {
     bool hears = rules_take(h->rules, DELTA_ADDED) || rules_take(h->rules, DELTA_MODIFIED);
@@ -163,8 +165,8 @@ static void note_change(struct restart_oracle *w, struct restart_oracle_hook *h,
                         const struct change *c)
 {
     struct restart_oracle_key *k = &h->keys[source][c->key];
-    bool anew =
-        !w->loading || h->rules->sources[source] == VIEW_ORACLE; /* which may not have told yet */
+    /* The view of an earlier process may not have shown the object. */
+    bool anew = !w->loading || h->rules->sources[source] == VIEW_ORACLE;
 
     k->whole = k->whole || (w->loading && !c->bare && !differs(h->rules, &c->is, &k->handled));
     k->moved = k->moved || delivery_model_is_end(c->type) || differs(h->rules, &c->is, &k->told);
@@ -218,7 +220,7 @@ void restart_oracle_pause(struct restart_oracle *w, size_t hook, bool paused)
     restart_oracle_put(w, &w->hooks[hook].was_paused, paused);
 }
 
-/* What is there when a source is seen for the first time is all that may be skipped. */
+/* Only objects that exist when a source is seen for the first time may be skipped. */
 static void skip(struct restart_oracle *w, struct restart_oracle_hook *h, size_t source)
 {
     for (size_t key = 0; key < API_KEYS; key++)
@@ -228,7 +230,7 @@ static void skip(struct restart_oracle *w, struct restart_oracle_hook *h, size_t
     w->features[FEATURE_KEPT_SKIP]++;
 }
 
-/* end: of what is not there. */
+/* The hook sees a key; end: the event that is due if the key has no object. */
 static void see_key(struct restart_oracle_hook *h, struct restart_oracle_key *k,
                     enum delta_type end)
 {
@@ -262,7 +264,7 @@ void restart_oracle_look(struct restart_oracle *w, const struct hooks *hooks)
                 see(w, &w->hooks[i], s);
 }
 
-/* ---- The end of a life. */
+/* ---- A process dies. */
 
 static void lose(struct restart_oracle *w, struct restart_oracle_key *k)
 {
@@ -287,7 +289,7 @@ void restart_oracle_crash(struct restart_oracle *w)
     }
 }
 
-/* ---- Is it right to leave it alone? */
+/* ---- All is quiet. */
 
 void restart_oracle_check_quiet(const struct restart_oracle *w, size_t hook)
 {

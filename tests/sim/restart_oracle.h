@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * restart_oracle - judges the hooks of a daemon with delivery records, over all of its processes, by the
- * input of their programs and by what can be on disk: no change is lost, and no handled state is
- * delivered again unless its run was in flight. It does not read delivery records. Panics if a
- * promise is broken.
+ * restart_oracle - judges the hooks of a daemon with delivery records, over all of its processes,
+ * by the input of their programs and by what can be on disk: no change is lost, and no handled
+ * state is delivered again unless its run was in flight. It does not read delivery records. Panics
+ * if a promise is broken.
  */
 #ifndef SIM_RESTART_ORACLE_H
 #define SIM_RESTART_ORACLE_H
@@ -13,7 +13,8 @@
 #include "sim/disk.h"
 #include "sim/feature.h"
 
-/* A key of a source, as one hook knows it; key DELIVERY_MODEL_OUTAGE is the outage of the source. */
+/* A key of a source, as one hook knows it; key DELIVERY_MODEL_OUTAGE is the outage of the
+ * source. */
 struct restart_oracle_key {
     struct api_object now;     /* in the cache of this process; uid 0 = no object */
     struct api_object told;    /* the state that the last program of this key was told */
@@ -33,7 +34,7 @@ struct restart_oracle_key {
 };
 
 /* A uid of a source, as one hook knows it. */
-struct restart_oracle_life {
+struct restart_oracle_incarnation {
     bool announced; /* delivered, perhaps to the disk only */
     bool ended;     /* its end was handled */
 };
@@ -41,7 +42,7 @@ struct restart_oracle_life {
 struct restart_oracle_hook {
     const struct rules *rules;
     struct restart_oracle_key keys[RULES_SOURCES][DELIVERY_MODEL_KEYS];
-    struct restart_oracle_life lives[RULES_SOURCES][API_LIVES];
+    struct restart_oracle_incarnation lives[RULES_SOURCES][API_LIVES];
     bool open[RULES_SOURCES];
     bool seen[RULES_SOURCES];     /* by any process so far; as on disk */
     bool was_seen[RULES_SOURCES]; /* when this process began */
@@ -66,7 +67,8 @@ struct restart_oracle {
     struct restart_oracle_hook hooks[HOOKS];
 };
 
-/* Makes an oracle for hooks that have not run. All pointers are borrowed; rules has HOOKS elements. */
+/* Makes an oracle for hooks that have not run. All pointers are borrowed; rules has HOOKS
+ * elements. */
 void restart_oracle_init(struct restart_oracle *w, struct clock *clock, const struct api *api,
                          const struct rules *rules, struct disk *disk, uint64_t *features);
 
@@ -118,14 +120,16 @@ void restart_oracle_check_quiet(const struct restart_oracle *w, size_t hook);
 bool restart_oracle_may_park(const struct restart_oracle *w, size_t hook, size_t source,
                              size_t key);
 
-/* Only for the files of restart_oracle: the flag gets the value when the batch of this turn is on disk. */
+/* Only for the files of restart_oracle: the flag gets the value when the batch of this turn is on
+ * disk. */
 void restart_oracle_put(struct restart_oracle *w, bool *flag, bool value);
 
-/* Only for the files of restart_oracle: the key is parked or not, now and, with the batch of this turn,
- * on disk. */
+/* Only for the files of restart_oracle: the key is parked or not, now and, with the batch of this
+ * turn, on disk. */
 void restart_oracle_set_parked(struct restart_oracle *w, struct restart_oracle_key *k, bool parked);
 
-/* Did existing = "skip" pass over this state of a key, so that no program need have been told of it? */
+/* Did existing = "skip" pass over this state of a key, so that no program need have been told of
+ * it? */
 bool restart_oracle_skips(const struct restart_oracle *w, size_t hook, size_t source, size_t key,
                           const struct api_object *now);
 

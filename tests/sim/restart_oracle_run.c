@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs: see commit_counter.h. */
+/* The runs of sim/restart_oracle. */
 #include <inttypes.h>
 #include <limits.h>
 
@@ -11,18 +11,18 @@
 
 static const struct api_object none;
 
-/* One event of a run, and whose it is. */
+/* One event of a run, with its hook, key and incarnation. */
 struct telling {
     struct restart_oracle *w;
     struct restart_oracle_hook *h;
     const struct run *run;
     const struct run_event *e;
     struct restart_oracle_key *k;
-    struct restart_oracle_life *incarnation;
+    struct restart_oracle_incarnation *incarnation;
     bool outage;
     bool ends;
     uint64_t uid;
-    struct api_object state; /* uid alone of an end, or an outage */
+    struct api_object state; /* only the uid is set for an end, or an outage */
 };
 
 static struct telling telling(struct restart_oracle *w, const struct run *run, size_t i)
@@ -44,9 +44,9 @@ static struct telling telling(struct restart_oracle *w, const struct run *run, s
 
 static void complain(const struct telling *t, const char *what)
 {
-    panic("%s, run %" PRIu64 ", source %zu, key %s, %s of life %" PRIu64 ": %s", t->h->rules->name,
-          t->run->id, t->e->delivery->source, t->e->delivery->key, delta_type_name(t->e->ev.type),
-          t->uid, what);
+    panic("%s, run %" PRIu64 ", source %zu, key %s, %s of incarnation %" PRIu64 ": %s",
+          t->h->rules->name, t->run->id, t->e->delivery->source, t->e->delivery->key,
+          delta_type_name(t->e->ev.type), t->uid, what);
 }
 
 static void count(const struct telling *t, enum feature f)
@@ -66,7 +66,8 @@ static bool differs(const struct rules *r, const struct api_object *a, const str
     return a->uid != b->uid || (r->narrow ? (paths & PATH_VALUE) != 0 : paths != 0);
 }
 
-/* What could not be told, or whose file was another one's, the next life tries again. */
+/* Must the key still be parked? Not for hooks with fields or output: a key that could not get its
+ * fields, or whose file another key had, is tried again by the next process. */
 static bool was_parked(const struct telling *t)
 {
     const struct rules *r = t->h->rules;
@@ -76,8 +77,9 @@ static bool was_parked(const struct telling *t)
 
 /* ---- Ends. */
 
-/* A watch with a label selector says DELETED of what lives. Of a Service that is an ExternalName by
- * now the view says nothing, when an earlier life has not told that it LEFT. */
+/* A DELETED must be of an object that was deleted. Two kinds of object may exist: those that have
+ * left a label selector, and Services that are ExternalNames by now, if an earlier process has not
+ * delivered that they LEFT. */
 static void check_dead(const struct telling *t)
 {
     size_t number = t->h->rules->sources[t->e->delivery->source];
@@ -89,7 +91,7 @@ static void check_dead(const struct telling *t)
         complain(t, "it lives");
 }
 
-/* Without a word the final state is the final one. */
+/* Unless final_state_unknown says otherwise, the object of a DELETED is its final state. */
 static void check_final(const struct telling *t)
 {
     const struct delivery_event *ev = &t->e->ev;
@@ -126,7 +128,8 @@ static void check_end(const struct telling *t)
 
 /* ---- States. */
 
-/* What a run that did not succeed was told as changed may have had effects. */
+/* The paths that a MODIFIED must name because a run without success was told them: it may have had
+ * effects. */
 static unsigned must_name(const struct telling *t)
 {
     const struct restart_oracle_key *k = t->k;
@@ -201,7 +204,7 @@ static void count_state(const struct telling *t)
         count(t, FEATURE_KEPT_BACK);
 }
 
-/* Why it is due is known until it is handled, whatever life it is handled in. */
+/* The reason `renew` stays until a run succeeds, in whichever process that is. */
 static void check_renewal(const struct telling *t)
 {
     const struct restart_oracle_key *k = t->k;
@@ -229,7 +232,7 @@ static void check_state(const struct telling *t)
 
 /* ---- Runs. */
 
-/* A snapshot without a source that an earlier one had: there is one more when it comes. */
+/* If a snapshot lacks a source that was seen before, one more is due when the source comes. */
 static void note_lacked(struct restart_oracle_hook *h)
 {
     h->lacks = false;
@@ -237,7 +240,7 @@ static void note_lacked(struct restart_oracle_hook *h)
         h->lacks = h->lacks || (h->was_seen[s] && !h->open[s]);
 }
 
-/* A snapshot because of nothing. */
+/* A snapshot without changes needs a cause. */
 static void check_whole(const struct restart_oracle *w, struct restart_oracle_hook *h,
                         const struct run *run)
 {
@@ -294,13 +297,14 @@ void restart_oracle_tell(struct restart_oracle *w, const struct run *run)
 static void handle(const struct telling *t)
 {
     t->k->done = true;
-    t->k->excused = t->k->excused && t->k->now.uid != t->uid; /* by an end meanwhile */
+    /* The object may have ended meanwhile. */
+    t->k->excused = t->k->excused && t->k->now.uid != t->uid;
     t->k->renewed = false;
     t->k->renewed_uid = 0;
     if (t->ends && t->k->skipped.uid == t->uid)
         t->k->skipped = none;
     if (t->ends)
-        t->incarnation->ended = t->k->now.uid != t->uid; /* it may be back */
+        t->incarnation->ended = t->k->now.uid != t->uid; /* the object may be back */
     else
         t->k->handled = t->state;
 }

@@ -32,7 +32,7 @@ static unsigned draw_events(struct clock *c)
     return (unsigned)clock_pick(c, 1, OF_OBJECTS | OF_SOURCES);
 }
 
-/* Reruns are rare enough for all to become quiet in between. */
+/* Reruns are so rare that all can become quiet in between. */
 static void draw_work_queue(struct work_queue_params *l, struct clock *c, bool object_mode)
 {
     *l = (struct work_queue_params){
@@ -96,7 +96,8 @@ static void draw_one(struct rules *r, size_t number, struct clock *c, const stru
     r->slow_percent = clock_percent(c, 80) ? 5 : 60;
 }
 
-/* All arrows point one way, up or down: there are no cycles. */
+/* In one simulation `after` names only earlier hooks, or only later ones: so there are no
+ * cycles. */
 static void draw_after(struct rules v[HOOKS], struct clock *c)
 {
     bool up = clock_percent(c, 50);

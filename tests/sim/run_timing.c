@@ -21,7 +21,7 @@ void run_timing_init(struct run_timing *p)
                              .place_ms = NEVER_MS};
 }
 
-/* When it has been quiet for long enough, or unquiet for too long. */
+/* When the burst has been quiet for long enough, or has lasted for the longest wait. */
 static uint64_t settled_ms(const struct run_timing *p, const struct work_queue_params *l)
 {
     return min(p->last_ms + l->settle_ms, p->first_ms + l->settle_max_ms);
@@ -47,7 +47,8 @@ static enum run_timing_effect come_forward(struct run_timing *p, const struct wo
     return parked ? RUN_TIMING_UNPARKED : RUN_TIMING_FORWARD;
 }
 
-/* One that may have become ready already waits no longer. */
+/* A change extends the burst. A work item that may have become ready already, within splay, need
+ * not wait any longer. */
 static enum run_timing_effect extend(struct run_timing *p, const struct work_queue_params *l,
                                      uint64_t now_ms)
 {
@@ -72,7 +73,7 @@ enum run_timing_effect run_timing_touch(struct run_timing *p, const struct work_
         p->changed = true;
         return RUN_TIMING_NOTHING;
     }
-    if (p->not_started) { /* it waits as it did */
+    if (p->not_started) { /* the next try stays where it is */
         if (!p->due)
             due_between(p, p->not_started_ms, p->not_started_ms);
         return RUN_TIMING_NOTHING;
@@ -84,7 +85,7 @@ enum run_timing_effect run_timing_touch(struct run_timing *p, const struct work_
     p->first_ms = now_ms;
     p->last_ms = now_ms;
     due_between(p, settled_ms(p, l), settled_ms(p, l) + l->splay_ms);
-    if (now_ms >= p->rerun_earliest_ms) /* it is ready for its rerun */
+    if (now_ms >= p->rerun_earliest_ms) /* the work item is ready for its rerun */
         p->earliest_ms = now_ms;
     return RUN_TIMING_NOTHING;
 }
@@ -207,7 +208,7 @@ void run_timing_begin(struct run_timing *p, uint64_t now_ms)
     p->rerun_latest_ms = NEVER_MS;
 }
 
-/* What changed during the run has waited since then. */
+/* A run is due after the end of the last one. Changes during that run have settled since then. */
 static void begin_burst(struct run_timing *p, const struct work_queue_params *l, uint64_t now_ms)
 {
     uint64_t earliest = now_ms;
@@ -255,7 +256,7 @@ static void fail(struct run_timing *p, const struct work_queue_params *l, bool p
     p->latest_ms = NEVER_MS;
 }
 
-/* Neither the ladder nor what was ordered goes on, or is given up. */
+/* The system could not start the run: the backoff stands still, and a manual run stays wanted. */
 static void deny(struct run_timing *p, const struct run_timing_end *end, uint64_t now_ms)
 {
     bool ordered = p->ordered_ms != NEVER_MS;

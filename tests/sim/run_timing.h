@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * run_timing - a naive model of the timing of one work item (a key in mode object, else the hook): when
- * it may run at the earliest, and must run at the latest if nothing else is in its way, by
+ * run_timing - a naive model of the timing of one work item (a key in mode object, else the hook):
+ * when it may run at the earliest, and must run at the latest if nothing else is in its way, by
  * docs/design.md "Runs", "Delivery".
  */
 #ifndef SIM_RUN_TIMING_H
@@ -15,8 +15,7 @@
 struct run_timing {
     bool running;
     bool parked;
-    bool
-        not_started; /* the last run could not be started: the next try is at not_started_ms */
+    bool not_started; /* the last run could not be started: the next try is at not_started_ms */
     bool due;
     bool changed;        /* since the run under way started */
     uint64_t first_ms;   /* the first change of the burst */
@@ -73,8 +72,8 @@ void run_timing_leave_order(struct run_timing *p, uint64_t now_ms);
  * NEVER_MS = no rerun. */
 void run_timing_rest(struct run_timing *p, const struct work_queue_params *l, uint64_t since_ms);
 
-/* The run that has ended does not put off the rerun that was to come, but the rerun is not due before
- * earliest_ms. If no rerun was to come, this is run_timing_rest() from since_ms on. */
+/* The run that has ended does not put off the rerun that was to come, but the rerun is not due
+ * before earliest_ms. If no rerun was to come, this is run_timing_rest() from since_ms on. */
 void run_timing_keep(struct run_timing *p, const struct work_queue_params *l, uint64_t since_ms,
                      uint64_t earliest_ms);
 
@@ -84,8 +83,8 @@ bool run_timing_may_run(const struct run_timing *p, bool can_repeat, uint64_t no
 /* Is there a time at which a run must start? */
 bool run_timing_waits(const struct run_timing *p);
 
-/* The earliest time at which the work item can have been ready. Another one that had to run before that
- * time must have come first. */
+/* The earliest time at which the work item can have been ready. Another one that had to run before
+ * that time must have come first. */
 uint64_t run_timing_ready_ms(const struct run_timing *p);
 
 /* When a run must start, if there is a slot; NEVER_MS = it need not. can_repeat: a rerun would have
@@ -109,8 +108,8 @@ struct run_timing_end {
 void run_timing_end(struct run_timing *p, const struct work_queue_params *l,
                     const struct run_timing_end *end, uint64_t now_ms);
 
-/* Would a failure of the run under way park the work item: was it the last attempt, or does the exit
- * status park? */
+/* Would a failure of the run under way park the work item: was it the last attempt, or does the
+ * exit status park? */
 bool run_timing_is_spent(const struct run_timing *p, const struct work_queue_params *l, bool parks);
 
 #endif

@@ -9,16 +9,18 @@
 #include "base/panic.h"
 #include "sim/answer.h"
 
-/* So long a read waits for a newer version
- * (docs/kubernetes-protocol.md "Too large resource version"), bookmarks stand so long before the
- * end, and so late comes the end of the initial events
- * (docs/kubernetes-protocol.md "Bookmarks", "End of initial events"). */
+/* PATIENCE_MS: a read waits so long for a newer version (docs/kubernetes-protocol.md "Too large
+ * resource version"). LAST_BOOKMARK_MS: the last bookmark comes so long before the end
+ * (docs/kubernetes-protocol.md "Bookmarks"). INITIAL_MS: the end of the initial events comes so
+ * late (docs/kubernetes-protocol.md "End of initial events"). */
 enum { PATIENCE_MS = 3000, LAST_BOOKMARK_MS = 2000, INITIAL_MS = 1250 };
 
-/* More streams in a row are not hung, or the cache is as old as chance wants it to be. */
+/* No more watches in a row hang: otherwise a cache could be old for any time, and no bound would
+ * hold. */
 enum { HUNG_IN_A_ROW = 2 };
 
-/* So long the answer of a process holds for connections that resume its sessions (io/server_identity.h). */
+/* The answer of a process holds so long for connections that resume its TLS sessions
+ * (io/server_identity). */
 enum { IDENTIFIED_MS = 600000 };
 
 static uint64_t parameter(const struct stream *s, const char *name, bool *given)
@@ -68,7 +70,7 @@ static bool is_unversioned(const struct stream *s)
     return s->net->setup->unversioned[s->lens.kind];
 }
 
-/* In weather in which objects are odd. */
+/* Only in simulations in which objects cannot be used at times. */
 static bool is_unnamed(struct stream *s, enum fault fault)
 {
     return s->net->setup->odd_percent > 0 && clock_percent(s->net->clock, 10) &&
@@ -80,7 +82,7 @@ static void put_page(struct stream *s, const struct api_object *state, uint64_t 
 {
     struct lens seen = s->lens;
 
-    /* Without a selector it is asked what exists. */
+    /* A request without the selector asks which objects exist. */
     seen.labelled = seen.labelled && strstr(s->target, "labelSelector=") != NULL;
     answer_put_page(&s->body, &(struct answer_page){.lens = &seen,
                                                     .state = state,
@@ -118,7 +120,7 @@ static void next_page(struct stream *s, uint64_t token, uint64_t limit)
     }
 }
 
-/* A read past the watch cache. */
+/* Answers with a page of the newest state, past the watch cache. */
 static void newest_page(struct stream *s, uint64_t limit)
 {
     if (s->server->split)
@@ -132,7 +134,7 @@ static void cached_list(struct stream *s)
     put_page(s, s->server->state, s->server->rv, 0, 0);
 }
 
-/* A server that does not care what version was asked for, and has nothing yet. */
+/* Answers as a server that ignores the version in the request and has no objects yet. */
 static void older_list(struct stream *s)
 {
     static const struct api_object nothing[API_KEYS];
@@ -182,7 +184,7 @@ static void serve_list(struct stream *s)
         newest_page(s, limit);
 }
 
-/* What will become of the stream? */
+/* Draws the fault that is in store for the stream, and when it happens. */
 static void draw_doom(struct stream *s)
 {
     static const enum fault dooms[] = {FAULT_CUT, FAULT_HUNG, FAULT_STREAM_ERROR, FAULT_GARBAGE};
@@ -198,7 +200,7 @@ static void draw_doom(struct stream *s)
     v->doom_ms = clock_percent(c, 30) ? c->now_ms : clock_pick(c, c->now_ms, v->ends_ms);
 }
 
-/* 200, and what the stream begins with. */
+/* Sends the head of a watch, and sets its times. */
 static void establish(struct stream *s)
 {
     struct clock *c = s->net->clock;
@@ -222,7 +224,7 @@ static void establish(struct stream *s)
     clock_set(c, &s->alarm, clock_pick(c, 0, 20));
 }
 
-/* In any order. */
+/* Puts the initial events, in any order if the resource has no versions. */
 static void put_initial(struct stream *s)
 {
     size_t first = is_unversioned(s) ? clock_pick(s->net->clock, 0, API_KEYS - 1) : 0;
@@ -247,7 +249,7 @@ static void begin_stream(struct stream *s)
     stream_head(s, 200, -1, "application/json");
 }
 
-/* A watch without a version: all there is, and then what happens. */
+/* A watch without a version sends all objects that exist, and then the events. */
 static void begin_unversioned(struct stream *s)
 {
     establish(s);
@@ -258,7 +260,7 @@ static void begin_unversioned(struct stream *s)
     stream_head(s, 200, -1, "application/json");
 }
 
-/* The answer is an end: at once, as the body has it. */
+/* The response ends at once, behind the bytes in the body. */
 static void begin_end(struct stream *s)
 {
     establish(s);
@@ -312,7 +314,7 @@ static void serve_watch(struct stream *s)
     ensure(given ? rv > 0 : is_unversioned(s));
     if (given && is_unversioned(s))
         s->net->features[FEATURE_BOOKMARKED]++;
-    if (!given) { /* the newest state there is */
+    if (!given) { /* no version: the newest state */
         if (stream_strikes(s, FAULT_EMPTY))
             begin_end(s);
         else
@@ -392,7 +394,7 @@ void serve_fresh(struct stream *s)
     }
 }
 
-/* Only the newest state may confirm what is held back (docs/design.md "Guard"). */
+/* Only the newest state may confirm a list that is held (docs/design.md "Guard"). */
 static void check_held(const struct stream *s)
 {
     bool given;
@@ -420,7 +422,7 @@ static enum request kind_of(const struct stream *s)
     return probing ? REQUEST_PROBE : REQUEST_NEWEST;
 }
 
-/* Something on the way, or in front of what would answer. True: it has dealt with the request. */
+/* Faults on the way to the server. True: the request was lost. */
 static bool lost_on_the_way(struct stream *s)
 {
     struct net *n = s->net;
@@ -464,7 +466,8 @@ static bool turned_away(struct stream *s)
     return true;
 }
 
-/* The connection that is there, if its server still is; else another one, which may resume a session. */
+/* Takes the connection that exists, if its server process still runs; else makes another
+ * connection, which may resume a TLS session. */
 static void connect(struct stream *s)
 {
     struct net *n = s->net;
@@ -480,14 +483,14 @@ static void connect(struct stream *s)
     s->identified = false;
 }
 
-/* As io/server_identity has it. */
+/* Must the connection ask first which cluster it goes to? As io/server_identity decides. */
 static bool must_ask(const struct stream *s)
 {
     bool kept = s->action.what == LW_LIST && list_watch_status(s->list_watch).synced &&
                 list_watch_status(s->list_watch).state == REFLECTOR_LISTING;
 
     if (kept && s->net->foreign_rv > 0 && clock_percent(s->net->clock, 50))
-        return false; /* a proxy has kept the connection, and sends it elsewhere */
+        return false; /* a proxy keeps the connection and sends its requests elsewhere */
     uint64_t age_ms = s->net->clock->now_ms - s->server->asked_ms;
     bool fresh = s->resumes && s->server->asked_ms > 0 && age_ms <= IDENTIFIED_MS;
 
@@ -498,8 +501,8 @@ static bool must_ask(const struct stream *s)
     return !s->identified && !fresh && (s->action.what != LW_LIST || s->net->asks_all);
 }
 
-/* Another process is to go on with the version: is it one of the future, by what that has said? True: the
- * request goes on. */
+/* If the request goes to another process than the last one: is its version one of the future, by
+ * the revision that the process has named? True: no, and the request goes on. */
 static bool goes_on(struct stream *s)
 {
     char revision[24];
@@ -515,7 +518,7 @@ static bool goes_on(struct stream *s)
     return false;
 }
 
-/* True: the request goes on. */
+/* Asks the server which cluster it is. True: it is the known one, and the request goes on. */
 static bool asks_first(struct stream *s)
 {
     struct net *n = s->net;
@@ -538,7 +541,7 @@ static bool asks_first(struct stream *s)
     return true;
 }
 
-/* Without a question all that another cluster says looks well. */
+/* A connection that did not ask takes the empty list of another cluster for a good one. */
 static void serve_foreign(struct stream *s)
 {
     static const struct api_object nothing[API_KEYS];
@@ -580,7 +583,7 @@ static void put_events(struct stream *s)
     struct serving *v = &s->serving;
 
     if (is_cut(s) && v->initial_ms == UINT64_MAX && v->sent <= s->server->rv && !is_unversioned(s))
-        v->bookmark_ms = s->net->clock->now_ms; /* one frame there always is */
+        v->bookmark_ms = s->net->clock->now_ms; /* the proxy always lets one frame through */
 
     for (; v->next < s->server->upto; v->next++) {
         const struct api_event *e = &s->net->api->history[v->next];

@@ -25,7 +25,8 @@ void serve_break(struct stream *s);
 /* WATCHING: does a proxy end the stream here? */
 bool serve_cuts(struct stream *s);
 
-/* WATCHING: the next time at which the stream has something to do although nothing happens in etcd. */
+/* WATCHING: the next time at which the stream has something to do although nothing happens in
+ * etcd. */
 uint64_t serve_next_ms(const struct stream *s);
 
 #endif

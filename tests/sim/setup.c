@@ -4,7 +4,7 @@
 #include "base/compiler.h"
 #include "sim/api.h"
 
-/* See cache/list_watch.c: a stream must end within its timeout and this. */
+/* A watch must end within its timeout and this margin (docs/design.md "Staleness"). */
 #define DEADLINE_MARGIN_MS 10000
 
 static void draw_reflector(struct setup *s, struct clock *c)
@@ -30,7 +30,7 @@ static void draw_reflector(struct setup *s, struct clock *c)
     };
 }
 
-/* A whole server of that sort, or one resource of it. */
+/* Lists without versions: of all resources, or of one only. */
 static void draw_unversioned(struct setup *s, struct clock *c)
 {
     size_t one = clock_pick(c, 0, LENS_KINDS - 1);
@@ -105,8 +105,8 @@ uint64_t setup_silence_ms(const struct setup *s)
     return 4 * stream_ms(s) + 2 * s->outage_ms + s->stale_after_ms + 60000;
 }
 
-/* A list as a stream whose initial events never end is tried three times before it comes otherwise;
- * there may be two of them in calm weather, too. */
+/* A streaming list whose initial events never end is tried three times before a LIST takes its
+ * place. Two such lists may come in the calm, too. */
 static uint64_t endless_ms(const struct setup *s)
 {
     bool endless = s->reflector.watch_list == WATCH_LIST_ON && s->streams == STREAMS_IGNORED;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sim - the daemon without io/ in virtual time: its watches against simulated API servers and a
- * network that fails in every way, its hooks as simulated programs, itself killed and started
- * again. When all has become quiet the caches must equal the cluster, and what the hooks made of it
- * too; and no cache may ever be stale for long without saying so.
+ * network that fails in every way, its hooks with simulated programs. The daemon is killed and
+ * started again. When all has become quiet, the caches and the effects of the hooks must equal the
+ * cluster; and no cache may ever be old for long without saying so.
  *
  *     sim [--seeds N] [--seed FIRST] [--jobs N] [--restarts] [--verbose]
  *     sim --flood CHANGES [--seed N]
  *
- * In every other simulation, in all of them with --restarts, the daemon dies often and remembers
- * what its hooks were told. A seed that fails is printed; --seed repeats it exactly.
+ * In every other simulation, in all of them with --restarts, the daemon dies often and keeps
+ * delivery records. A seed that fails is printed; --seed repeats it exactly.
  */
 #include <inttypes.h>
 #include <signal.h>
@@ -32,13 +32,13 @@ struct options {
     struct chaos_options chaos;
 };
 
-/* A seed takes milliseconds; one that does not end stands still in virtual time. */
+/* A seed takes milliseconds; a simulation that does not end stands still in virtual time. */
 enum { SEED_S = 60 };
 
 static char again[128];
 static size_t again_len;
 
-/* A broken promise panics wherever it is found: say how to see it again. */
+/* A broken promise panics wherever it is found. Prints how to see it again. */
 static void on_signal(int number)
 {
     if (write(STDERR_FILENO, again, again_len) < 0 || number == SIGALRM)
@@ -55,7 +55,7 @@ static void note_seed(const struct options *o, uint64_t seed)
     alarm(SEED_S);
 }
 
-/* Every jobs-th seed from the first one of this job on. */
+/* Runs every jobs-th seed, beginning with the first one of this job. */
 static void run_job(const struct options *o, uint64_t job, struct totals *totals)
 {
     for (uint64_t i = job; i < o->seeds; i += o->jobs) {
@@ -93,7 +93,8 @@ static void add(struct totals *sum, const struct totals *t)
     add_all(sum->features, t->features, FEATURES);
 }
 
-/* Runs a job in a process of its own; its sums come through the pipe, or none if it failed. */
+/* Runs a job in a process of its own. Its sums come through the pipe; a job that failed sends no
+ * sums. */
 static int spawn(const struct options *o, uint64_t job)
 {
     struct totals totals = {0};
@@ -111,7 +112,7 @@ static int spawn(const struct options *o, uint64_t job)
     _exit(0);
 }
 
-/* False: a seed failed. */
+/* Runs all seeds and adds their sums; false: a seed failed. */
 static bool run_all(const struct options *o, struct totals *sum)
 {
     int fds[64];
@@ -163,12 +164,12 @@ static void print_totals(const struct totals *t)
         print_row(t->features[i], feature_text((enum feature)i));
 }
 
-/* The short form has 100 seeds of each kind. They must show every feature that is not rare; 300 seeds
- * must show all features. */
+/* The short form has 100 seeds of each kind. They must show every feature that is not rare; 300
+ * seeds must show all features. */
 enum { ENOUGH_SEEDS = 100, ENOUGH_FOR_RARE = 300, ENOUGH_OF_SHORT = 3000 };
 
-/* What never happened was not tested. Fewer seeds prove nothing, and daemons that die soon little of
- * what takes time. */
+/* A feature or fault that never came up was not tested. Fewer seeds prove nothing. Daemons that die
+ * soon show little of the features that take time. */
 static bool has_all(const struct totals *t, bool restarts)
 {
     bool all = true;

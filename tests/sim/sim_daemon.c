@@ -34,7 +34,7 @@ static bool watch_is_synced(const struct watch *w)
     return true;
 }
 
-/* Hooks may look at what streams have brought. */
+/* Lets hooks start runs for the changes that streams have brought. */
 static void start_due(struct sim_daemon *l)
 {
     bool synced[SOURCES];
@@ -46,7 +46,7 @@ static void start_due(struct sim_daemon *l)
     sim_hooks_start_due(&l->sim_hooks, synced);
 }
 
-/* As io/watch_driver does it. */
+/* Looks at a watch behind an event, as io/watch_driver does. */
 static void look(struct post *p)
 {
     struct sim_daemon *l = p->sim_daemon;
@@ -75,7 +75,8 @@ static void on_progress(void *arg)
     start_due(p->sim_daemon);
 }
 
-/* As io/watch_driver does it: what is ordered is carried out. */
+/* As io/watch_driver does: carries out the requests of people, and lets the watch become stale in
+ * time. */
 static void on_tick(struct alarm *a)
 {
     struct post *p = container_of(a, struct post, tick);
@@ -86,7 +87,7 @@ static void on_tick(struct alarm *a)
             stream_poke(&p->sim_daemon->streams[i]);
 }
 
-/* What etcd says of an object, if it is asked at all. */
+/* The answer to the GET of an object, if a server gives one. */
 static enum confirm_answer look_up(struct net *n, const char *key, uint64_t uid)
 {
     const struct server *s = &n->servers[clock_pick(n->clock, 0, SERVERS - 1)];
@@ -106,7 +107,7 @@ static void on_answer(struct alarm *a)
     on_progress(p);
 }
 
-/* As io/confirm_driver does it. */
+/* Makes the next GET for confirm_deletes, as io/confirm_driver does. */
 static void ask_confirm(struct post *p)
 {
     struct sim_daemon *l = p->sim_daemon;
@@ -315,7 +316,8 @@ static bool was_answered(const struct watch *w)
     return false;
 }
 
-/* As app/persist_cluster does it, but for each watch. */
+/* Watches without an answer begin stale, as app/persist_cluster decides it, but each watch by
+ * itself. */
 static void on_patience(struct alarm *a)
 {
     struct sim_daemon *l = container_of(a, struct sim_daemon, patience);
@@ -334,7 +336,7 @@ static void on_patience(struct alarm *a)
             on_progress(&l->posts[i]);
 }
 
-/* Now and then its settings are others. */
+/* Loads a watch from disk. At times its settings have been edited. */
 static void load(struct sim_daemon *l, size_t number)
 {
     bool edited = clock_percent(l->params.clock, l->params.edited_percent);
@@ -362,7 +364,7 @@ static void tell_loaded(void *arg, struct object *o)
     view_oracle_delta(&to->sim_daemon->view_oracle, to->sim_daemon->watches[to->number], &d);
 }
 
-/* As load_known() of app/persist does it. */
+/* Tells the watch of an object that only a hook knows, as load_known() in app/persist does. */
 static void know(void *arg, size_t hook, size_t source, struct str key, struct str uid)
 {
     struct sim_daemon *l = arg;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sim_daemon - one process of the daemon without io/: its watches on simulated streams, its hooks with
- * simulated programs. Its memory dies with it; the effects of hooks stay.
+ * sim_daemon - one process of the daemon without io/: its watches on simulated streams, its hooks
+ * with simulated programs. Its memory dies with it; the effects of hooks stay.
  */
 #ifndef SIM_SIM_DAEMON_H
 #define SIM_SIM_DAEMON_H

@@ -27,14 +27,14 @@ bool sim_hooks_keep(struct sim_hooks *c)
     return disk_hooks_put(&c->params.persist->disk_hooks, &c->hooks);
 }
 
-/* As persist_look(STATE_DRIVER_NOW) does it. */
+/* As persist_look(STATE_DRIVER_NOW) in the daemon. */
 void sim_hooks_keep_now(struct sim_hooks *c)
 {
     if (sim_hooks_remembers(c))
         disk_end_turn(c->params.persist->disk_hooks.disk, sim_hooks_keep(c));
 }
 
-void sim_hooks_look_at_shelf(struct sim_hooks *c, size_t hook)
+void sim_hooks_look_at_files(struct sim_hooks *c, size_t hook)
 {
     const struct checked_hook *h = &c->hook_checker.hooks[hook];
     const struct output_files_view v = {
@@ -45,10 +45,10 @@ void sim_hooks_look_at_shelf(struct sim_hooks *c, size_t hook)
     output_files_look(&c->params.handlers[hook].output_files, &v);
 }
 
-static void look_at_shelves(struct sim_hooks *c)
+static void look_at_files(struct sim_hooks *c)
 {
     for (size_t i = 0; i < HOOKS; i++)
-        sim_hooks_look_at_shelf(c, i);
+        sim_hooks_look_at_files(c, i);
 }
 
 static void look_before(struct sim_hooks *c)
@@ -57,14 +57,14 @@ static void look_before(struct sim_hooks *c)
         return;
     hook_checker_before(&c->hook_checker);
     hook_checker_open(&c->hook_checker, c->synced);
-    look_at_shelves(c);
+    look_at_files(c);
 }
 
 static void look_behind(struct sim_hooks *c)
 {
     if (!c->is_watched)
         return;
-    look_at_shelves(c);
+    look_at_files(c);
     hook_checker_after(&c->hook_checker);
     hook_checker_compare(&c->hook_checker, &c->hooks);
 }
@@ -150,7 +150,7 @@ void sim_hooks_order(struct sim_hooks *c, size_t hook, size_t key)
         name = str_c(api_key(key));
     enum err_kind want = c->is_watched ? hook_checker_order(&c->hook_checker, hook, key) : ERR_OK;
     if (want == ERR_NOT_FOUND && key == DELIVERY_MODEL_KEYS &&
-        apply_may_repeat(&c->hooks.v[hook]->apply)) /* that is all there is to run */
+        apply_may_repeat(&c->hooks.v[hook]->apply)) /* only apply is left to run */
         want = ERR_OK;
     enum err_kind is = hook_run_manually(c->hooks.v[hook], name, &err);
     if (c->is_watched && is != want)
@@ -237,7 +237,7 @@ bool sim_hooks_is_quiet(const struct sim_hooks *c)
     return hooks_quiet(&c->hooks);
 }
 
-/* ---- What the world must not hold against a hook. */
+/* ---- Keys that sim/world must not compare: parked or skipped ones. */
 
 static bool any_parked(const struct sim_hooks *c, size_t hook)
 {

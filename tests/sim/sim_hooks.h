@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sim_hooks - the hooks of one process of the daemon with their simulated programs, and their judges:
- * each call to the hooks and each run of them goes through here. hook_checker knows when a run must
- * start, but nothing of an earlier process: hooks that have one are left to restart_oracle.
+ * sim_hooks - the hooks of one process of the daemon with their simulated programs, and their
+ * judges: each call to the hooks and each run of them goes through here. hook_checker knows when a
+ * run must start, but nothing of an earlier process: hooks that have one are left to
+ * restart_oracle.
  */
 #ifndef SIM_SIM_HOOKS_H
 #define SIM_SIM_HOOKS_H
@@ -56,7 +57,7 @@ void sim_hooks_keep_now(struct sim_hooks *c);
 bool sim_hooks_remembers(const struct sim_hooks *c);
 
 /* Only for sim/program: tells output_files the state of the hook. */
-void sim_hooks_look_at_shelf(struct sim_hooks *c, size_t hook);
+void sim_hooks_look_at_files(struct sim_hooks *c, size_t hook);
 
 /* The daemon ends in order: all runs under way fail. sim_hooks_fini() follows. */
 void sim_hooks_stop(struct sim_hooks *c);

@@ -12,7 +12,7 @@
 
 enum { RESPONSE_TIMEOUT_MS = 30000, LIST_IDLE_MS = 60000 };
 
-/* More requests of one stream in 10 s are a hot loop. */
+/* More requests of one scope in 10 s are a hot loop. */
 enum { WINDOW_MS = 10000, WINDOW_REQUESTS = 40 };
 
 static void act(struct stream *s, struct list_watch_action a);
@@ -47,7 +47,7 @@ bool stream_strikes(struct stream *s, enum fault fault)
     return strikes;
 }
 
-/* Drops the request. */
+/* Drops the request of a list beside a watch. */
 static void forget(struct stream *s)
 {
     buf_clear(&s->body);
@@ -72,7 +72,7 @@ static void reset(struct stream *s)
     s->cut = false;
 }
 
-/* The list beside a watch is over, and so may be the watch. */
+/* The list beside a watch is over. If the comparison has failed, the watch ends, too. */
 static void end_beside(struct stream *s, const struct err *err)
 {
     struct stream *of = s->of;
@@ -112,7 +112,7 @@ void stream_doubt(struct stream *s)
     s->on_progress(s->arg);
 }
 
-/* The answer to the question about the list, from the process that has listed. */
+/* The process that has sent the list answers which cluster it is. */
 static void identified(struct stream *s)
 {
     const struct server *server = &s->net->servers[s->listed_by];
@@ -141,7 +141,8 @@ void stream_fail(struct stream *s, enum err_kind kind)
     end(s, &err);
 }
 
-/* As io/list_watch_driver does it: bytes move the time on, the alarm finds that out when it fires. */
+/* As in io/list_watch_driver: bytes only move the time at which a response is too silent; the alarm
+ * is not set anew, but looks at that time when it fires. */
 static void watch_silence(struct stream *s)
 {
     uint64_t due_ms = list_watch_due_ms(s->list_watch);
@@ -150,7 +151,8 @@ static void watch_silence(struct stream *s)
         clock_set_at(s->net->clock, &s->silence, due_ms);
 }
 
-/* Whoever has seen bookmarks on a stream does not wait for its end when they stay out. */
+/* A list_watch that has got bookmarks of a watch must give it up when they stay out, and not wait
+ * for its end. */
 static void check_patience(const struct stream *s)
 {
     uint64_t silent_ms = s->net->clock->now_ms - s->heard_ms;
@@ -159,7 +161,7 @@ static void check_patience(const struct stream *s)
         panic("a stream with bookmarks was silent for %" PRIu64 " ms", silent_ms);
 }
 
-/* When all that was sent has been read, the feed would resume behind it. */
+/* When all bytes have been read, the list_watch must resume from the version that was sent last. */
 static void check_version(const struct stream *s)
 {
     struct list_watch_status status = list_watch_status(s->list_watch);
@@ -182,7 +184,7 @@ static void on_silence(struct alarm *a)
         list_beside(s);
         watch_silence(s);
     }
-    s->on_progress(s->arg); /* silence may have made it synced */
+    s->on_progress(s->arg); /* the silence may have made the watch synced */
 }
 
 void stream_head(struct stream *s, int status, int64_t retry_after_s, const char *type)
@@ -262,7 +264,7 @@ static void send_body(struct stream *s)
         end(s, NULL);
 }
 
-/* What was to happen to it happens; true: nothing more is to be done. */
+/* The fault in store for the stream happens, if it is time; true: the stream is over. */
 static bool meets_doom(struct stream *s)
 {
     if (s->serving.doom_ms > s->net->clock->now_ms)
@@ -305,7 +307,7 @@ static void on_alarm(struct alarm *a)
     switch (s->state) {
     case STREAM_WAITING:
         act(s, list_watch_timer(s->list_watch, s->net->clock->now_ms));
-        s->on_progress(s->arg); /* behind a hold it may be time to become stale */
+        s->on_progress(s->arg); /* after a hold it may be time to become stale */
         break;
     case STREAM_ASKED:
         serve_request(s);
@@ -345,15 +347,15 @@ static void count_request(struct stream *s, const char *target)
         panic("a hot loop: %" PRIu64 " requests in 10 s", s->window_requests);
 }
 
-/* A version of an earlier life that is good needs no list. */
+/* A scope with a good version of an earlier process must not list. */
 static void check_resumed(struct stream *s)
 {
     bool probes = list_watch_status(s->list_watch).state == REFLECTOR_PROBING;
 
     if (s->action.what == LW_WATCH && strstr(s->target, "resourceVersion=") == NULL)
-        s->excused = true; /* it has none to go on from any more */
+        s->excused = true; /* the list_watch has no version any more */
     if (probes && s->net->setup->unversioned[s->lens.kind])
-        s->excused = true; /* the probe tells nothing: a list takes its place */
+        s->excused = true; /* the probe brings no version, so a list takes its place */
     if (s->action.what == LW_WATCH || probes)
         return;
     if (s->resumed && !s->excused)
@@ -386,7 +388,7 @@ static void act(struct stream *s, struct list_watch_action a)
     clock_set(c, &s->alarm, clock_pick(c, 0, 50));
 }
 
-/* As io/list_watch_driver does it. */
+/* Makes the list beside a watch, as io/list_watch_driver does. */
 static void list_beside(struct stream *s)
 {
     struct stream *b = s->beside;
@@ -463,7 +465,7 @@ void stream_wake(struct stream *s)
 
 void stream_lose(struct stream *s)
 {
-    s->excused = true; /* it may have been very short */
+    s->excused = true; /* the watch may have been very short, which leads to a list */
     s->process = 0;
     if (s->state == STREAM_WATCHING && clock_percent(s->net->clock, 50))
         end(s, NULL);
@@ -481,7 +483,7 @@ void stream_hang(struct stream *s)
         wait_ms = s->action.deadline_ms;
     s->muted = s->state == STREAM_WATCHING;
     s->state = STREAM_STALLED;
-    s->server = NULL; /* whatever becomes of it */
+    s->server = NULL; /* a restart of the server must not end this stream */
     s->process = 0;
     s->hung++;
     clock_set(s->net->clock, &s->alarm, wait_ms);

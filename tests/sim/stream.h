@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stream - the connection of one list_watch to the simulated servers; stands where io/list_watch_driver
- * stands in the daemon: carries out the actions of the list_watch, and hands it the head, the bytes
- * and the end of each response.
+ * stream - the connection of one list_watch to the simulated servers; stands where
+ * io/list_watch_driver stands in the daemon: carries out the actions of the list_watch, and hands
+ * it the head, the bytes and the end of each response.
  */
 #ifndef SIM_STREAM_H
 #define SIM_STREAM_H
@@ -30,9 +30,10 @@ struct serving {
     uint64_t sent;        /* the version that was sent last */
     uint64_t ends_ms;     /* the client has asked for this end */
     uint64_t bookmark_ms; /* UINT64_MAX = none */
-    uint64_t initial_ms;  /* when the bookmark that ends the initial events may be sent; UINT64_MAX =
-                             it was sent, or initial events were not asked for */
-    uint64_t doom_ms;     /* when the fault doom happens; UINT64_MAX = never */
+    /* When the bookmark that ends the initial events may be sent; UINT64_MAX = it was sent, or
+     * initial events were not asked for. */
+    uint64_t initial_ms;
+    uint64_t doom_ms; /* when the fault doom happens; UINT64_MAX = never */
     enum fault doom;
 };
 
@@ -77,8 +78,8 @@ struct stream {
     void *arg;
 };
 
-/* Starts the list_watch; net, list_watch, lens, on_progress and arg are set, the rest is zero. resumes:
- * it can go on from a version of an earlier process. */
+/* Starts the list_watch; net, list_watch, lens, on_progress and arg are set, the rest is zero.
+ * resumes: it can go on from a version of an earlier process. */
 void stream_start(struct stream *s, bool resumes);
 
 /* Releases all that the stream holds. */
@@ -114,8 +115,8 @@ void stream_head(struct stream *s, int status, int64_t retry_after_s, const char
 /* For sim/serve: the body is complete, and is sent with this status. */
 void stream_answer(struct stream *s, int status);
 
-/* For sim/serve: by the revision that the server has named, the version of the scope may be one of the
- * future. */
+/* For sim/serve: by the revision that the server has named, the version of the scope may be one of
+ * the future. */
 void stream_doubt(struct stream *s);
 
 /* For sim/serve: the request ends without a response. */

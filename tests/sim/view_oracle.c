@@ -9,10 +9,11 @@
 #include "sim/delivery_model.h"
 #include "sim/feature.h"
 
-/* Bits of api_object.uses: endpoints ADDRESSES times ready, the same draining, held. */
+/* Bits of api_object.uses: one for each of ADDRESSES endpoints that is ready, one for each that is
+ * draining, and HELD. */
 enum { ADDRESSES = 3, HELD = 1U << 2 * ADDRESSES };
 
-/* The Service of a slice, as its key. */
+/* The key of the Service that a slice belongs to. */
 static size_t owner(size_t key, const struct api_object *slice)
 {
     return API_SLICES + api_space(key) + (slice->shown ? 0 : API_SPACES);
@@ -125,7 +126,8 @@ static bool starts(struct str text, const char *with)
     return text.n >= strlen(with) && memcmp(text.p, with, strlen(with)) == 0;
 }
 
-/* What follows from another one (the type, the endpoints, the label of a slice) has none. */
+/* The PATH_ bit of a path. Paths that follow from another one (the type, the endpoints, the label
+ * of a slice) have no bit. */
 static unsigned path_bit(struct str path)
 {
     static const struct {
@@ -171,7 +173,7 @@ static void count(const struct view_oracle *v, enum feature f)
     v->params.features[f]++;
 }
 
-/* A delta must make sense behind those before it, and tell what is new. */
+/* A delta must fit to the state of the key before it, and bring a difference. */
 static void check_delta(struct view_oracle *v, const struct delta *d, const struct api_object *is)
 {
     struct view_oracle_key *k = &v->keys[api_find(object_key(d->object))];
@@ -294,7 +296,7 @@ void view_oracle_restored(struct view_oracle *v)
     ensure(!view_synced(v->view));
 }
 
-/* Is there no better content of this watch on its way? */
+/* Can the view look at this watch: no list of it is under way, or it is stale? */
 static bool is_settled(const struct watch *w)
 {
     return watch_settled(w) || watch_stale(w);
@@ -345,7 +347,8 @@ void view_oracle_check(const struct view_oracle *v, const struct api_object stat
     ensure(view_synced(v->view) && !view_stale(v->view));
 }
 
-/* Does it tell what its watches' status says? An alarm of this very time may still be to come. */
+/* Has the view reported that a watch is stale? An alarm of this very moment may still have to
+ * run. */
 static void check_told(const struct view_oracle *v, const struct watch *w)
 {
     uint64_t now_ms = v->params.clock->now_ms;

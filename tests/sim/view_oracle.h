@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * view_oracle - the view of the simulated daemon, and a naive model of its objects, computed anew from
- * the cluster each time. Of a slice, value says which endpoints it has, and shown to which of the two
- * Services of its namespace they belong. A Service that is not shown is an ExternalName.
+ * view_oracle - the view of the simulated daemon, and a naive model of its objects, computed anew
+ * from the cluster each time. Of a slice, value says which endpoints it has, and shown to which of
+ * the two Services of its namespace they belong. A Service that is not shown is an ExternalName.
  */
 #ifndef SIM_VIEW_ORACLE_H
 #define SIM_VIEW_ORACLE_H
@@ -72,8 +72,8 @@ struct api_object view_oracle_truth(const struct api_object state[API_KEYS], siz
 /* All is quiet: panics if the view is not what the cluster has. */
 void view_oracle_check(const struct view_oracle *v, const struct api_object state[API_KEYS]);
 
-/* Called now and then: panics if a watch is stale and the view does not say so, or if endpoints are held
- * for too long. */
+/* Called now and then: panics if a watch is stale and the view does not say so, or if endpoints are
+ * held for too long. */
 void view_oracle_sample(const struct view_oracle *v);
 
 /* Of a slice: appends the label that names its Service. */
@@ -85,14 +85,14 @@ void view_oracle_put_endpoints(struct buf *out, size_t key, const struct api_obj
 /* Of a Service: appends the members behind data. */
 void view_oracle_put_spec(struct buf *out, const struct api_object *o);
 
-/* The endpoints that an object of the view uses: bits by address and state, and a bit for held. 0 for
- * all other objects. */
+/* The endpoints that an object of the view uses: bits by address and state, and a bit for held. 0
+ * for all other objects. */
 unsigned view_oracle_uses(const char *json);
 
 /* Is this an object of the view? */
 bool view_oracle_is(const struct object *o);
 
-/* Is this an object that the view is made of: a Service or a slice? */
+/* Is this an object of the view, a Service or a slice? */
 bool view_oracle_has_part(const struct object *o);
 
 /* PATH_ bits for paths of such an object, each with a newline. */

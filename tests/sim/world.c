@@ -9,13 +9,16 @@
 static void complain(const struct rules *r, size_t key, const struct effect *f,
                      const struct api_object *now)
 {
-    panic("%s: %s is life %" PRIu64 " (told %" PRIu64 ", %s), value %u, noise %u for it; life "
+    panic("%s: %s is incarnation %" PRIu64 " (told %" PRIu64
+          ", %s), value %u, noise %u for it; incarnation "
           "%" PRIu64 ", %u, %u in the cluster",
           r->name, api_key(key), f->uid, f->told, f->sure ? "sure" : "not sure", f->value, f->noise,
           now->uid, now->value, now->noise);
 }
 
-/* What hooks that take neither ends nor ADDED do not hear of cannot be there. */
+/* Compares the effect for a key with its object. Hooks that take no ends keep effects of deleted
+ * objects, and hooks that take no ADDED lack effects of new ones. Of a hook that takes neither
+ * nothing is compared. */
 static void check_effect(const struct rules *r, size_t key, const struct effect *f, bool skipped,
                          const struct api_object *now)
 {
@@ -37,7 +40,7 @@ static void check_effect(const struct rules *r, size_t key, const struct effect 
         complain(r, key, f, now);
 }
 
-/* What is skipped need not be shown. */
+/* Compares a key in the last snapshot with the cluster. A skipped object need not be in it. */
 static void check_snapshot(const struct handler *h, size_t source, size_t key, bool skipped,
                            const struct api_object *now)
 {
@@ -52,7 +55,7 @@ static void check_snapshot(const struct handler *h, size_t source, size_t key, b
               api_key(key));
 }
 
-/* What a source must have of a key. */
+/* The object that a source must have of a key. */
 static struct api_object truth(const struct api *api, size_t number, size_t key)
 {
     static const struct api_object none;
@@ -83,7 +86,8 @@ static void check_source(const struct sim_hooks *c, size_t hook, size_t source,
     }
 }
 
-/* The same behind lives that this one remembers: whose it is, is what has had an effect. */
+/* As check_file(), for a daemon with delivery records: the file belongs to the key of a source for
+ * which the runs have had an effect. */
 static void check_kept_file(const struct sim_hooks *c, size_t hook, size_t key)
 {
     const struct handler *h = &c->params.handlers[hook];
@@ -103,8 +107,9 @@ static void check_kept_file(const struct sim_hooks *c, size_t hook, size_t key)
               f->is != wanted ? f->is ? "extra" : "missing" : "not what it should be");
 }
 
-/* What runs made of the keys is looked at elsewhere; it must be what the file says. One without an
- * owner must have been removed with its key, unless that ended while there was no daemon. */
+/* Compares a file with the effects of the runs, which check_effect() compares with the cluster. A
+ * file without an owner must have been removed with its key, unless the key ended while no daemon
+ * ran. */
 static void check_file(const struct sim_hooks *c, size_t hook, size_t key)
 {
     const struct handler *h = &c->params.handlers[hook];

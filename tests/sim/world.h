@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * world - compares the effects of the hooks' programs with the cluster, whatever the hooks were told on
- * the way. Parked keys are left out. Panics if they differ.
+ * world - compares the effects of the hooks' programs with the cluster, whatever the hooks were
+ * told on the way. Parked keys are left out. Panics if they differ.
  */
 #ifndef SIM_WORLD_H
 #define SIM_WORLD_H

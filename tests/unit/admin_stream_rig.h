@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * admin_stream_rig - a watch of configmaps, a journal, and a stream of one of them that a test pulls; pure.
+ * admin_stream_rig - a watch of configmaps, a journal, and a stream of one of them that a test
+ * pulls; pure.
  */
 #ifndef UNIT_ADMIN_STREAM_RIG_H
 #define UNIT_ADMIN_STREAM_RIG_H
@@ -20,26 +21,26 @@ struct admin_stream_rig {
     struct journal *journal;
     struct admin_streams *hub;
     struct admin_stream *stream;
-    struct buf out; /* what was pulled */
+    struct buf out; /* the lines that were pulled */
     struct buf summary;
     unsigned woken; /* how often the stream said that it is ready */
 };
 
 extern struct admin_stream_rig admin_stream_rig;
 
-/* For cmocka: the watch is not listed yet, and nothing follows. */
+/* The setup of a test with cmocka: the watch is not listed yet, and there is no stream. */
 int admin_stream_rig_set_up(void **state);
-/* See above. */
+/* The teardown of a test with cmocka. */
 int admin_stream_rig_tear_down(void **state);
 
-/* Makes the stream. */
+/* Makes a stream of the watch. */
 void admin_stream_rig_follow(const char *name);
-/* See above. */
+/* Makes a stream of the journal. */
 void admin_stream_rig_follow_journal(void);
 
-/* The watch gets a list with these keys, of uid "u", or with keys "0" to n - 1. */
+/* The watch gets a list of these keys, each with uid "u". */
 void admin_stream_rig_sync(const char *const *keys, const char *rv);
-/* See above. */
+/* The watch gets a list of the keys "0" to n - 1. */
 void admin_stream_rig_sync_many(size_t n, const char *uid, const char *rv);
 
 /* The watch, which is synced, asks for another list. */
@@ -48,16 +49,17 @@ void admin_stream_rig_ask_anew(void);
 /* The watch gets an event. */
 void admin_stream_rig_say(const char *type, const char *key, const char *rv);
 
-/* "TYPE name;" for each line in out, all of which are JSON; empties it. */
+/* "TYPE name;" for each line in out, each of which must be JSON; empties out. */
 const char *admin_stream_rig_sum_up(void);
 
-/* Pulls once: this must be said, and these lines come, summed up. */
+/* Pulls once: the stream must say this, and these lines must come, in the words of the function
+ * above. */
 void admin_stream_rig_expect(enum admin_stream_pulled pulled, const char *lines);
 
 /* Lines in out. */
 size_t admin_stream_rig_lines(void);
 
-/* Pulls until there is no more for now; out is just that. */
+/* Pulls until the stream has no more for now; out then holds just that. */
 enum admin_stream_pulled admin_stream_rig_pull_all(void);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * admin_world - what tests of the control socket look at: watches filled in memory, a hook, and a
- * record of what was to be done; pure.
+ * record of the actions that requests asked for; pure.
  */
 #ifndef UNIT_ADMIN_WORLD_H
 #define UNIT_ADMIN_WORLD_H
@@ -25,7 +25,7 @@ enum {
     WORLD_PENDING_MS = 600000,
 };
 
-/* The names of the watches; "twin" and "services" are one. */
+/* The names of the watches; "twin" and "services" are one watch. */
 enum { WORLD_SERVICES, WORLD_PRIVATE, WORLD_WIDGETS, WORLD_TWIN, WORLD_NAMES };
 
 struct admin_world {
@@ -37,24 +37,25 @@ struct admin_world {
     struct payload_context context; /* node "n1", instance "i" */
     struct admin_model model;
     uint64_t now_ms;
-    struct buf done;  /* "relist services;": what the actions were called for */
+    struct buf done;  /* "relist services;": the calls of the actions */
     bool guard_holds; /* the answer of actions.guard */
 };
 
-/* Nothing is started; the resource of the widgets is not known. For cmocka. */
+/* The setup of a test with cmocka: no watch is started; the resource of the widgets is not
+ * known. */
 int admin_world_set_up(void **state);
 
-/* Frees it all. */
+/* The teardown of a test with cmocka: frees everything. */
 int admin_world_tear_down(void **state);
 
-/* What a hook of admin_world_add_hook() is like. */
+/* The parameters of admin_world_add_hook(). */
 struct world_hook {
     const char *name;
     enum hook_mode mode;
-    size_t source_count; /* services, twin, private, widgets: the first so many */
+    size_t source_count; /* how many of services, twin, private, widgets, in this order */
     struct hook_rules rules;
-    struct work_queue_params
-        work_queue; /* concurrency 0 = 1; retry.initial_ms 0 = 1 s, doubled up to 60 s */
+    /* concurrency 0 = 1; retry.initial_ms 0 = 1 s, doubled up to 60 s */
+    struct work_queue_params work_queue;
 };
 
 /* Adds a hook that takes every event; it is the newest of t->hooks. */
@@ -63,23 +64,23 @@ struct hook *admin_world_add_hook(struct admin_world *t, struct world_hook param
 /* Starts the run that is due; there must be one. */
 struct run *admin_world_start(struct admin_world *t);
 
-/* Starts it and ends it, at t->now_ms. "" = success. */
+/* Starts the run that is due, and ends it at t->now_ms. failure: "" = success. */
 void admin_world_run(struct admin_world *t, const char *failure);
 
 /* A list of n Services "b/s0"... of this version. */
 void admin_world_put_list(struct buf *out, const char *rv, size_t n);
 
-/* Does this come as the answer to the list that the first stream of a watch makes next? */
+/* The first scope of a watch lists; this is the whole answer. */
 void admin_world_list(struct admin_world *t, size_t watch, int status, const char *body);
 
-/* The answer to a request; JSON is checked to be such. The body is the caller's. */
+/* The answer to a request; a JSON answer is checked. The caller frees the body. */
 struct admin_response admin_world_ask(struct admin_world *t, const char *method, const char *target,
                                       bool privileged);
 
 /* The answer to a privileged request must have this status and this text somewhere. */
 void admin_world_expect(struct admin_world *t, const char *request, int status, const char *text);
 
-/* The same for one without privileges. */
+/* The answer to a request without privileges must have this status and this text somewhere. */
 void admin_world_expect_poor(struct admin_world *t, const char *request, int status,
                              const char *text);
 

@@ -8,7 +8,6 @@ struct hook *apply_rig_add(struct hook_rig_hook p)
     return hook_rig_add(&p);
 }
 
-/* The next run, which has claimed its file. */
 struct run *apply_rig_starts(enum delta_type type, const char *uid)
 {
     struct run *run = hook_rig_starts(type, uid);
@@ -39,7 +38,6 @@ void apply_rig_apply_passes(enum run_reason reason)
     hook_rig_end(hook_rig_applies(reason, 1), 0);
 }
 
-/* A hook in mode object whose first runs are over and applied; ns/a is handled, its file is 1. */
 struct hook *apply_rig_add_settled(struct hook_rig_hook p)
 {
     struct hook *h = apply_rig_add(p);

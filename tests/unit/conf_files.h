@@ -34,15 +34,15 @@ void conf_files_write(const char *path, const char *text);
 /* Reads a configuration that must be right. */
 struct conf *conf_files_read(const char *path) MUST_CHECK;
 
-/* Reads text, which must be right, and puts what is printed of it into out, which is empty: read
- * again, that is printed the same. */
+/* Reads text, which must be right, and puts the printed configuration into out, which is empty.
+ * Reading that and printing it again must give the same. */
 void conf_files_print(const char *text, struct buf *out);
 
 /* Reads path and expects exactly these problems. */
 void conf_files_expect(const char *path, const char *problems);
 
-/* For each mistake, reads CONF_FILES_WATCH, then a line of before, the settings, and behind, and expects that
- * problem in that line alone. */
+/* For each mistake, reads CONF_FILES_WATCH, then a line of before, the settings, and behind, and
+ * expects that problem in that line alone. */
 void conf_files_expect_each(const struct conf_files_mistake *mistakes, size_t n, const char *before,
                             const char *behind);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * delivery_rig - a delivery queue with one source. A test looks at one key at a time, and the events that are
- * due for it are written as text: "DELETED u1 ADDED u2"; pure.
+ * delivery_rig - a delivery queue with one source. A test looks at one key at a time, and the
+ * events that are due for it are written as text: "DELETED u1 ADDED u2"; pure.
  */
 #ifndef UNIT_DELIVERY_RIG_H
 #define UNIT_DELIVERY_RIG_H
@@ -12,7 +12,7 @@
 
 enum { DELIVERY_RIG_ALL = 0x3f }; /* every event */
 
-/* One at a time. */
+/* The rig of the test that runs now. */
 struct delivery_rig {
     struct filter filter;
     struct delivery_queue queue;
@@ -23,8 +23,8 @@ struct delivery_rig {
 
 extern struct delivery_rig delivery_rig;
 
-/* Makes a queue whose hook takes these events and looks at one path; NULL = every byte counts. The queue is
- * not open yet. */
+/* Makes a queue whose hook takes these events and looks at one path; NULL = every byte counts. The
+ * queue is not open yet. */
 void delivery_rig_init(unsigned events, const char *path);
 
 /* Frees the queue. */
@@ -39,7 +39,8 @@ int delivery_rig_clean_up(void **state);
 /* delivery_rig_fini(), then an open queue with these events. */
 void delivery_rig_restart(unsigned events, const char *path);
 
-/* ns/n changes, and is the key looked at from now on. Returns its delivery, NULL if there is none. */
+/* ns/n changes, and is the key looked at from now on. Returns its delivery, NULL if there is
+ * none. */
 struct delivery *delivery_rig_change(enum delta_type type, const char *uid, const char *data);
 
 /* An object is added, and the hook has handled that. */
@@ -51,7 +52,8 @@ void delivery_rig_replace(enum delta_type end);
 /* A run for the end of an object fails, and the hook gives up on it: the end is superseded. */
 void delivery_rig_supersede_end(void);
 
-/* The source becomes stale or fresh, and its empty key is looked at from now on. Returns its delivery. */
+/* The source becomes stale or fresh, and its empty key is looked at from now on. Returns its
+ * delivery. */
 struct delivery *delivery_rig_stale(bool stale);
 
 /* The delivery of the key looked at, or NULL. */

@@ -56,7 +56,8 @@ const struct page discovery_probe_old[] = {
 
 enum { WORDS = 8, WORD_BYTES = 64 };
 
-/* Bytes before the stop or the end of the line. Not strcspn(): sanitizers measure its whole argument. */
+/* Bytes before the stop or the end of the line. Not strcspn(): sanitizers measure its whole
+ * argument. */
 static size_t span(const char *text, char stop)
 {
     size_t n = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * discovery_probe - servers of both forms of discovery as tables of pages, and lookups in what a
- * round against them has brought.
+ * discovery_probe - servers of both forms of discovery as tables of pages, and lookups in the
+ * result of a round against them.
  */
 #ifndef UNIT_DISCOVERY_PROBE_H
 #define UNIT_DISCOVERY_PROBE_H
@@ -20,19 +20,19 @@
         __VA_ARGS__ \
     }
 
-/* What a server says; ends with NULL. A body that begins with "@v2", "@v2beta1" (aggregated) or
- * "@old" (an APIResourceList, without GROUP and VERSION) is made of lines
- * GROUP VERSION PLURAL KIND SCOPE [SHORT,SHORT [SINGULAR [VERB,VERB]]]; "-" is empty, the plural
- * "Stale" a version that is. */
+/* The answers of a server; ends with NULL. A body that begins with "@v2", "@v2beta1" (aggregated)
+ * or "@old" (an APIResourceList, without GROUP and VERSION) is made of lines GROUP VERSION PLURAL
+ * KIND SCOPE [SHORT,SHORT [SINGULAR [VERB,VERB]]]; "-" is empty, the plural "Stale" is a version
+ * that is stale. */
 struct page {
     const char *target;
     int code;
     const char *body;
 };
 
-/* Two servers that serve much the same. */
+/* A server with aggregated discovery. */
 extern const struct page discovery_probe_new[3];
-/* See above. */
+/* A server with the older form of discovery; it serves much the same. */
 extern const struct page discovery_probe_old[7];
 
 /* The page of a target, or the one that ends the table. */
@@ -44,11 +44,11 @@ void discovery_probe_body(const struct page *p, struct buf *out);
 /* A name joins the round. */
 void discovery_probe_want(struct discovery *d, const char *text);
 
-/* Carries the round out; what is asked is added to asked. No page is 404, a page without a body a
- * connection that was lost. */
+/* Carries the round out, and adds each target to asked. A target without a page gets 404; a page
+ * without a body is a lost connection. */
 void discovery_probe_run(struct discovery *d, const struct page *pages, struct buf *asked);
 
-/* A round for these names (ends with NULL). Asserts what was asked, unless NULL. */
+/* A round for these names (ends with NULL). Asserts the targets that it asked for, unless NULL. */
 struct discovery *discovery_probe_round(const struct page *pages, const char *const *names,
                                         const char *asked);
 
@@ -59,10 +59,10 @@ struct discovery *discovery_probe_round(const struct page *pages, const char *co
 enum err_kind discovery_probe_find(const struct discovery *d, const char *text, struct buf *out,
                                    struct err *err);
 
-/* Asserts what a name means. */
+/* Asserts the meaning of a name. */
 void discovery_probe_found(const struct discovery *d, const char *text, const char *expected);
 
-/* Asserts that a name is not found, and a part of what is said of it. */
+/* Asserts that a name is not found, and a part of the error. */
 void discovery_probe_missing(const struct discovery *d, const char *text, enum err_kind kind,
                              const char *says);
 

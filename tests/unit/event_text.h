@@ -8,8 +8,9 @@
 #include "base/buf.h"
 #include "kube/event.h"
 
-/* Appends the event and a newline: "ADDED {...} rv=7", "DELETED (not selected) {...} rv=7", "BOOKMARK rv=9 end",
- * "ERROR rv= 410 Expired too old", "UNUSABLE rv= a: why", "SKIPPED rv= : why". */
+/* Appends the event and a newline: "ADDED {...} rv=7", "DELETED (not selected) {...} rv=7",
+ * "BOOKMARK rv=9 end", "ERROR rv= 410 Expired too old", "UNUSABLE rv= a: why", "SKIPPED rv= :
+ * why". */
 void event_text_put(struct buf *out, const struct event *e);
 
 #endif

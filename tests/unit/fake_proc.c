@@ -37,7 +37,7 @@ static void make_folders(char *path)
     for (char *slash = strchr(path + strlen(folder), '/'); slash != NULL;
          slash = strchr(slash + 1, '/')) {
         *slash = '\0';
-        mkdir(path, 0755); /* most are there */
+        mkdir(path, 0755); /* most folders exist already */
         *slash = '/';
     }
 }

@@ -234,7 +234,7 @@ void helper_rig_expect_clean(struct helper_rig *w)
     uint64_t id = UINT64_MAX / 2;
 
     while (helper_rig_children(w->helper) >
-           0) { /* each end of a program lets the helper look for more */
+           0) { /* each end of a program has the helper look for more */
         size_t before = w->exited;
 
         close(helper_rig_run(w, id++, 0, ""));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * helper_rig - main with its link to a real helper and real programs, for tests: what they are told, and
- * what the system says about the helper.
+ * helper_rig - main with its link to a real helper and real programs, for tests: the events of the
+ * link, and what the system says about the helper.
  */
 #ifndef UNIT_HELPER_RIG_H
 #define UNIT_HELPER_RIG_H
@@ -21,7 +21,7 @@ enum {
     HELPER_RIG_FDS = 6 /* of an idle helper: 0-2, socket, signals, children */
 };
 
-/* SHELL and those below run the script that they are given. */
+/* SHELL and the hooks behind it run the script that they are given. */
 enum helper_rig_hook {
     HELPER_RIG_TRUE,
     HELPER_RIG_SHELL,
@@ -34,11 +34,11 @@ struct helper_rig {
     struct helper_link *link;
     pid_t helper;
     size_t exited, opened, lost; /* events so far */
-    size_t started;              /* of those that exited, how many were programs before */
-    struct helper_link_exit end; /* the last one */
+    size_t started;              /* of the runs that exited, how many programs ran before */
+    struct helper_link_exit end; /* the last event */
     struct err err;              /* of on_lost */
-    bool dispose;                /* from inside the next event */
-    bool called;                 /* by a function of ours: no event may come now */
+    bool dispose;                /* to be called from inside the next event */
+    bool called;                 /* inside a call of the test: no event may come */
 };
 
 /* Runs the loop until the condition holds. */
@@ -49,32 +49,33 @@ struct helper_rig {
 /* Starts a helper of its own. An alarm ends a test that hangs. */
 void helper_rig_open(struct helper_rig *w);
 
-/* The same with hooks of one's own, which may run as often at a time as they like if their concurrency is
- * 0; the programs may use INFORMERD_SCRIPT. */
+/* The same with hooks of the test's own, any number of runs at a time if their concurrency is 0;
+ * the programs may use INFORMERD_SCRIPT. */
 void helper_rig_open_with(struct helper_rig *w, const struct helper_hook *hooks, size_t count);
 
-/* Ends it, if the test has not; fails if its exit code is not 0, or a handle leaked. */
+/* Ends the helper, if the test has not; fails if its exit code is not 0, or a handle leaked. */
 void helper_rig_close(struct helper_rig *w);
 
-/* Waits for its end: its exit code, or minus the signal. */
+/* Waits for the end of the helper: its exit code, or minus the signal. */
 int helper_rig_wait(struct helper_rig *w);
 
-/* Runs a script as run id with INFORMERD_RUN=run-<id>; takes in (its stdin), returns the reading end of
- * its output. */
+/* Runs a script as run id with INFORMERD_RUN=run-<id>; takes in (its stdin), returns the reading
+ * end of its output. */
 int helper_rig_run_with(struct helper_rig *w, uint64_t id, enum helper_rig_hook hook, int in,
                         const char *script);
 
-/* The same with nothing to read. */
+/* helper_rig_run_with() with nothing to read. */
 int helper_rig_run(struct helper_rig *w, uint64_t id, enum helper_rig_hook hook,
                    const char *script);
 
-/* Everything that comes until the end, or until the first newline; valid until the next call. */
+/* Everything that can be read until the end, or until the first newline; valid until the next
+ * call. */
 const char *helper_rig_read(int fd, bool one_line);
 
 /* The next line must be this one. */
 void helper_rig_expect_line(int fd, const char *line);
 
-/* Nothing more may come: whoever held the other end is gone. Closes fd. */
+/* Nothing more may come: no process holds the other end any more. Closes fd. */
 void helper_rig_expect_eof(int fd);
 
 /* The descriptors that a process has open. */
@@ -83,8 +84,8 @@ size_t helper_rig_fds(pid_t pid);
 /* The children of a process, zombies too. */
 size_t helper_rig_children(pid_t pid);
 
-/* Runs hook 0, which must be /bin/true or like it, until the helper has no child any more; then it must
- * have no descriptor open that is a run's. */
+/* Runs hook 0, which must be /bin/true or like it, until the helper has no child any more; the
+ * helper must have no descriptor of a run open then. */
 void helper_rig_expect_clean(struct helper_rig *w);
 
 /* A child of the test that does nothing until it is killed. */

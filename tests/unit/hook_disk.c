@@ -46,7 +46,7 @@ static void drop_delivery(void *arg, size_t source, struct str key, struct str u
     struct hook_disk *d = arg;
     struct hook_disk_row *r = find_row(d, source, key, uid);
 
-    assert_non_null(r); /* only what was put is dropped */
+    assert_non_null(r); /* the rig drops only rows that it has put */
     object_unref(&r->delivery.last);
     *r = d->rows[--d->row_count];
 }
@@ -92,12 +92,12 @@ void hook_disk_commit(struct hook_disk *d, struct hook *h)
     delivery_log_put(&h->queue, &deliveries, d);
     strays_put(&h->strays, &files, d);
     files_put(&h->files, &files, d);
-    d->memory = hook_record_of(h);
+    d->record = hook_record_of(h);
 }
 
 void hook_disk_restore(const struct hook_disk *d, struct hook *h, uint64_t now)
 {
-    hook_record_restore(h, &d->memory, now);
+    hook_record_restore(h, &d->record, now);
     for (size_t i = 0; i < d->row_count; i++) {
         struct delivery_record m = d->rows[i].delivery;
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hook_disk - what a hook leaves to the next process, kept in memory; pure.
+ * hook_disk - the rows that a hook leaves to the next process, kept in memory; pure.
  */
-#ifndef WORK_ITEM_HOOK_DISK_H
-#define WORK_ITEM_HOOK_DISK_H
+#ifndef UNIT_HOOK_DISK_H
+#define UNIT_HOOK_DISK_H
 
 #include "objects.h"
 
@@ -32,21 +32,21 @@ struct hook_disk {
     struct hook_disk_file files[DISK_FILES];
     size_t file_count;
     bool seen[DISK_SOURCES];
-    struct hook_record memory;
-    size_t puts; /* of marks, and of sources that were seen */
+    struct hook_record record;
+    size_t puts; /* how many delivery records, and sources that were seen, were put */
 };
 
-/* Puts what has changed. */
+/* Puts the rows that have changed. */
 void hook_disk_commit(struct hook_disk *d, struct hook *h);
 
-/* Gives it all to a new one. */
+/* Gives all rows to a hook of the next process. */
 void hook_disk_restore(const struct hook_disk *d, struct hook *h, uint64_t now);
 
-/* The mark of (source 0, key, uid), or NULL. */
+/* The delivery record of (source 0, key, uid), or NULL. */
 const struct delivery_record *hook_disk_delivery(struct hook_disk *d, const char *key,
                                                  const char *uid);
 
-/* Empties it. */
+/* Drops all rows. */
 void hook_disk_clear(struct hook_disk *d);
 
 #endif

@@ -7,7 +7,7 @@
 
 #include "oracle_outage.h"
 
-/* In told_paths: what an earlier process told, or started from, is not known. */
+/* In reported: the paths that an earlier process reported or started from are not known. */
 #define ALL_PATHS 4U
 
 unsigned oracle_number(struct str s)
@@ -59,14 +59,15 @@ static bool is_outage(const struct run_event *e)
     return e->ev.type == DELTA_STALE || e->ev.type == DELTA_FRESH;
 }
 
-static struct oracle_life *life_of(struct oracle_key *k, unsigned uid)
+static struct oracle_incarnation *incarnation_of(struct oracle_key *k, unsigned uid)
 {
-    for (size_t i = 0; i < k->life_count; i++)
-        if (k->lives[i].uid == uid)
-            return &k->lives[i];
-    assert_true(k->life_count < ORACLE_LIVES);
-    k->lives[k->life_count] = (struct oracle_life){.uid = uid, .end = DELTA_DELETED};
-    return &k->lives[k->life_count++];
+    for (size_t i = 0; i < k->incarnation_count; i++)
+        if (k->incarnations[i].uid == uid)
+            return &k->incarnations[i];
+    assert_true(k->incarnation_count < ORACLE_INCARNATIONS);
+    k->incarnations[k->incarnation_count] =
+        (struct oracle_incarnation){.uid = uid, .end = DELTA_DELETED};
+    return &k->incarnations[k->incarnation_count++];
 }
 
 static unsigned uid_now(const struct oracle *o, size_t source, size_t key)
@@ -82,47 +83,47 @@ bool oracle_differ(const struct oracle *o, unsigned x, unsigned y)
     return a->a != b->a || (!o->only_a && a->b != b->b);
 }
 
-static void take_effect(struct oracle_life *life, enum delta_type type, unsigned state)
+static void take_effect(struct oracle_incarnation *inc, enum delta_type type, unsigned state)
 {
-    life->in_world = !is_end(type);
-    life->world = state;
+    inc->in_world = !is_end(type);
+    inc->world = state;
 }
 
-/* Does the hook hear of the next life of a key as long as that lasts? */
-static bool hears_lives(const struct oracle *o)
+/* Does the hook get runs for the next incarnation of a key, as long as that lasts? */
+static bool gets_next_incarnation(const struct oracle *o)
 {
     return takes(o, DELTA_ADDED) || takes(o, DELTA_MODIFIED);
 }
 
-static bool may_be_skipped(const struct oracle *o, const struct oracle_life *life)
+static bool may_be_skipped(const struct oracle *o, const struct oracle_incarnation *inc)
 {
-    bool many = life->parked || life->failed >= ORACLE_DELETED_ATTEMPTS;
-    bool failed = o->hook->rules.mode == HOOK_OBJECT && many && hears_lives(o);
+    bool many = inc->parked || inc->failed >= ORACLE_DELETED_ATTEMPTS;
+    bool failed = o->hook->rules.mode == HOOK_OBJECT && many && gets_next_incarnation(o);
 
-    return !life->told || !takes(o, life->end) || failed;
+    return !inc->delivered || !takes(o, inc->end) || failed;
 }
 
-/* Is the end of another life of the key still to be told? */
-static bool another_is_owed(const struct oracle *o, const struct oracle_key *k, unsigned uid)
+/* Is the end of another incarnation of the key still due? */
+static bool another_end_is_due(const struct oracle *o, const struct oracle_key *k, unsigned uid)
 {
-    for (size_t i = 0; i < k->life_count; i++)
-        if (k->lives[i].uid != uid && !may_be_skipped(o, &k->lives[i]))
+    for (size_t i = 0; i < k->incarnation_count; i++)
+        if (k->incarnations[i].uid != uid && !may_be_skipped(o, &k->incarnations[i]))
             return true;
     return false;
 }
 
-static bool another_is_told(struct oracle *o, struct oracle_key *k, unsigned uid)
+static bool another_end_stays(struct oracle *o, struct oracle_key *k, unsigned uid)
 {
-    for (size_t i = 0; i < k->life_count; i++) {
-        struct oracle_life *life = &k->lives[i];
+    for (size_t i = 0; i < k->incarnation_count; i++) {
+        struct oracle_incarnation *inc = &k->incarnations[i];
 
-        if (life->uid == uid)
+        if (inc->uid == uid)
             continue;
-        if (!may_be_skipped(o, life))
+        if (!may_be_skipped(o, inc))
             return true;
-        life->excused = life->excused || (life->told && takes(o, life->end));
-        life->told = false;
-        life->told_paths = 0;
+        inc->excused = inc->excused || (inc->delivered && takes(o, inc->end));
+        inc->delivered = false;
+        inc->reported = 0;
     }
     return false;
 }
@@ -130,18 +131,18 @@ static bool another_is_told(struct oracle *o, struct oracle_key *k, unsigned uid
 static void accept(struct oracle *o, size_t source, size_t key)
 {
     struct oracle_key *k = &o->keys[source][key];
-    struct oracle_life *life = life_of(k, uid_now(o, source, key));
+    struct oracle_incarnation *inc = incarnation_of(k, uid_now(o, source, key));
 
-    life->told = life->handled = true;
-    life->state = o->cache->now[source][key];
-    life->open = k->running > 0;
-    if (!life->open)
-        life->told_paths = 0;
-    take_effect(life, DELTA_ADDED, life->state);
+    inc->delivered = inc->handled = true;
+    inc->state = o->cache->now[source][key];
+    inc->attempted = k->running > 0;
+    if (!inc->attempted)
+        inc->reported = 0;
+    take_effect(inc, DELTA_ADDED, inc->state);
 }
 
-/* By the hook's word: an end that failed may be given up for this life, or told once more. */
-static bool is_announced(const struct oracle *o, size_t source, size_t key, unsigned uid)
+/* The hook itself says so: it may supersede an end that failed, or run for that end once more. */
+static bool is_delivered(const struct oracle *o, size_t source, size_t key, unsigned uid)
 {
     char name[16];
 
@@ -155,7 +156,7 @@ static bool is_announced(const struct oracle *o, size_t source, size_t key, unsi
     return false;
 }
 
-/* A hook that does not take ADDED counts what is there as announced, when its turn has come. */
+/* A hook that does not take ADDED counts an existing object as delivered when its turn has come. */
 static void accept_untaken(struct oracle *o, size_t source, size_t key)
 {
     struct oracle_key *k = &o->keys[source][key];
@@ -163,43 +164,45 @@ static void accept_untaken(struct oracle *o, size_t source, size_t key)
 
     if (!o->open[source] || takes(o, DELTA_ADDED) || uid == 0)
         return;
-    if (life_of(k, uid)->told && life_of(k, uid)->handled)
+    if (incarnation_of(k, uid)->delivered && incarnation_of(k, uid)->handled)
         return;
-    if (!is_announced(o, source, key, uid))
+    if (!is_delivered(o, source, key, uid))
         return;
-    if (!another_is_told(o, k, uid))
+    if (!another_end_stays(o, k, uid))
         accept(o, source, key);
 }
 
 void oracle_delta(struct oracle *o, size_t source, const struct delta *d)
 {
     size_t key = oracle_key_index(d->object);
-    struct oracle_life *life = life_of(&o->keys[source][key], oracle_number(object_uid(d->object)));
+    struct oracle_incarnation *inc =
+        incarnation_of(&o->keys[source][key], oracle_number(object_uid(d->object)));
 
     if (is_end(d->type))
-        life->end = d->type;
+        inc->end = d->type;
     if (is_end(d->type) && !takes(o, d->type)) {
-        life->told = life->handled = life->open = false;
-        life->told_paths = 0;
-        life->excused = true;
+        inc->delivered = inc->handled = inc->attempted = false;
+        inc->reported = 0;
+        inc->excused = true;
         return;
     }
-    if (d->type == DELTA_ADDED) /* it is back */
-        life->gives_way = life->parked = false;
+    if (d->type == DELTA_ADDED) /* the incarnation is back */
+        inc->superseded = inc->parked = false;
     if (d->type == DELTA_ADDED && o->keys[source][key].running == 0)
-        life->failed = 0;
+        inc->failed = 0;
     if (!is_end(d->type))
         accept_untaken(o, source, key);
 }
 
-/* What differs from the handled state in what does not count is handled too. */
-static void settle_life(struct oracle *o, size_t source, size_t key)
+/* A state that differs from the handled one only in paths that do not count is handled too. */
+static void settle_incarnation(struct oracle *o, size_t source, size_t key)
 {
     unsigned now = o->cache->now[source][key];
-    struct oracle_life *life = life_of(&o->keys[source][key], o->cache->states[now].uid);
+    struct oracle_incarnation *inc =
+        incarnation_of(&o->keys[source][key], o->cache->states[now].uid);
 
-    if (life->handled && !life->open && !oracle_differ(o, life->state, now))
-        life->state = now;
+    if (inc->handled && !inc->attempted && !oracle_differ(o, inc->state, now))
+        inc->state = now;
 }
 
 void oracle_settled(struct oracle *o)
@@ -208,7 +211,7 @@ void oracle_settled(struct oracle *o)
         for (size_t k = 0; k < ORACLE_KEYS; k++)
             if (o->open[s] && o->cache->now[s][k] != 0) {
                 accept_untaken(o, s, k);
-                settle_life(o, s, k);
+                settle_incarnation(o, s, k);
             }
 }
 
@@ -218,7 +221,7 @@ void oracle_stale(struct oracle *o, size_t source)
 
     oracle_accept_outage(o, source);
     if (!o->cache->stale[source] && !takes(o, DELTA_FRESH))
-        f->told = f->handled = f->in_world = false;
+        f->delivered = f->handled = f->in_world = false;
 }
 
 /* ---- Sources are opened. */
@@ -238,7 +241,7 @@ static void open_source(struct oracle *o, size_t s)
     if (!skip)
         return;
     memcpy(o->handled[s], o->cache->now[s], sizeof(o->handled[s]));
-    memcpy(o->started[s], o->cache->now[s], sizeof(o->started[s])); /* by a run under way, too */
+    memcpy(o->started[s], o->cache->now[s], sizeof(o->started[s])); /* also by a run under way */
 }
 
 void oracle_gate(struct oracle *o)
@@ -250,7 +253,7 @@ void oracle_gate(struct oracle *o)
 
 /* ---- Runs. */
 
-/* As what a hook is told what it knows. */
+/* The event that a rerun or a manual run has for an object that the hook knows. */
 static enum delta_type repeat_type(const struct oracle *o)
 {
     return takes(o, DELTA_MODIFIED) ? DELTA_MODIFIED : DELTA_ADDED;
@@ -263,14 +266,14 @@ static bool repeats(const struct run *run)
 
 static void check_end(struct oracle *o, size_t source, size_t key, const struct delivery_event *ev)
 {
-    struct oracle_life *life =
-        life_of(&o->keys[source][key], oracle_number(object_uid(ev->object)));
+    struct oracle_incarnation *inc =
+        incarnation_of(&o->keys[source][key], oracle_number(object_uid(ev->object)));
 
-    assert_int_equal(ev->type, life->end);
-    assert_true(life->told);
-    assert_int_not_equal(uid_now(o, source, key), life->uid);
-    assert_false(life->gives_way && uid_now(o, source, key) != 0);
-    life->handled = false;
+    assert_int_equal(ev->type, inc->end);
+    assert_true(inc->delivered);
+    assert_int_not_equal(uid_now(o, source, key), inc->uid);
+    assert_false(inc->superseded && uid_now(o, source, key) != 0);
+    inc->handled = false;
 }
 
 /* The bits of a list of paths. */
@@ -285,10 +288,10 @@ static unsigned path_bits(struct str lines)
     return 0;
 }
 
-static void check_changed(const struct oracle *o, struct oracle_life *life,
+static void check_changed(const struct oracle *o, struct oracle_incarnation *inc,
                           const struct run_event *e)
 {
-    unsigned old = e->old != NULL ? oracle_number(object_rv(e->old)) : life->state;
+    unsigned old = e->old != NULL ? oracle_number(object_rv(e->old)) : inc->state;
     const struct oracle_state *was = &o->cache->states[old];
     const struct oracle_state *is = &o->cache->states[oracle_number(object_rv(e->ev.object))];
     unsigned differs = (was->a != is->a ? 1U : 0U) | (was->b != is->b ? 2U : 0U);
@@ -298,51 +301,52 @@ static void check_changed(const struct oracle *o, struct oracle_life *life,
         assert_null(e->old);
         return;
     }
-    assert_true(o->restarted_hook ? !oracle_differ(o, life->state, old) : old == life->state);
-    life->told_paths |= e->old != NULL ? differs : ALL_PATHS;
+    assert_true(o->restarted ? !oracle_differ(o, inc->state, old) : old == inc->state);
+    inc->reported |= e->old != NULL ? differs : ALL_PATHS;
     assert_int_equal(path_bits(buf_str(&e->changed)),
-                     life->told_paths < ALL_PATHS ? life->told_paths : ALL_PATHS);
-    assert_true(o->restarted_hook || (e->old != NULL && life->told_paths < ALL_PATHS));
-    life->state = old;
+                     inc->reported < ALL_PATHS ? inc->reported : ALL_PATHS);
+    assert_true(o->restarted || (e->old != NULL && inc->reported < ALL_PATHS));
+    inc->state = old;
 }
 
-/* What the hook knows already is told again if somebody wants it, and if a run since then may have
- * had effects. */
-static void check_type(const struct oracle *o, const struct oracle_life *life,
+/* A run repeats what the hook knows if a rerun or a person wants that, or if a run since then may
+ * have had effects. */
+static void check_type(const struct oracle *o, const struct oracle_incarnation *inc,
                        const struct run *run, const struct delivery_event *ev)
 {
     unsigned state = oracle_number(object_rv(ev->object));
-    bool due = life->open || oracle_differ(o, life->state, state);
+    bool due = inc->attempted || oracle_differ(o, inc->state, state);
 
-    if (!life->handled) {
+    if (!inc->handled) {
         assert_int_equal(ev->type, DELTA_ADDED);
         assert_true(run->reason != RUN_RERUN || o->hook->rules.mode == HOOK_BATCH);
         return;
     }
     assert_int_equal(ev->type, repeat_type(o));
-    assert_true(repeats(run) || life->open || (due && takes(o, DELTA_MODIFIED)));
+    assert_true(repeats(run) || inc->attempted || (due && takes(o, DELTA_MODIFIED)));
     if (o->hook->rules.mode == HOOK_OBJECT && takes(o, DELTA_MODIFIED) && due)
         assert_int_not_equal(run->reason, RUN_RERUN);
 }
 
-/* earlier = a life whose end the same run tells before, 0 = none. */
+/* earlier = an incarnation whose end comes before in the same run, 0 = none. */
 static void check_state(struct oracle *o, size_t source, size_t key, const struct run *run,
                         const struct run_event *e, unsigned earlier)
 {
     struct oracle_key *k = &o->keys[source][key];
-    struct oracle_life *life = life_of(k, oracle_number(object_uid(e->ev.object)));
+    struct oracle_incarnation *inc = incarnation_of(k, oracle_number(object_uid(e->ev.object)));
 
     assert_int_equal(oracle_number(object_rv(e->ev.object)),
                      o->cache->now[source][key]); /* newest state wins */
-    check_type(o, life, run, &e->ev);
-    check_changed(o, life, e);
-    for (size_t i = 0; i < k->life_count; i++)
-        if (k->lives[i].uid != earlier && k->lives[i].uid != life->uid)
-            assert_true(may_be_skipped(o, &k->lives[i]));
+    check_type(o, inc, run, &e->ev);
+    check_changed(o, inc, e);
+    for (size_t i = 0; i < k->incarnation_count; i++)
+        if (k->incarnations[i].uid != earlier && k->incarnations[i].uid != inc->uid)
+            assert_true(may_be_skipped(o, &k->incarnations[i]));
     if (earlier == 0)
-        another_is_told(o, k, life->uid); /* whose end was given up: it gives way */
-    life->told = life->open = true;
-    life->excused = false;
+        another_end_stays(
+            o, k, inc->uid); /* the end of another incarnation was given up: it is superseded */
+    inc->delivered = inc->attempted = true;
+    inc->excused = false;
 }
 
 static void start_event(struct oracle *o, const struct run *run, size_t i)
@@ -367,11 +371,11 @@ static void start_event(struct oracle *o, const struct run *run, size_t i)
     k->running++;
 }
 
-/* A rerun or an order of a batch tells of everything that is there. */
+/* A rerun or a manual run of a batch has an event for each object that exists. */
 static void check_whole(const struct oracle *o, const struct run *run)
 {
     size_t there = 0;
-    size_t told = 0;
+    size_t delivered = 0;
 
     for (size_t s = 0; s < ORACLE_SOURCES; s++)
         for (size_t k = 0; k < ORACLE_KEYS; k++)
@@ -380,10 +384,10 @@ static void check_whole(const struct oracle *o, const struct run *run)
         bool second = i > 0 && run->events[i - 1].delivery == run->events[i].delivery;
 
         if (!second && !is_outage(&run->events[i]))
-            told += uid_now(o, o->source_of[run->events[i].delivery->source],
-                            oracle_key_index(run->events[i].ev.object)) != 0;
+            delivered += uid_now(o, o->source_of[run->events[i].delivery->source],
+                                 oracle_key_index(run->events[i].ev.object)) != 0;
     }
-    assert_int_equal(told, takes(o, repeat_type(o)) ? there : told);
+    assert_int_equal(delivered, takes(o, repeat_type(o)) ? there : delivered);
 }
 
 static void start_whole(struct oracle *o, const struct run *run)
@@ -414,18 +418,18 @@ void oracle_started(struct oracle *o, const struct run *run)
     o->running++;
 }
 
-/* The run for the end of a life is over; next: there is another life. */
-static void end_life(const struct oracle *o, struct oracle_life *life, bool next, bool ok,
-                     bool parks)
+/* The run for the end of an incarnation has ended; next: another incarnation exists. */
+static void end_incarnation(const struct oracle *o, struct oracle_incarnation *inc, bool next,
+                            bool ok, bool parks)
 {
-    bool may = o->hook->rules.mode == HOOK_OBJECT && hears_lives(o);
+    bool may = o->hook->rules.mode == HOOK_OBJECT && gets_next_incarnation(o);
 
-    life->told_paths = ok ? 0 : life->told_paths;
-    life->failed = ok ? 0 : life->failed + 1;
-    life->parked = !ok && (life->parked || parks);
-    life->gives_way = may && !ok && next && (parks || life->failed >= ORACLE_DELETED_ATTEMPTS);
+    inc->reported = ok ? 0 : inc->reported;
+    inc->failed = ok ? 0 : inc->failed + 1;
+    inc->parked = !ok && (inc->parked || parks);
+    inc->superseded = may && !ok && next && (parks || inc->failed >= ORACLE_DELETED_ATTEMPTS);
     if (ok)
-        life->told = life->handled = false;
+        inc->delivered = inc->handled = false;
 }
 
 static void end_event(struct oracle *o, const struct run_event *e, bool ok, bool parks)
@@ -433,26 +437,27 @@ static void end_event(struct oracle *o, const struct run_event *e, bool ok, bool
     size_t source = o->source_of[e->delivery->source];
     size_t key = oracle_key_index(e->ev.object);
     struct oracle_key *k = &o->keys[source][key];
-    struct oracle_life *life = life_of(k, oracle_number(object_uid(e->ev.object)));
+    struct oracle_incarnation *inc = incarnation_of(k, oracle_number(object_uid(e->ev.object)));
     bool end = is_end(e->ev.type);
-    bool back = life->uid == uid_now(o, source, key);
+    bool back = inc->uid == uid_now(o, source, key);
 
     k->running--;
     if (ok || rng_between(o->rng, 0, 1) == 0) /* a failed run may have had its effect */
-        take_effect(life, e->ev.type, oracle_number(object_rv(e->ev.object)));
+        take_effect(inc, e->ev.type, oracle_number(object_rv(e->ev.object)));
     if (end)
-        end_life(o, life, !back && uid_now(o, source, key) != 0, ok, parks && !back);
+        end_incarnation(o, inc, !back && uid_now(o, source, key) != 0, ok, parks && !back);
     if (end && back)
-        life->failed = 0;
-    bool again = back && !another_is_owed(o, k, life->uid);
+        inc->failed = 0;
+    bool again = back && !another_end_is_due(o, k, inc->uid);
 
-    if (!ok || end || (!life->told && !again))
+    if (!ok || end || (!inc->delivered && !again))
         return;
-    life->told = life->handled = true; /* told again, if its end was not taken meanwhile */
-    life->excused = false;
-    life->state = oracle_number(object_rv(e->ev.object));
-    life->open = false;
-    life->told_paths = 0;
+    inc->delivered = inc->handled =
+        true; /* delivered again, if the hook did not take the end in between */
+    inc->excused = false;
+    inc->state = oracle_number(object_rv(e->ev.object));
+    inc->attempted = false;
+    inc->reported = 0;
 }
 
 void oracle_ended(struct oracle *o, const struct run *run, bool ok, bool parks)
@@ -471,29 +476,29 @@ void oracle_ended(struct oracle *o, const struct run *run, bool ok, bool parks)
     memcpy(o->handled, o->started, sizeof(o->handled));
 }
 
-/* What the new one cannot know: how often the end of a life has failed, and what was told of it as
- * changed. */
-static void lose_life(struct oracle_life *life)
+/* The next process does not know how often a run for the end of an incarnation has failed, nor
+ * which paths were reported as changed. */
+static void forget_counts(struct oracle_incarnation *inc)
 {
-    life->failed = 0;
-    if (life->handled && life->open)
-        life->told_paths = ALL_PATHS;
+    inc->failed = 0;
+    if (inc->handled && inc->attempted)
+        inc->reported = ALL_PATHS;
 }
 
-void oracle_reborn(struct oracle *o, struct run *const *runs, size_t n, struct hook *hook)
+void oracle_restarted(struct oracle *o, struct run *const *runs, size_t n, struct hook *hook)
 {
     for (size_t s = 0; s < ORACLE_SOURCES; s++)
         for (size_t k = 0; k < ORACLE_KEYS; k++)
-            for (size_t i = 0; i < o->keys[s][k].life_count; i++)
-                lose_life(&o->keys[s][k].lives[i]);
+            for (size_t i = 0; i < o->keys[s][k].incarnation_count; i++)
+                forget_counts(&o->keys[s][k].incarnations[i]);
     for (size_t i = 0; i < n; i++)
         if (runs[i]->hook == o->hook)
             oracle_ended(o, runs[i], false, false);
     for (size_t s = 0; s < ORACLE_SOURCES; s++)
         for (size_t k = 0; k < ORACLE_KEYS; k++)
-            for (size_t i = 0; i < o->keys[s][k].life_count; i++)
-                lose_life(&o->keys[s][k].lives[i]);
+            for (size_t i = 0; i < o->keys[s][k].incarnation_count; i++)
+                forget_counts(&o->keys[s][k].incarnations[i]);
     memset(o->open, 0, sizeof(o->open));
     o->hook = hook;
-    o->restarted_hook = true;
+    o->restarted = true;
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hook_oracle - judges what the runs of one hook are told by the guarantees of
- * docs/design.md "Delivery", from the outside: it sees the changes of the cache and the runs, and
- * plays a world on which runs have effects, failed ones perhaps. It asserts on the spot; pure.
+ * hook_oracle - judges by the guarantees of docs/design.md "Delivery" which events the runs of one
+ * hook have, from the outside: it sees the changes of the cache and the runs, and plays a world on
+ * which runs have effects, failed ones perhaps. It asserts on the spot; pure.
  */
-#ifndef WORK_ITEM_HOOK_ORACLE_H
-#define WORK_ITEM_HOOK_ORACLE_H
+#ifndef UNIT_HOOK_ORACLE_H
+#define UNIT_HOOK_ORACLE_H
 
 #include "objects.h"
 
@@ -15,12 +15,12 @@
 enum {
     ORACLE_SOURCES = 2,
     ORACLE_KEYS = 3,
-    ORACLE_LIVES = 96,
+    ORACLE_INCARNATIONS = 96,
     ORACLE_STATES = 2048,
     ORACLE_DELETED_ATTEMPTS = 5,
 };
 
-/* What an object says; its resourceVersion is the index of its state. */
+/* The fields of an object; its resourceVersion is the index of its state. */
 struct oracle_state {
     unsigned uid;
     unsigned a;
@@ -37,33 +37,37 @@ struct oracle_cache {
 };
 
 /* One uid of a key, as the hook knows it. */
-struct oracle_life {
+struct oracle_incarnation {
     unsigned uid;
-    bool told;           /* announced, and its end is not handled */
-    bool handled;        /* a run for it succeeded, and none for its end was started since */
-    unsigned state;      /* the one handled; newer ones that do not count take its place */
-    bool open;           /* a run was started since */
-    unsigned told_paths; /* bits: what runs since were told as changed; a, b */
-    bool excused;        /* its end was given up, or is none that the hook takes */
-    unsigned failed;     /* runs for its end */
-    bool parked;         /* one of them parked the key: its end may be given up */
-    bool gives_way;      /* the last one was one too many: its end must */
-    enum delta_type end; /* how it ended last */
-    bool in_world;       /* what runs did is there */
-    unsigned world;      /* the state that they did it with */
+    bool delivered; /* a run with it was started, and its end is not handled */
+    bool handled;   /* a run for it succeeded, and no run for its end was started since */
+    unsigned
+        /* the handled state; a newer one takes its place if only paths that do not count differ */
+        state;
+    bool attempted;    /* a run was started since the last success */
+    unsigned reported; /* bits of paths that runs since then had as changed: 1 = a, 2 = b */
+    bool excused;      /* its end was given up, or the hook does not take that end */
+    unsigned failed;   /* runs for its end that failed */
+    bool parked;       /* a run for its end parked the key: its end may be given up */
+    bool superseded;   /* the last run for its end used up the attempts: its end must be given up */
+    enum delta_type end; /* the last event of its end */
+    bool in_world;       /* runs have had their effect */
+    unsigned world;      /* the state of those runs */
 };
 
 struct oracle_key {
-    struct oracle_life lives[ORACLE_LIVES];
-    size_t life_count;
+    struct oracle_incarnation incarnations[ORACLE_INCARNATIONS];
+    size_t incarnation_count;
     unsigned running; /* events of runs under way */
 };
 
-/* That a source is stale, as the hook knows it. */
+/* An outage of a source, as the hook knows it. */
 struct oracle_outage {
-    bool told;     /* announced (or not taken, but true), and its end is not handled */
-    bool handled;  /* a run for STALE succeeded, and none for FRESH was started since */
-    bool in_world; /* what runs for STALE did is there */
+    /* a run with it was started (or it is true, and the hook does not take it), and its end is not
+     * handled */
+    bool delivered;
+    bool handled;  /* a run for STALE succeeded, and no run for FRESH was started since */
+    bool in_world; /* runs for STALE have had their effect */
     bool running;
 };
 
@@ -79,12 +83,13 @@ struct oracle {
     struct oracle_key keys[ORACLE_SOURCES][ORACLE_KEYS];
     struct oracle_outage outages[ORACLE_SOURCES];
     unsigned handled[ORACLE_SOURCES][ORACLE_KEYS]; /* snapshot: the caches at the last good run */
-    unsigned started[ORACLE_SOURCES][ORACLE_KEYS]; /* and at the one under way */
+    unsigned started[ORACLE_SOURCES]
+                    [ORACLE_KEYS]; /* snapshot: the caches at the start of the run under way */
     bool any_good_run;
-    bool held_now;             /* the run shows a life that its changes had no room for */
-    bool held;                 /* the last good one did */
-    bool opened;               /* a source was, since the last start */
-    bool restarted_hook;       /* an earlier process has left what the hook knows */
+    bool held_now; /* the run has an incarnation in its snapshot that its changes had no room for */
+    bool held;     /* the last run that succeeded had */
+    bool opened;   /* a source was opened since the last start */
+    bool restarted;            /* an earlier process has left its deliveries */
     bool seen[ORACLE_SOURCES]; /* and it had seen the source */
 };
 
@@ -98,16 +103,16 @@ struct object *oracle_object(struct oracle_cache *cache, size_t source, size_t k
 /* Which key an object has. */
 size_t oracle_key_index(const struct object *o);
 
-/* Do two states of one life differ in what the hook looks at? */
+/* Do two states of one incarnation differ in paths that the hook looks at? */
 bool oracle_differ(const struct oracle *o, unsigned x, unsigned y);
 
-/* The cache has changed; before the hook hears of it. */
+/* The cache has changed; to be called before the hook is. */
 void oracle_delta(struct oracle *o, size_t source, const struct delta *d);
 
-/* A source became stale or fresh; before the hook hears of it. */
+/* A source became stale or fresh; to be called before the hook is. */
 void oracle_stale(struct oracle *o, size_t source);
 
-/* After that, and after hooks_finish(). */
+/* To be called after the hook has taken the change, and after hooks_finish(). */
 void oracle_settled(struct oracle *o);
 
 /* hooks_next() was called: were sources opened? */
@@ -116,15 +121,15 @@ void oracle_gate(struct oracle *o);
 /* A run was started. */
 void oracle_started(struct oracle *o, const struct run *run);
 
-/* It has ended; before hooks_finish(). parks: the unit wants to be parked. */
+/* A run has ended; to be called before hooks_finish(). parks: its work_item is to be parked. */
 void oracle_ended(struct oracle *o, const struct run *run, bool ok, bool parks);
 
-/* The process has died after these runs, some of which may have had effects: another one with this
- * hook has recalled what it left. */
-void oracle_reborn(struct oracle *o, struct run *const *runs, size_t n, struct hook *hook);
+/* The process has died during these runs, some of which may have had effects. hook is the one of
+ * the next process, which has restored its deliveries. */
+void oracle_restarted(struct oracle *o, struct run *const *runs, size_t n, struct hook *hook);
 
-/* After that: what all runs have done is gone, and the hook is to be told of it again. existing = "run"
- * only. */
+/* To be called after oracle_restarted(): the effects of all runs are gone, and the hook runs for
+ * every object again. existing = "run" only. */
 void oracle_renewed(struct oracle *o);
 
 /* Nothing is left to do: the world is what the cache is. */

@@ -205,7 +205,7 @@ void hook_rig_fail(enum delta_type type, const char *uid, enum run_reason reason
     hook_rig_end(hook_rig_starts_as(type, uid, reason, attempt), 1);
 }
 
-const struct manual_run *hook_rig_order(const struct hook *h)
+const struct manual_run *hook_rig_manual_run(const struct hook *h)
 {
     return manual_runs_find(&h->manual_runs, h->manual_runs.last);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hook_rig - hooks over a few watches in virtual time: a test changes the caches, starts runs and ends
- * them by hand; pure.
+ * hook_rig - hooks over a few watches in virtual time: a test changes the caches, starts runs and
+ * ends them by hand; pure.
  */
 #ifndef UNIT_HOOK_RIG_H
 #define UNIT_HOOK_RIG_H
@@ -18,10 +18,10 @@ struct hook_rig {
     uint64_t now;
 };
 
-/* One at a time. */
+/* The rig of the test that runs now. */
 extern struct hook_rig hook_rig;
 
-/* A hook; what is 0 or NULL stands for what a test seldom cares for. */
+/* The parameters of a hook; 0 and NULL stand for values that a test seldom cares for. */
 struct hook_rig_hook {
     struct hook_rules rules;      /* without arrays */
     unsigned events;              /* 0 = all */
@@ -34,27 +34,28 @@ struct hook_rig_hook {
         work_queue;     /* concurrency 0 = 8; retry.initial_ms 0 = 1 s, 2 s, ... 8 s */
     const char *output; /* NULL = none */
     bool applies;
-    struct work_queue_params
-        apply; /* the same, concurrency 1; settle_max_ms 0 = settle [200, 2000] */
+    /* like work_queue, but concurrency 0 = 1; settle_max_ms 0 = settle [200, 2000] */
+    struct work_queue_params apply;
 };
 
-/* Sets up hook_rig: no hooks, so many slots that hooks share, and watches that tell these events; NULL =
- * nobody listens to them. Free it with hook_rig_clean_up(). */
+/* Sets up hook_rig without hooks, with so many shared slots, and with watches that have these
+ * events; NULL = nobody listens to them. Free it with hook_rig_clean_up(). */
 void hook_rig_init(unsigned shared_slots, const struct watch_events *events);
 
-/* The setup of a test with cmocka: hook_rig_init() with 4 shared slots, and nobody listens to the watches. */
+/* The setup of a test with cmocka: hook_rig_init() with 4 shared slots, and nobody listens to the
+ * watches. */
 int hook_rig_set_up(void **state);
 
 /* The teardown of a test with cmocka: frees the hooks and the watches. */
 int hook_rig_clean_up(void **state);
 
-/* Adds it as the next one, "h0", "h1", ... */
+/* Adds a hook as the next one, "h0", "h1", ... */
 struct hook *hook_rig_add(const struct hook_rig_hook *p);
 
-/* The watch has been listed and is empty; what the hooks know comes from hook_rig_change(). */
+/* The watch has been listed and is empty; the hooks get objects by hook_rig_change() alone. */
 void hook_rig_sync(size_t watch);
 
-/* The caches changed. */
+/* The caches have changed. */
 void hook_rig_change(size_t watch, enum delta_type type, const char *key, const char *uid,
                      const char *data);
 
@@ -64,7 +65,7 @@ void hook_rig_stale(size_t watch, bool is);
 /* Nothing may start now. */
 void hook_rig_nothing(void);
 
-/* Nothing may start now, nor will it before ms; then it is that late. */
+/* Nothing may start now, nor before ms; then moves the clock to ms. */
 void hook_rig_waits_until(uint64_t ms);
 
 /* The run that starts now. */
@@ -86,14 +87,14 @@ void hook_rig_event_is(const struct run *run, size_t i, enum delta_type type, co
 /* The run ends with a status. */
 struct hooks_verdict hook_rig_end(struct run *run, int status);
 
-/* The run ends well, and its file was so; what it holds is told apart by number. */
+/* The run succeeds, and its file became so; number stands for the bytes of the file. */
 void hook_rig_end_file(struct run *run, enum run_file became, uint64_t number);
 
 /* The run that starts now is one of apply. */
 struct run *hook_rig_applies(enum run_reason reason, unsigned attempt);
 
-/* The last one of the hook. */
-const struct manual_run *hook_rig_order(const struct hook *h);
+/* The last manual run of the hook. */
+const struct manual_run *hook_rig_manual_run(const struct hook *h);
 
 /* hook_rig_starts(); the run succeeds, and the hook needs no other try. */
 void hook_rig_pass(enum delta_type type, const char *uid);

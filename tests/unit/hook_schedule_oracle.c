@@ -12,7 +12,7 @@ static bool takes(const struct hook_schedule_oracle *w, enum delta_type type)
 }
 
 void hook_schedule_oracle_change(struct hook_schedule_oracle *w, size_t source, size_t key,
-                                 bool life, bool end)
+                                 bool begun_or_ended, bool end)
 {
     struct hook_schedule_oracle_work_item *u =
         is_keyed(w) ? &w->work_items[source][key] : &w->whole;
@@ -20,8 +20,8 @@ void hook_schedule_oracle_change(struct hook_schedule_oracle *w, size_t source, 
     if (!w->open[source])
         return;
     u->news = true;
-    u->another = u->another || life;
-    if (end && !u->running) /* nobody was told that it existed */
+    u->another = u->another || begun_or_ended;
+    if (end && !u->running) /* no run has had the object */
         u->existing = false;
 }
 
@@ -55,14 +55,14 @@ static void open_source(struct hook_schedule_oracle *w, size_t s, uint64_t now_m
     bool skip = w->hook->rules.existing == HOOK_EXISTING_SKIP;
 
     for (size_t k = 0; k <= ORACLE_KEYS; k++)
-        w->work_items[s][k].told_ms = now_ms;
+        w->work_items[s][k].whole_ms = now_ms;
     for (size_t k = 0; k < ORACLE_KEYS; k++)
         w->work_items[s][k].existing = w->cache->now[s][k] != 0 && !skip && takes(w, DELTA_ADDED);
-    w->work_items[s][WARDEN_OUTAGE].existing = w->cache->stale[s] && takes(w, DELTA_STALE);
+    w->work_items[s][SCHEDULE_OUTAGE].existing = w->cache->stale[s] && takes(w, DELTA_STALE);
     w->open[s] = true;
     w->whole.news = w->whole.another = true;
-    if (w->whole.told_ms == 0)
-        w->whole.told_ms = now_ms;
+    if (w->whole.whole_ms == 0)
+        w->whole.whole_ms = now_ms;
 }
 
 void hook_schedule_oracle_gate(struct hook_schedule_oracle *w, const struct hooks *hooks,
@@ -99,7 +99,7 @@ static struct hook_schedule_oracle_work_item *work_item_of(struct hook_schedule_
     if (!is_keyed(w))
         return &w->whole;
     const struct delivery *dl = run->events[0].delivery;
-    size_t k = dl->key[0] == '\0' ? WARDEN_OUTAGE : oracle_key_index(run->events[0].ev.object);
+    size_t k = dl->key[0] == '\0' ? SCHEDULE_OUTAGE : oracle_key_index(run->events[0].ev.object);
 
     return &w->work_items[w->source_of[dl->source]][k];
 }
@@ -117,7 +117,7 @@ static void check_slots(const struct hook_schedule_oracle *all, size_t n, const 
     assert_true(shared <= hooks->scheduler.shared);
 }
 
-/* Is the run about the same as the last one of its unit, so that the ladder goes on? */
+/* Is the run about the same as the last one of its work_item, so that the backoff goes on? */
 static bool same_matter(const struct hook_schedule_oracle *w,
                         const struct hook_schedule_oracle_work_item *u, const struct run *run)
 {
@@ -151,7 +151,7 @@ static void check_reason(const struct hook_schedule_oracle *w,
     assert_true(run->reason != RUN_MANUAL || u->ordered);
     if (run->reason == RUN_MANUAL)
         return;
-    assert_true(!u->ordered || (u->another && !snapshot)); /* it has become void */
+    assert_true(!u->ordered || (u->another && !snapshot)); /* the manual run has become void */
     assert_int_equal(run->reason == RUN_RETRY, run->attempt > 1);
     if (run->reason == RUN_RETRY)
         return;
@@ -162,7 +162,7 @@ static void check_reason(const struct hook_schedule_oracle *w,
     assert_true(run->reason != RUN_EXISTING || is_keyed(w) || !w->good);
 }
 
-/* The step of the ladder after so many failures. */
+/* The step of the backoff after so many failures. */
 static uint64_t step_ms(const struct backoff_params *p, unsigned failures)
 {
     double ms = (double)p->initial_ms;
@@ -181,7 +181,7 @@ static void check_time(const struct hook_schedule_oracle *w,
 
     assert_true(w->last_start_ms == 0 || now_ms >= w->last_start_ms + p->min_interval_ms);
     if (run->reason == RUN_RERUN)
-        assert_true(p->rerun_ms > 0 && now_ms >= u->told_ms + p->rerun_ms);
+        assert_true(p->rerun_ms > 0 && now_ms >= u->whole_ms + p->rerun_ms);
     if (run->reason == RUN_MANUAL || !same)
         return;
     assert_true(!u->parked || u->news);
@@ -212,7 +212,7 @@ void hook_schedule_oracle_started(struct hook_schedule_oracle *all, size_t n,
     u->running = true;
     w->last_start_ms = now_ms;
     if (w->hook->rules.mode != HOOK_BATCH || run->reason == RUN_MANUAL || run->reason == RUN_RERUN)
-        u->told_ms = now_ms;
+        u->whole_ms = now_ms;
 }
 
 bool hook_schedule_oracle_parks(const struct hook_schedule_oracle *w, const struct run *run,
@@ -223,7 +223,7 @@ bool hook_schedule_oracle_parks(const struct hook_schedule_oracle *w, const stru
 
     if (exited && result->status == 0)
         return false;
-    return result->end == RUN_UNFIT || (exited && result->status == WARDEN_PARK) ||
+    return result->end == RUN_UNFIT || (exited && result->status == SCHEDULE_PARK) ||
            (attempts > 0 && run->attempt >= attempts);
 }
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * identified - the end of a request to a server that says, when it is asked, that it is of the right
- * cluster; for tests in which it always is.
+ * identified - the end of a request to a server that is always of the right cluster, for tests in
+ * which the identity does not matter.
  */
 #ifndef UNIT_IDENTIFIED_H
 #define UNIT_IDENTIFIED_H
 
 #include "cache/list_watch.h"
 
-/* list_watch_end(), and list_watch_identified() where that is what comes next. */
+/* list_watch_end(), then list_watch_identified() if that must come next. */
 static inline struct list_watch_action
 list_watch_end_identified(struct list_watch *f, const struct err *err, struct list_watch_now now)
 {

@@ -18,7 +18,7 @@
 /* A day: no test lets so much time pass. */
 enum { IO_PROBE_TIMEOUT_MS = 86400000 };
 
-/* Where an owner disposes its object. */
+/* The event in which the owner disposes its connection. */
 enum io_probe_dispose { IO_NEVER, IO_ON_OPEN, IO_ON_DATA, IO_ON_CLOSED };
 
 struct io_probe {
@@ -26,14 +26,14 @@ struct io_probe {
     struct conn *conn;
     struct conn_params params;
     enum io_probe_dispose dispose;
-    const char *say;  /* written as soon as it is open */
+    const char *say;  /* bytes to write as soon as the connection is open */
     size_t want;      /* the loop stops with so many bytes (0 = when open) */
-    bool till_closed; /* the loop stops at the end only */
+    bool till_closed; /* the loop stops only when the connection has closed */
     bool calling;     /* inside a call of the test: no callback may run */
     int opens, closes;
     struct buf data;
     struct err err;
-    struct tls_session *session; /* the newest */
+    struct tls_session *session; /* the newest one */
     int sessions;
 };
 
@@ -52,10 +52,10 @@ void io_probe_init(struct io_probe *p, uint16_t port);
 /* Starts to connect. */
 void io_probe_connect(struct io_probe *p);
 
-/* Takes over the connection it has (again). */
+/* Takes over the connection that the probe has (again). */
 void io_probe_adopt(struct io_probe *p);
 
-/* Runs the loop until what the probe wants has come. */
+/* Runs the loop until the bytes or the event that the probe wants have come. */
 void io_probe_run(struct io_probe *p);
 
 /* io_probe_connect(), then io_probe_run(). */
@@ -64,15 +64,15 @@ void io_probe_connect_and_run(struct io_probe *p);
 /* Disposes what is left and destroys the loop, which fails if a handle leaked. */
 void io_probe_fini(struct io_probe *p);
 
-/* Makes the certificates. */
+/* Makes the certificates of a server and a client. */
 void io_tls_init(struct io_tls *t, enum tls_peer_versions versions);
 
-/* Releases them. */
+/* Releases the certificates. */
 void io_tls_fini(struct io_tls *t);
 
-/* cmocka's setup and teardown of a group; *state is a struct io_tls of all versions. */
+/* The setup of a group with cmocka; *state is a struct io_tls of all versions. */
 int io_tls_set_up(void **state);
-/* See above. */
+/* The teardown of a group with cmocka: releases *state. */
 int io_tls_clean_up(void **state);
 
 #endif

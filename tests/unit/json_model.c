@@ -137,7 +137,7 @@ void model_put(const struct model *m, enum model_style style, struct gen *g, str
         put_loose(m, g, out);
 }
 
-/* The path of child i of what is at path, or NULL. The caller's. */
+/* The path of child i of the value at path, or NULL. The caller frees it. */
 static char *path_of(const struct model *m, size_t i, const char *path)
 {
     const char *step = m->type == JSON_OBJECT ? names[m->names[i]][2] : "";
@@ -192,8 +192,7 @@ static const struct model *child_like(const struct model *m, const struct model 
 static void diff(const struct model *a, const struct model *b, const char *path, size_t max,
                  struct buf *lines);
 
-/* What is different in the children of one that have a counterpart in the other (both) or have
- * none. */
+/* The differences in the children of a that have a counterpart in b (both) or have none. */
 static void diff_children(const struct model *one, const struct model *other, bool both,
                           const char *path, size_t max, struct buf *lines)
 {

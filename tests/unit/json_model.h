@@ -8,7 +8,7 @@
 
 #include "json_ref.h"
 
-/* How a value is written. */
+/* How a value is written as text. */
 enum model_style {
     MODEL_LOOSE, /* white space, escapes and the order of members as the generator likes it */
     MODEL_EXACT, /* equal values are equal bytes; null is a string that nothing else is */
@@ -28,10 +28,10 @@ struct model *model_changed(const struct model *m, struct gen *g);
 /* Appends it as JSON; g is for LOOSE alone. */
 void model_put(const struct model *m, enum model_style style, struct gen *g, struct buf *out);
 
-/* Appends a line "PATH\tTEXT\n" for each scalar in it. */
+/* Appends a line "PATH\tTEXT\n" for each scalar of the value. */
 void model_put_leaves(const struct model *m, struct buf *out);
 
-/* Appends the paths that json_diff() finds, in lines, in any order, the one or other more than once;
+/* Appends the paths that json_diff() finds, one a line, in any order, some of them more than once;
  * none with more than max steps. */
 void model_diff(const struct model *a, const struct model *b, size_t max, struct buf *lines);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * json_ref - random JSON together with the tokens it consists of, known because it was made from
- * them; and a list of the tokens that a reader saw, to compare with. For tests.
+ * json_ref - random JSON together with the tokens that it was made from, and a list of the tokens
+ * that a reader saw, to compare with. For tests.
  */
 #ifndef UNIT_JSON_REF_H
 #define UNIT_JSON_REF_H
@@ -34,7 +34,7 @@ struct ref_tokens {
     struct buf texts;
 };
 
-/* Adds one; matches json_in_cb. */
+/* Adds a token; matches json_in_cb. */
 bool ref_add(void *arg, const struct json_token *t);
 
 /* Empties the list; keeps the memory of its texts, which buf_free(&l->texts) releases. */

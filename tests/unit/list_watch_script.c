@@ -126,7 +126,7 @@ void list_watch_script_body(struct list_watch_script *t, const char *text)
     assert_true(list_watch_body(t->list_watch, text, strlen(text), t->now));
 }
 
-/* Bytes of their own, so that a sanitizer sees a read behind them. */
+/* A copy of exactly these bytes, so that a sanitizer sees a read behind them. */
 static bool give(struct list_watch_script *t, const char *data, size_t n)
 {
     if (n == 0)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * list_watch_script - a conversation between a list_watch and a server, as data: what the server answers, which
- * changes the store must tell then, and what the list_watch must do next; pure. Bodies come cut in two anywhere.
+ * list_watch_script - a conversation between a list_watch and a server, as data: what the server
+ * answers, which changes the store must tell then, and what the list_watch must do next; pure.
+ * Bodies come cut in two anywhere.
  */
 #ifndef UNIT_LIST_WATCH_SCRIPT_H
 #define UNIT_LIST_WATCH_SCRIPT_H
@@ -37,7 +38,7 @@
     "\"metadata\":{"                                                                   \
     "\"resourceVersion\":\"" rv "\",\"annotations\":{\"k8s.io/initial-events-end\":\"true\"}}}}\n"
 
-/* Two objects, then the watch from 10. */
+/* An answer: two objects, and the watch from 10 follows. */
 #define SYNCED                                                                         \
     {                                                                                  \
         .code = 200,                                                                   \
@@ -78,10 +79,11 @@ struct answer {
     int64_t retry_after_s; /* 0 = not given */
     const char *body;
     enum err_kind cut_off; /* OK = the body is complete */
-    bool brief;            /* it is over at once, not after 2 s */
-    const char *heard;     /* "+ns/a:u1:7 ~ns/a:u1:8 -ns/a:u1:8? xns/b:u2:9" (left): "?" = final
-                              state unknown; "(audit)" = that is its cause */
-    const char *next;      /* "WAIT MS, ..." goes on with what comes behind the wait */
+    bool brief;            /* the request ends at once, not after 2 s */
+    /* "+ns/a:u1:7 ~ns/a:u1:8 -ns/a:u1:8? xns/b:u2:9" (x = left): "?" = the final state is unknown;
+     * "(audit)" = the cause */
+    const char *heard;
+    const char *next; /* "WAIT MS, ..." goes on with the request behind the wait */
 };
 
 struct list_watch_script {
@@ -117,8 +119,8 @@ void list_watch_script_head(struct list_watch_script *t);
 /* A part of the body comes, and the request goes on. */
 void list_watch_script_body(struct list_watch_script *t, const char *text);
 
-/* Gives one answer, its body in two pieces cut behind cut bytes (SIZE_MAX: byte by byte), and checks
- * which changes the store told and what comes next. */
+/* Gives one answer, its body in two pieces cut behind cut bytes (SIZE_MAX: byte by byte), and
+ * checks which changes the store told and what comes next. */
 void list_watch_script_answer(struct list_watch_script *t, const struct answer *a, size_t cut);
 
 /* A whole conversation about configmaps, from the first list, once for every place to cut at. */

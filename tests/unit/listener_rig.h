@@ -19,7 +19,7 @@ enum {
     RIG_LARGE_BYTES = 1024 * 1024
 };
 
-/* So far away that it passes only when play_clock_pass() moves the clock. */
+/* So long that it passes only when play_clock_pass() moves the clock. */
 enum { RIG_IDLE_MS = 60000 };
 
 /* One client; reads only while reading is set. */
@@ -39,11 +39,11 @@ struct rig {
     struct rig_peer peers[RIG_PEERS];
     size_t peer_count;
     struct buf asked; /* "METHOD TARGET;" of each request */
-    bool privileged;  /* of the last one */
-    bool dispose;     /* from inside handle */
+    bool privileged;  /* the peer of the last request */
+    bool dispose;     /* to be called from inside handle */
     struct journal *journal;
     struct admin_streams *streams; /* /follow follows the journal */
-    /* What rig_run_until() waits for. */
+    /* The condition that rig_run_until() waits for. */
     bool (*done)(struct rig *t);
     unsigned ticks;
 };
@@ -57,8 +57,8 @@ int rig_tear_down(void **state);
 /* Makes socket and listener, whose clients may be idle for RIG_IDLE_MS. */
 void rig_start(struct rig *t);
 
-/* Answers a request: its target in angle brackets, RIG_BIG_BYTES for /big, RIG_LARGE_BYTES for /large, or
- * a stream. */
+/* Answers a request: its target in angle brackets, RIG_BIG_BYTES for /big, RIG_LARGE_BYTES for
+ * /large, or a stream. */
 void rig_handle(void *arg, const struct admin_request *req, struct admin_response *out);
 
 /* One more client. */
@@ -79,14 +79,13 @@ void rig_pass(struct rig *t);
 /* Writes so many lines of the journal. */
 void rig_note(struct rig *t, size_t lines);
 
-/* Conditions to wait for: a short answer to the first client is complete; it sees the end; a request came;
- * the loop has turned. */
+/* Conditions to wait for. This one: a short answer to the first client is complete. */
 bool rig_first_answered(struct rig *t);
-/* See above. */
+/* Condition: the first client sees the end of its connection. */
 bool rig_first_eof(struct rig *t);
-/* See above. */
+/* Condition: a request came. */
 bool rig_asked(struct rig *t);
-/* See above. */
+/* Condition: the loop has turned. */
 bool rig_one_turn(struct rig *t);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include "base/compiler.h"
 
-/* In real time: servers and workers have theirs. */
+/* In real time: servers and workers do not use the play clock. */
 enum { LOOK_EVERY_US = 1000 };
 
 struct look {

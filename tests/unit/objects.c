@@ -6,7 +6,7 @@
 
 #include "kube/event.h"
 
-/* The object, with what its kind says in front. */
+/* Appends an object; front has its kind and apiVersion. */
 static void put_object(struct buf *out, const char *front, const char *key, const char *uid,
                        const char *rv, const char *data)
 {

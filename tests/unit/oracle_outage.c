@@ -11,7 +11,7 @@ void oracle_accept_outage(struct oracle *o, size_t source)
     struct oracle_outage *f = &o->outages[source];
 
     if (o->open[source] && o->cache->stale[source] && !takes(o, DELTA_STALE))
-        f->told = f->handled = f->in_world = true;
+        f->delivered = f->handled = f->in_world = true;
 }
 
 void oracle_start_outage(struct oracle *o, const struct run_event *e)
@@ -23,8 +23,8 @@ void oracle_start_outage(struct oracle *o, const struct run_event *e)
     assert_true(takes(o, e->ev.type));
     assert_false(f->running);
     assert_int_equal(stale, o->cache->stale[source]); /* newest state wins */
-    assert_true(stale ? !f->handled : f->told);
-    f->told = true;
+    assert_true(stale ? !f->handled : f->delivered);
+    f->delivered = true;
     f->handled = false;
     f->running = true;
 }
@@ -40,7 +40,7 @@ void oracle_end_outage(struct oracle *o, const struct run_event *e, bool ok)
         f->in_world = stale;
     if (!ok)
         return;
-    f->told = f->handled = stale && (o->cache->stale[source] || takes(o, DELTA_FRESH));
+    f->delivered = f->handled = stale && (o->cache->stale[source] || takes(o, DELTA_FRESH));
     oracle_accept_outage(o, source);
 }
 
@@ -50,7 +50,7 @@ void oracle_check_outage(const struct oracle *o, size_t source)
 
     assert_false(f->running);
     if (o->cache->stale[source])
-        assert_true(!takes(o, DELTA_STALE) || (f->told && f->handled && f->in_world));
+        assert_true(!takes(o, DELTA_STALE) || (f->delivered && f->handled && f->in_world));
     else
-        assert_true(!takes(o, DELTA_FRESH) || (!f->told && !f->in_world));
+        assert_true(!takes(o, DELTA_FRESH) || (!f->delivered && !f->in_world));
 }

@@ -16,21 +16,21 @@ static unsigned uid_now(const struct oracle *o, size_t source, size_t key)
     return o->cache->states[o->cache->now[source][key]].uid;
 }
 
-static void check_life(const struct oracle *o, size_t source, size_t key,
-                       const struct oracle_life *life)
+static void check_incarnation(const struct oracle *o, size_t source, size_t key,
+                              const struct oracle_incarnation *inc)
 {
     unsigned state = o->cache->now[source][key];
 
-    if (life->uid == uid_now(o, source, key)) {
-        assert_true(life->in_world || (o->hook->filter.events & 3) == 0);
-        assert_true(!takes(o, DELTA_MODIFIED) || !oracle_differ(o, life->world, state));
-    } else if (takes(o, life->end) && !life->excused) {
-        assert_false(life->told);
-        assert_false(life->in_world);
+    if (inc->uid == uid_now(o, source, key)) {
+        assert_true(inc->in_world || (o->hook->filter.events & 3) == 0);
+        assert_true(!takes(o, DELTA_MODIFIED) || !oracle_differ(o, inc->world, state));
+    } else if (takes(o, inc->end) && !inc->excused) {
+        assert_false(inc->delivered);
+        assert_false(inc->in_world);
     }
 }
 
-/* All of the last good snapshot is as it is now. */
+/* The objects of the last good snapshot are as they are now. */
 static void check_snapshot(const struct oracle *o, size_t source, size_t key)
 {
     unsigned then = o->handled[source][key];
@@ -57,24 +57,24 @@ void oracle_quiet(struct oracle *o)
         assert_true(o->open[s]);
         oracle_check_outage(o, s);
         for (size_t k = 0; k < ORACLE_KEYS; k++) {
-            for (size_t i = 0; i < o->keys[s][k].life_count; i++)
-                check_life(o, s, k, &o->keys[s][k].lives[i]);
+            for (size_t i = 0; i < o->keys[s][k].incarnation_count; i++)
+                check_incarnation(o, s, k, &o->keys[s][k].incarnations[i]);
             if (h->rules.mode == HOOK_SNAPSHOT && (h->filter.events & 0xf) == 0xf)
                 check_snapshot(o, s, k);
         }
     }
 }
 
-/* Who does not take ADDED hears nothing of what is there, now as at first. */
+/* A hook that does not take ADDED gets no run for an existing object, now as at first. */
 static void renew_key(const struct oracle *o, struct oracle_key *k)
 {
-    for (size_t i = 0; i < k->life_count; i++) {
-        struct oracle_life *life = &k->lives[i];
+    for (size_t i = 0; i < k->incarnation_count; i++) {
+        struct oracle_incarnation *inc = &k->incarnations[i];
 
-        if (!takes(o, DELTA_ADDED) || !life->told)
+        if (!takes(o, DELTA_ADDED) || !inc->delivered)
             continue;
-        life->handled = life->in_world = false;
-        life->told_paths = 0;
+        inc->handled = inc->in_world = false;
+        inc->reported = 0;
     }
 }
 
@@ -83,7 +83,7 @@ void oracle_renewed(struct oracle *o)
     for (size_t s = 0; s < ORACLE_SOURCES; s++) {
         for (size_t k = 0; k < ORACLE_KEYS; k++)
             renew_key(o, &o->keys[s][k]);
-        if (takes(o, DELTA_STALE) && o->outages[s].told)
+        if (takes(o, DELTA_STALE) && o->outages[s].delivered)
             o->outages[s].handled = o->outages[s].in_world = false;
     }
     o->any_good_run = false;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * output_rig - a real helper with one hook that has an output file in a folder of the test's own: runs of
- * its programs OUTPUT and REMOVE, and what is in the folder then.
+ * output_rig - a real helper with one hook that has an output file in a folder of the test's own:
+ * runs of its programs OUTPUT and REMOVE, and a look at the folder.
  */
 #ifndef UNIT_OUTPUT_RIG_H
 #define UNIT_OUTPUT_RIG_H
@@ -18,14 +18,14 @@ enum { OUTPUT_RIG_HOOK = 1 };
 struct output_rig {
     struct helper_rig w;
     char folder[64];
-    struct helper_output output; /* until output_rig_start() the test's to change */
-    struct helper_hook hook;     /* as that */
+    struct helper_output output; /* the test may change it until output_rig_start() */
+    struct helper_hook hook;     /* as output */
     char *template;
     uint64_t id; /* of the last run */
     int out;     /* reading end of its stdout and stderr */
 };
 
-/* Makes the folder; template is what comes behind it. */
+/* Makes the folder; the path of the output file is that of the folder and template. */
 void output_rig_init(struct output_rig *o, const char *template);
 
 /* Starts the helper. */
@@ -34,8 +34,8 @@ void output_rig_start(struct output_rig *o);
 /* output_rig_init(), then output_rig_start(). */
 void output_rig_open(struct output_rig *o, const char *template);
 
-/* output_rig_open() with the template "/f", for a file that root gives away: its owner (-1 = as it comes) and
- * mode. */
+/* output_rig_open() with the template "/f", for a file that root gives away: its owner (-1 = as it
+ * comes) and mode. */
 void output_rig_open_owned(struct output_rig *o, uid_t uid, gid_t gid, mode_t mode);
 
 /* Ends the helper and removes the folder. */
@@ -48,20 +48,20 @@ void output_rig_begin(struct output_rig *o, enum wire_program program, const cha
 /* Waits for the end of the last run. */
 void output_rig_await(struct output_rig *o);
 
-/* OUTPUT of object "shop/web", to its end, which must be this. */
+/* OUTPUT of object "shop/web", to its end, which must have this stage. */
 void output_rig_write(struct output_rig *o, const char *bytes, const char *stage);
 
 /* OUTPUT of object "shop/web", which must not start, with this stage and error. */
 void output_rig_refuse(struct output_rig *o, const char *bytes, const char *stage, int error);
 
-/* REMOVE of object "shop/web", to its end. */
+/* REMOVE of object "shop/web", to its end, which must have this stage. */
 void output_rig_remove(struct output_rig *o, const char *stage);
 
-/* The end of the last run. */
+/* Asserts the end of the last run. */
 void output_rig_expect(const struct output_rig *o, enum helper_link_how how, int value,
                        const char *stage);
 
-/* A path in the folder; valid until the next but three. */
+/* The path of a name in the folder; valid until the next call but three. */
 const char *output_rig_path(const struct output_rig *o, const char *name);
 
 /* A file there must have these bytes; NULL = must not exist. */

@@ -9,15 +9,15 @@
 
 enum { NS_PER_MS = 1000000, NS_PER_S = 1000000000 };
 
-/* At `since` it was `then`; from there on each so many real ones are one of its own, 0 = it stands.
- * What passes and what looks take comes on top. */
+/* At the real time `since` the clock showed `then`. From there on so many real nanoseconds are one
+ * of its own, 0 = it stands. play_clock_pass() and play_clock_step() add to that. */
 static atomic_llong since_ns;
 static atomic_llong then_ns;
 static atomic_llong slowness = 1;
 static atomic_llong ahead_ns;
 static atomic_llong step_ns;
 
-/* libuv is given this one in place of the C library's. */
+/* libuv calls this one in place of the C library's. */
 int play_clock(clockid_t clock, struct timespec *now) __asm__("clock_gettime");
 
 static int read_real(clockid_t clock, struct timespec *now)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * play_clock - the clock that libuv reads, under control of a test: a timer of an hour fires now, and a
- * timer that must not fire does not, however slow the machine is.
+ * play_clock - the clock that libuv reads, under control of a test: a timer of an hour fires now,
+ * and a timer that must not fire does not, however slow the machine is.
  *
  * A test that is linked with it has its clock_gettime() in place of that of the C library; only the
  * monotonic clocks differ. A loop looks at the clock once per turn.
@@ -11,19 +11,20 @@
 
 #include <stdint.h>
 
-/* It stands still; no timer is due but those that are due now. */
+/* Stops the clock; only timers that are due now fire. */
 void play_clock_stop(void);
 
-/* It goes on, so many times as slow as the real one: a child that is forked now inherits that. */
+/* The clock goes on, so many times as slow as the real one; a child that is forked now inherits
+ * that. */
 void play_clock_slow(unsigned times);
 
-/* It goes on from where it is as the real one does. */
+/* The clock goes on from where it is, as fast as the real one. */
 void play_clock_go(void);
 
-/* It is so much later, whether it stands or goes. */
+/* Moves the clock, whether it stands or goes. */
 void play_clock_pass(uint64_t ms);
 
-/* Each look at it takes so long. */
+/* Each look at the clock moves it by so much. */
 void play_clock_step(uint64_t ms);
 
 #endif

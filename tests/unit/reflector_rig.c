@@ -117,7 +117,7 @@ static void put_rv(struct buf *out, const char *letter, const char *rv)
     buf_printf(out, "%s(%s)", letter, rv != NULL ? rv : "-");
 }
 
-/* Does the state say what is being done? */
+/* Does the reflector's state fit the action? */
 static void check_state(enum reflector_do what)
 {
     static const enum reflector_state states[] = {REFLECTOR_LISTING, REFLECTOR_STREAMING,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * reflector_rig - one reflector under test, without jitter: an input per call, and its answer as a text in
- * the notation of the scenarios: "L(0) limit=500", "L(-)", "L continue=t", "W(7)", "S(-)" (a list as
- * a stream), "P(-) limit=1" (a probe), "wait 800"; pure.
+ * reflector_rig - one reflector under test, without jitter: an input per call, and its answer as a
+ * text in the notation of the scenarios: "L(0) limit=500", "L(-)", "L continue=t", "W(7)", "S(-)"
+ * (a list as a stream), "P(-) limit=1" (a probe), "wait 800"; pure.
  */
 #ifndef UNIT_REFLECTOR_RIG_H
 #define UNIT_REFLECTOR_RIG_H
@@ -19,7 +19,7 @@ struct reflector_rig {
     uint64_t now; /* virtual time, ms */
 };
 
-/* The one under test. */
+/* The rig of the test that runs now. */
 extern struct reflector_rig reflector_rig;
 
 /* Page size 500, streams of 300 to 600 s, watch_list off. */
@@ -38,7 +38,8 @@ void reflector_rig_use(const struct reflector_params *p);
 
 /* The reflector is started. */
 void reflector_rig_start(void);
-/* A page of a list came whole: its version, and the token of the next page, "" = it was the last. */
+/* A page of a list came whole: its version, and the token of the next page, "" = it was the
+ * last. */
 void reflector_rig_listed(const char *rv, const char *next);
 /* reflector_rig_start() and a list of one page. */
 void reflector_rig_sync_at(const char *rv);
@@ -54,12 +55,12 @@ void reflector_rig_refused(int code);
 void reflector_rig_timer(void);
 /* The guard holds the list. */
 void reflector_rig_held(uint64_t wait_ms);
-/* An order, or a version that went backwards. */
+/* A relist is ordered, for this reason. */
 void reflector_rig_relist(enum relist_reason why);
 /* An event or a bookmark with this version. */
 void reflector_rig_seen(const char *rv);
 
-/* n watches in a row have an event each, "8", and end after 10 ms. */
+/* n watches in a row have one event each, version "8", and end after 10 ms. */
 void reflector_rig_hasty_streams(int n);
 
 /* How many relists this was the reason of. */

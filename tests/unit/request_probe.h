@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * request_probe - a cluster and requests whose events are written down, for tests of io/api_client.
+ * request_probe - an API client and requests whose events are written down, for tests of
+ * io/api_client.
  */
 #ifndef UNIT_REQUEST_PROBE_H
 #define UNIT_REQUEST_PROBE_H
@@ -13,14 +14,14 @@
 #include "base/err.h"
 #include "io/api_client.h"
 
-/* In which callback of a request something is disposed. */
+/* The callback of a request in which the test disposes. */
 enum request_probe_at { RQ_NEVER, RQ_AT_HEAD, RQ_AT_BODY, RQ_AT_END };
 
 struct request_probe {
     struct client_probe *of;
     struct request *r;
     enum request_probe_at dispose;
-    bool with_cluster; /* and the cluster before it */
+    bool with_cluster; /* dispose the client before the request */
     bool silent;       /* no callback may run */
     int heads, ends;
     int status;
@@ -42,18 +43,18 @@ struct client_probe {
     struct request_probe rq[CLIENT_PROBE_MAX];
 };
 
-/* A loop and, on it, a cluster at scheme://127.0.0.1:port/pre with concurrency for lists; none
- * of its timeouts comes by itself. */
+/* A loop and an API client of scheme://127.0.0.1:port/pre with so many lists at a time; its
+ * timeouts do not come by themselves. */
 void client_probe_init(struct client_probe *p, const char *scheme, uint16_t port,
                        unsigned list_concurrency);
 
-/* The same with other parameters; url is filled in. */
+/* The same with the parameters in p; url is filled in. */
 void client_probe_make(struct client_probe *p, const char *url);
 
 /* Starts request i as a list or a watch of target. */
 void client_probe_start(struct client_probe *p, unsigned i, bool list, const char *target);
 
-/* Starts request i as a list that comes as a stream and goes on as a watch. */
+/* Starts request i as a streaming list, which goes on as a watch. */
 void client_probe_stream(struct client_probe *p, unsigned i, const char *target);
 
 /* Runs the loop until n more requests have ended. */

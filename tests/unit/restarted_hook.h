@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * restarted_hook - one hook on the stage whose process dies and is followed by another, which recalls what
- * is on disk; pure.
+ * restarted_hook - one hook of hook_rig whose process dies and is followed by another, which
+ * restores the rows on disk; pure.
  */
-#ifndef WORK_ITEM_REBORN_H
-#define WORK_ITEM_REBORN_H
+#ifndef UNIT_RESTARTED_HOOK_H
+#define UNIT_RESTARTED_HOOK_H
 
 #include "hook_disk.h"
 #include "hook_rig.h"
@@ -15,19 +15,19 @@ struct restarted_hook {
     struct hook_rig_hook params;
 };
 
-/* One at a time. */
+/* The rig of the test that runs now. */
 extern struct restarted_hook restarted_hook;
 
-/* Adds the hook, which nobody knew before. */
+/* Adds the hook, of which nothing is on disk. */
 void restarted_hook_add(struct hook_rig_hook params);
 
-/* What has changed goes to disk. */
+/* Puts the rows that have changed to disk. */
 void restarted_hook_keep(void);
 
-/* The process dies; the next one has recalled what is on disk, and no source is synced. */
+/* The process dies; the next one has restored the rows on disk, and no source is synced. */
 void restarted_hook_restart(void);
 
-/* As cmocka wants it; hook_rig_set_up() is the other end. */
+/* The teardown of a test with cmocka; its setup is hook_rig_set_up(). */
 int restarted_hook_clean_up(void **state);
 
 #endif

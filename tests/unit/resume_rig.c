@@ -28,7 +28,7 @@ static void on_stale(void *arg, struct watch *from, bool stale, uint64_t wall_ns
                stale ? "stale" : "fresh");
 }
 
-/* "STREAM+key:rv" or "STREAM-key". */
+/* "SCOPE+key:rv" or "SCOPE-key". */
 static void on_kept(void *arg, struct watch *from, size_t stream, struct object *o, bool gone)
 {
     assert_ptr_equal(arg, &resume_rig.kept);
@@ -110,7 +110,7 @@ void resume_rig_resume(enum resume_kind kind, const char *rv)
                      &(struct resume_point){.kind = kind, .rv = rv, .collection_rv = "9"});
 }
 
-struct list_watch *resume_rig_feed(void)
+struct list_watch *resume_rig_list_watch(void)
 {
     return watch_list_watch(resume_rig.w, 0);
 }
@@ -122,13 +122,13 @@ void resume_rig_asks(const char *want)
 
 void resume_rig_start(void)
 {
-    resume_rig.next = list_watch_start(resume_rig_feed(), resume_rig.now.ms);
+    resume_rig.next = list_watch_start(resume_rig_list_watch(), resume_rig.now.ms);
 }
 
 void resume_rig_head(void)
 {
-    list_watch_head(resume_rig_feed(), &(struct http_head){.status = 200, .retry_after_s = -1},
-                    resume_rig.now.ms);
+    list_watch_head(resume_rig_list_watch(),
+                    &(struct http_head){.status = 200, .retry_after_s = -1}, resume_rig.now.ms);
 }
 
 void resume_rig_answer(const char *body)
@@ -136,9 +136,9 @@ void resume_rig_answer(const char *body)
     bool ignored;
 
     resume_rig_head();
-    ignored = list_watch_body(resume_rig_feed(), body, strlen(body), resume_rig.now);
+    ignored = list_watch_body(resume_rig_list_watch(), body, strlen(body), resume_rig.now);
     (void)ignored;
-    resume_rig.next = list_watch_end_identified(resume_rig_feed(), NULL, resume_rig.now);
+    resume_rig.next = list_watch_end_identified(resume_rig_list_watch(), NULL, resume_rig.now);
 }
 
 void resume_rig_start_from(enum resume_kind kind, const char *rv)
@@ -151,24 +151,24 @@ void resume_rig_start_from(enum resume_kind kind, const char *rv)
 
 void resume_rig_body(const char *text)
 {
-    assert_true(list_watch_body(resume_rig_feed(), text, strlen(text), resume_rig.now));
+    assert_true(list_watch_body(resume_rig_list_watch(), text, strlen(text), resume_rig.now));
 }
 
 void resume_rig_silence(uint64_t ms)
 {
     resume_rig.now.ms += ms;
-    if (resume_rig.now.ms >= list_watch_due_ms(resume_rig_feed()))
-        assert_false(list_watch_overdue(resume_rig_feed(), resume_rig.now.ms));
+    if (resume_rig.now.ms >= list_watch_due_ms(resume_rig_list_watch()))
+        assert_false(list_watch_overdue(resume_rig_list_watch(), resume_rig.now.ms));
 }
 
 void resume_rig_has_version(const char *want)
 {
     const char *rv = NULL;
-    const char *mark = NULL;
+    const char *collection_rv = NULL;
     struct buf is = {0};
 
-    if (watch_version(resume_rig.w, 0, &rv, &mark))
-        buf_printf(&is, "%s %s", rv, mark);
+    if (watch_version(resume_rig.w, 0, &rv, &collection_rv))
+        buf_printf(&is, "%s %s", rv, collection_rv);
     assert_string_equal(buf_cstr(&is), want);
     buf_free(&is);
 }

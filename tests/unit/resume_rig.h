@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * resume_rig - a watch of configmaps with one that was before it: what is loaded, what the server says
- * then, what it tells of that, and what whoever keeps its objects hears.
+ * resume_rig - a watch of configmaps that an earlier process had before: what is loaded, what the
+ * server answers then, which deltas the watch tells, and which objects are kept for the next
+ * process.
  */
 #ifndef UNIT_RESUME_RIG_H
 #define UNIT_RESUME_RIG_H
@@ -9,7 +10,7 @@
 #include "list_watch_script.h"
 #include "objects.h"
 
-/* What its first stream asks for. */
+/* The request of its first scope. */
 #define LISTS_FROM(rv) PATH "?resourceVersion=" rv
 #define LISTS_NEWEST   PATH "?limit=500"
 #define WATCHES(rv) \
@@ -19,7 +20,7 @@ struct resume_rig {
     struct watch *w;
     struct watch_params params; /* for resume_rig_make() */
     struct list_watch_now now;
-    struct list_watch_action next; /* of the first stream */
+    struct list_watch_action next; /* the next action of the first scope */
     struct buf heard;
     struct buf kept;
 };
@@ -29,51 +30,50 @@ extern struct resume_rig resume_rig;
 /* All namespaces. */
 extern const char *const resume_rig_everywhere[1];
 
-/* For cmocka: a watch of one stream, the guard off. */
+/* The setup of a test with cmocka: a watch of one scope, the guard off. */
 int resume_rig_set_up(void **state);
-/* See above. */
+/* The teardown of a test with cmocka. */
 int resume_rig_clean_up(void **state);
 
-/* Makes it anew. */
+/* Makes the watch anew, with resume_rig.params. */
 void resume_rig_make(void);
 
-/* Was there before: an object; one of which no more is left; a version, of all streams, with mark
- * 9. */
+/* The earlier process had this object. */
 void resume_rig_load(const char *key, const char *uid, const char *rv);
-/* See above. */
+/* The earlier process had this object, of which no more than the name is left. */
 void resume_rig_load_bare(const char *ns, const char *name, const char *uid);
-/* See above. */
+/* The earlier process had seen this version in each scope, and collection_rv 9. */
 void resume_rig_resume(enum resume_kind kind, const char *rv);
 
-/* Its first stream, and its start. */
-struct list_watch *resume_rig_feed(void);
-/* See above. */
+/* The list_watch of the first scope. */
+struct list_watch *resume_rig_list_watch(void);
+/* The list_watch of the first scope is started. */
 void resume_rig_start(void);
 
-/* The same with ns/a (u1, 3) and ns/b (u2, 4) loaded. */
+/* Loads ns/a (u1, 3) and ns/b (u2, 4), then resume_rig_resume() and resume_rig_start(). */
 void resume_rig_start_from(enum resume_kind kind, const char *rv);
 
-/* The whole answer of the server; or its head, and a piece of it. */
+/* The whole answer of the server. */
 void resume_rig_answer(const char *body);
-/* See above. */
+/* The head of an answer of the server. */
 void resume_rig_head(void);
-/* See above. */
+/* A piece of the body of that answer. */
 void resume_rig_body(const char *text);
 
-/* Nothing comes for so long. */
+/* So much time passes, and nothing comes. */
 void resume_rig_silence(uint64_t ms);
 
-/* What the stream asks for now. */
+/* The target that the first scope asks for now. */
 void resume_rig_asks(const char *want);
 
-/* All deltas since the last time: "+key:uid:rv(cause) ~ - x", with "?" for a final state that is not
- * known; and "stale", "fresh". */
+/* All deltas since the last time: "+key:uid:rv(cause) ~ - x", with "?" for a final state that is
+ * not known; and "stale", "fresh". */
 void resume_rig_hears(const char *want);
 
-/* All that is to be kept: "STREAM+key:rv STREAM-key". */
+/* All changes of what is to be kept since the last time: "SCOPE+key:rv SCOPE-key". */
 void resume_rig_keeps(const char *want);
 
-/* "RV MARK" of the first stream; "" = what was kept before stands. */
+/* "RV COLLECTION_RV" of the first scope; "" = the versions that were kept before still hold. */
 void resume_rig_has_version(const char *want);
 
 #endif

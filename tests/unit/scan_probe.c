@@ -3,7 +3,7 @@
 
 struct object_scan *scan;
 static bool begun;
-static unsigned deepest; /* how deep tokens matter; 0 = not in the object */
+static unsigned deepest; /* tokens up to this depth matter; 0 = outside of the object */
 
 int scan_set_up(void **state)
 {

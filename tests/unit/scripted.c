@@ -18,7 +18,7 @@ struct fake {
     pthread_t thread;
     const struct scripted_exchange *script; /* ends with one without a request */
     size_t served;
-    char unexpected[256]; /* a request that does not stand in the script */
+    char unexpected[256]; /* a request that is not in the script */
 };
 
 static void read_head(int fd, char *head, size_t size)

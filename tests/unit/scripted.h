@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * scripted - informerctl against a socket that answers from a script: what it asks, what it prints,
- * its exit code.
+ * scripted - informerctl against a socket that answers from a script: its requests, its output, its
+ * exit code.
  */
 #ifndef UNIT_SCRIPTED_H
 #define UNIT_SCRIPTED_H
@@ -22,15 +22,15 @@ struct scripted_exchange {
     const char *body;
 };
 
-/* What informerctl must do. */
+/* The output and exit code that informerctl must have. */
 struct scripted_wanted {
     enum command_exit code;
     const char *out;       /* NULL = anything */
-    const char *complaint; /* a part of it; "" = there is none */
+    const char *complaint; /* a part of the output; "" = there is none */
 };
 
 /* Runs informerctl with these words (the last is NULL) against a daemon that knows the script (the
- * last has no request), which must be asked all of it in this order. */
+ * last has no request). informerctl must make all requests of the script, in this order. */
 void scripted_check(const struct scripted_exchange *script, const char *const *words,
                     struct scripted_wanted wanted);
 

@@ -37,7 +37,7 @@ struct peer {
     int fd;
     bool tls_ready;
     struct tls_peer tls;
-    struct buf in; /* plain bytes that no step took yet */
+    struct buf in; /* plain bytes that no step has taken yet */
 };
 
 struct server {
@@ -46,7 +46,7 @@ struct server {
     int fd;
     pthread_t thread;
     sem_t go;
-    pthread_mutex_t lock; /* for what follows */
+    pthread_mutex_t lock; /* for the members below */
     bool stopping;
     struct peer peers[MAX_PEERS];
     unsigned n_peers;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * server - a scripted server on the loopback for tests of io/: threads that read requests and say
- * what a script has them say, over TCP or TLS.
+ * server - a scripted server on the loopback for tests of io/: threads that read requests and
+ * answer from a script, over TCP or TLS.
  */
 #ifndef UNIT_SERVER_H
 #define UNIT_SERVER_H
@@ -12,7 +12,7 @@ struct server;
 struct tls_peer_server;
 
 enum server_do {
-    SERVER_CLOSE, /* what is behind the last step too */
+    SERVER_CLOSE, /* also what follows the last step */
     SERVER_READ,  /* wait for the end of a request head, keep it for server_request() */
     SERVER_SEND,  /* text */
     SERVER_FLOOD, /* text 65536 times */
@@ -50,7 +50,8 @@ struct server_step {
 /* Scripts of connections, in their order, for server_params. */
 #define SERVER_SCRIPTS(...) ((const struct server_step *const[]){__VA_ARGS__, NULL})
 
-/* Scripts of a connection that answers each request with SERVER_OK_HELLO, the second one after a server_go(). */
+/* Scripts of a connection that answers each request with SERVER_OK_HELLO, the second one after a
+ * server_go(). */
 extern const struct server_step server_hello[];
 extern const struct server_step server_hello_later[];
 
@@ -66,8 +67,8 @@ struct server_params {
 /* Listens when it returns. */
 struct server *server_start(const struct server_params *params);
 
-/* A server whose first connection follows one script and all later ones another; later NULL = every connection
- * follows the first. tls NULL = plain. */
+/* A server whose first connection follows one script and all later ones another; later NULL = every
+ * connection follows the first. tls NULL = plain. */
 struct server *server_start_two(const struct server_step *first, const struct server_step *later,
                                 struct tls_peer_server *tls);
 
@@ -80,10 +81,10 @@ void server_go(struct server *s);
 /* How many connections came. */
 unsigned server_accepted(struct server *s);
 
-/* How many of them could talk: with TLS, those that shook hands. */
+/* How many of them could exchange bytes: with TLS, those that shook hands. */
 unsigned server_connections(struct server *s);
 
-/* The i-th request head of all, in the order of arrival; "" if there is none. Valid until
+/* The i-th request head, in the order of arrival; "" if there is none. Valid until
  * server_stop(). */
 const char *server_request(struct server *s, unsigned i);
 

@@ -12,7 +12,8 @@
 /* *far is the helper's end: the caller closes it. Release with helper_link_dispose(). */
 struct helper_link *silent_link_create(struct loop *loop, int *far);
 
-/* A runner with these parameters, of the hooks of hook_rig, on node "n". Release with runner_dispose(). */
+/* A runner with these parameters, of the hooks of hook_rig, on node "n". Release with
+ * runner_dispose(). */
 struct runner *silent_link_runner(const struct runner_params *params,
                                   const struct runner_events *events, void *arg);
 

@@ -13,7 +13,7 @@
 #include "base/mem.h"
 #include "loop_until.h"
 
-/* A body on the heap that knows who counts it. */
+/* A body on the heap whose holders are counted. */
 struct body {
     struct state_driver_rig *rig;
     char text[];
@@ -39,7 +39,7 @@ static void on_told(struct state_driver_wait *w, bool durable)
 {
     struct state_driver_rig *r = container_of(w, struct state_driver_rig, wait);
 
-    r->told++;
+    r->answers++;
     r->durable = durable;
     loop_stop(r->loop);
 }
@@ -130,12 +130,12 @@ void state_driver_rig_object(struct state_driver_rig *r, const char *key, const 
 
 bool state_driver_rig_commit(struct state_driver_rig *r)
 {
-    int before = r->told;
+    int before = r->answers;
 
     state_driver_await(r->state_driver, &r->wait);
-    assert_int_equal(r->told, before); /* never inside the call */
+    assert_int_equal(r->answers, before); /* never inside the call */
     loop_run(r->loop);
-    assert_int_equal(r->told, before + 1);
+    assert_int_equal(r->answers, before + 1);
     return r->durable;
 }
 

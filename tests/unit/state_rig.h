@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * state_rig - a folder for a state, and what is in that state as text, for tests of state/.
+ * state_rig - a folder for a state, and the rows of that state as text, for tests of state/.
  */
 #ifndef UNIT_STATE_RIG_H
 #define UNIT_STATE_RIG_H
@@ -26,47 +26,48 @@ struct state_rig {
 /* A new folder below the working directory, with a writer. */
 void state_rig_init(struct state_rig *r);
 
-/* Deletes it with all that is in it. */
+/* Deletes the folder with everything in it. */
 void state_rig_fini(struct state_rig *r);
 
-/* Writes what is in the batch; fails the test if that does not work. */
+/* Writes the batch; fails the test if that does not work. */
 void state_rig_apply(struct state_rig *r);
 
-/* The same, when it may fail; the batch stays as it is then. */
+/* Writes the batch, which may fail; the batch stays as it is then. */
 enum err_kind state_rig_try(struct state_rig *r);
 
 /* A new writer with this limit; the one before ends as if killed. */
 void state_rig_again(struct state_rig *r, uint64_t limit);
 
-/* What the loader finds, and each row as a line, sorted; a string to free. */
+/* The loader's result, and each row as a line, sorted; a string to free. The table of delivery
+ * records is called "mark". */
 char *state_rig_load(struct state_rig *r, enum loader_found *found);
 
 /* Is this in what state_rig_load() returns? */
 bool state_rig_has(struct state_rig *r, const char *part);
 
-/* The file must have exactly this in it. */
+/* state_rig_load() must return exactly these lines. */
 void state_rig_expect(struct state_rig *r, const char *lines);
 
 /* Adds an object to the batch: body NULL = digest only. */
 void state_rig_object(struct state_rig *r, uint64_t stream, const char *key, const char *body);
 
-/* Adds an open mark. */
+/* Adds the delivery record of a run that was started. */
 void state_rig_delivery(struct state_rig *r, uint64_t source, const char *key, uint64_t told);
 
 /* Adds an item. */
 void state_rig_item(struct state_rig *r, uint64_t id, enum row_kind kind, uint64_t parent,
                     const char *name);
 
-/* Runs SQL on the file behind everybody's back. */
+/* Runs SQL on the file, unseen by the writer. */
 void state_rig_sql(struct state_rig *r, const char *sql);
 
-/* The same as another release of informerd: the total is kept. */
+/* The same as another release of informerd does: the sum of the table is kept right. */
 void state_rig_sql_kept(struct state_rig *r, const char *sql);
 
 /* Another process (as far as SQLite can tell) begins to write and does not go on. */
 struct sqlite3 *state_rig_hold(struct state_rig *r);
 
-/* It goes away. */
+/* That process goes away. */
 void state_rig_let_go(struct sqlite3 **db);
 
 /* Deletes a folder with its files, and folders in it. */

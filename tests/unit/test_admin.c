@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the control socket answers, over watches and hooks that were filled in memory. */
+/* The answers of the control socket, over watches and hooks that were filled in memory. */
 #include "admin_world.h"
 
 #include <stdio.h>
@@ -304,7 +304,7 @@ static void test_secrets_are_for_the_privileged(void **state)
     buf_free(&r.body);
 }
 
-static void test_what_is_not_there(void **state)
+static void test_unknown_targets_are_not_found(void **state)
 {
     static const char *const nothing[] = {"/",
                                           "//",
@@ -342,7 +342,8 @@ static void test_what_is_not_there(void **state)
     }
 }
 
-/* Each byte of a target may be missing: nothing is read beyond its end (the sanitizers watch). */
+/* Each byte of a target may be missing: the parser reads nothing beyond its end (the sanitizers
+ * watch). */
 static void test_targets_cut_at_every_byte(void **state)
 {
     static const char whole[] = "/v1/sources/a%2Fb/objects/%6e%2f/x?k=%";
@@ -381,7 +382,7 @@ int main(void)
         WITH_WORLD(test_health),
         WITH_WORLD(test_objects_come_sorted_and_byte_exact),
         WITH_WORLD(test_secrets_are_for_the_privileged),
-        WITH_WORLD(test_what_is_not_there),
+        WITH_WORLD(test_unknown_targets_are_not_found),
         cmocka_unit_test(test_targets_cut_at_every_byte),
     };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the control socket has done, for whom, and what it says of comparisons. */
+/* The actions that the control socket carries out, for whom, and its answers about comparisons. */
 #include "admin_world.h"
 
 #include <stdio.h>
@@ -13,7 +13,7 @@ static void expect_done(struct admin_world *t, const char *done)
     buf_clear(&t->done);
 }
 
-/* Lists the services, n of them. */
+/* Lists n services. */
 static void sync_services(struct admin_world *t, const char *rv, size_t n)
 {
     struct buf list = {0};
@@ -49,7 +49,7 @@ static void test_guard(void **state)
     expect_done(t, "reject services;");
 }
 
-static void test_verify_tells_the_number_of_its_result(void **state)
+static void test_verify_answers_with_the_number_of_its_result(void **state)
 {
     struct admin_world *t = *state;
 
@@ -145,7 +145,7 @@ static void test_nothing_begins_while_it_stops(void **state)
     admin_world_expect(t, "GET /v1/watches/services/verify", 200, "{\"number\":0,");
 }
 
-static void test_what_can_be_done_is_for_the_privileged(void **state)
+static void test_actions_are_for_the_privileged(void **state)
 {
     static const char *const requests[] = {
         "POST /v1/watches/services/relist",       "POST /v1/watches/services/verify",
@@ -276,11 +276,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         WITH_WORLD(test_relist),
         WITH_WORLD(test_guard),
-        WITH_WORLD(test_verify_tells_the_number_of_its_result),
+        WITH_WORLD(test_verify_answers_with_the_number_of_its_result),
         WITH_WORLD(test_verify_shows_what_differs),
         WITH_WORLD(test_a_comparison_that_failed_says_why),
         WITH_WORLD(test_nothing_begins_while_it_stops),
-        WITH_WORLD(test_what_can_be_done_is_for_the_privileged),
+        WITH_WORLD(test_actions_are_for_the_privileged),
         WITH_WORLD(test_watches_without_streams_cannot_be_acted_on),
         WITH_WORLD(test_names_that_are_not_there),
         WITH_WORLD(test_each_path_has_its_methods),

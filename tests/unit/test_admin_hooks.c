@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the control socket says of hooks: runs, why, input; and what it has them do. */
+/* The answers of the control socket about hooks: runs, why, input; and the manual runs that it asks
+ * for. */
 #include "admin_world.h"
 
 #include <stdio.h>
@@ -117,7 +118,7 @@ static void test_output_is_never_raw(void **state)
     buf_free(&r.body);
 }
 
-static void test_what_hooks_of_secrets_print_is_secret(void **state)
+static void test_output_of_hooks_of_secrets_is_secret(void **state)
 {
     struct admin_world *t = *state;
 
@@ -226,7 +227,7 @@ static void test_why_is_bounded(void **state)
     buf_free(&r.body);
 }
 
-/* But for the number of the run, which none has yet. */
+/* All of it but the number of the run, which does not exist yet. */
 static void test_input_is_what_a_run_gets(void **state)
 {
     struct admin_world *t = *state;
@@ -250,7 +251,7 @@ static void test_input_is_what_a_run_gets(void **state)
     buf_free(&given);
 }
 
-static void test_input_of_what_is_handled_is_a_manual_one(void **state)
+static void test_input_of_a_handled_key_is_that_of_a_manual_run(void **state)
 {
     struct admin_world *t = *state;
 
@@ -320,7 +321,7 @@ static void test_an_empty_batch_has_no_input(void **state)
     admin_world_expect(t, "GET /v1/hooks/batch/input", 404, "nothing is due for the hook");
 }
 
-static void test_orders(void **state)
+static void test_manual_runs(void **state)
 {
     struct admin_world *t = *state;
 
@@ -349,7 +350,7 @@ static void test_orders(void **state)
     expect_done(t, "");
 }
 
-static void test_orders_of_keys_are_for_mode_object(void **state)
+static void test_manual_runs_of_keys_are_for_mode_object(void **state)
 {
     struct admin_world *t = *state;
 
@@ -387,7 +388,7 @@ static void test_pauses(void **state)
     expect_done(t, "resume print;");
 }
 
-static void test_what_is_done_with_hooks_is_for_the_privileged(void **state)
+static void test_actions_on_hooks_are_for_the_privileged(void **state)
 {
     static const char *const requests[] = {
         "POST /v1/pause",
@@ -409,7 +410,7 @@ static void test_what_is_done_with_hooks_is_for_the_privileged(void **state)
     expect_done(t, "");
 }
 
-static void test_what_waits_too_long_is_degraded(void **state)
+static void test_a_key_that_waits_too_long_is_degraded(void **state)
 {
     struct admin_world *t = *state;
 
@@ -464,21 +465,21 @@ int main(void)
         WITH_WORLD(test_a_run_with_everything),
         WITH_WORLD(test_runs_of_all_hooks_the_newest_last),
         WITH_WORLD(test_output_is_never_raw),
-        WITH_WORLD(test_what_hooks_of_secrets_print_is_secret),
+        WITH_WORLD(test_output_of_hooks_of_secrets_is_secret),
         WITH_WORLD(test_digests_of_secrets_are_secret),
         WITH_WORLD(test_why_of_a_hook),
         WITH_WORLD(test_why_of_a_key),
         WITH_WORLD(test_why_is_bounded),
         WITH_WORLD(test_input_is_what_a_run_gets),
-        WITH_WORLD(test_input_of_what_is_handled_is_a_manual_one),
+        WITH_WORLD(test_input_of_a_handled_key_is_that_of_a_manual_run),
         WITH_WORLD(test_input_in_each_mode),
         WITH_WORLD(test_each_of_several_inputs_is_a_line),
         WITH_WORLD(test_an_empty_batch_has_no_input),
-        WITH_WORLD(test_orders),
-        WITH_WORLD(test_orders_of_keys_are_for_mode_object),
+        WITH_WORLD(test_manual_runs),
+        WITH_WORLD(test_manual_runs_of_keys_are_for_mode_object),
         WITH_WORLD(test_pauses),
-        WITH_WORLD(test_what_is_done_with_hooks_is_for_the_privileged),
-        WITH_WORLD(test_what_waits_too_long_is_degraded),
+        WITH_WORLD(test_actions_on_hooks_are_for_the_privileged),
+        WITH_WORLD(test_a_key_that_waits_too_long_is_degraded),
         WITH_WORLD(test_events_are_the_journal),
         WITH_WORLD(test_sources_can_be_followed),
     };

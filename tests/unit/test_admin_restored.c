@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the control socket says of what was kept over a restart: nothing old is passed off as what
- * is there, and what was done before is told as such. */
+/* The answers of the control socket about restored state: old objects are not passed off as the
+ * present ones, and runs of the process before are told apart. */
 #include "admin_world.h"
 
 #include "cache/resume_point.h"
@@ -24,7 +24,7 @@ static void load(struct admin_world *t, const char *key, const char *data)
     object_unref(&o);
 }
 
-/* An object of which only the digests of some objects were saved. */
+/* An object of which only some digests were saved. */
 static void load_shadow(struct admin_world *t, const char *name)
 {
     struct object *o = object_create(&(struct object_parts){.ns = str_c("b"),
@@ -38,7 +38,7 @@ static void load_shadow(struct admin_world *t, const char *name)
     object_unref(&o);
 }
 
-/* That is what the watch has; the server was heard an hour before the start. */
+/* The watch has that object; the server answered last an hour before the start. */
 static void resume(struct admin_world *t, enum resume_kind kind)
 {
     watch_resume(
@@ -87,7 +87,7 @@ static void test_a_state_that_cannot_be_written_is_degraded(void **state)
                        "\"since\":\"2024-05-01T10:20:32.000000000Z\",\"waiting\":31,");
 }
 
-/* It was so from the start: nobody knows since when. */
+/* The watch was stale from the start: nobody knows since when. */
 static void test_a_state_that_cannot_be_opened(void **state)
 {
     struct admin_world *t = *state;
@@ -123,7 +123,7 @@ static void test_a_watch_before_its_first_contact(void **state)
                        "\"state\":\"waiting\",\"synced\":false,\"stale\":false,\"held\":false,"
                        "\"contact_age_s\":3603.5,\"objects\":1,");
     admin_world_expect(t, "GET /v1/watches", 200, "\"resumed\":\"watch\",\"past\":true}");
-    admin_world_expect(t, STATUS, 200, "\"degraded\":[],"); /* it has only just begun */
+    admin_world_expect(t, STATUS, 200, "\"degraded\":[],"); /* the hook has only just begun */
     t->now_ms = WORLD_STARTED_MS;
     admin_world_expect(t, "GET /v1/watches", 200, "\"contact_age_s\":3600,");
 }
@@ -155,7 +155,7 @@ static void test_how_a_watch_began_stays_known(void **state)
     admin_world_expect(t, "GET /v1/watches", 200, "\"contact_age_s\":2.5,");
 }
 
-static void test_what_is_left_is_not_passed_off_as_what_is_there(void **state)
+static void test_restored_objects_are_not_passed_off_as_present(void **state)
 {
     struct admin_world *t = *state;
 
@@ -169,7 +169,7 @@ static void test_what_is_left_is_not_passed_off_as_what_is_there(void **state)
     admin_world_expect(t, OBJECT, 200, "\"uid\":\"u0\"");
 }
 
-static void test_what_is_left_of_secrets_is_refused_as_such(void **state)
+static void test_restored_secrets_are_refused_as_secrets(void **state)
 {
     struct admin_world *t = *state;
 
@@ -178,7 +178,7 @@ static void test_what_is_left_of_secrets_is_refused_as_such(void **state)
     admin_world_expect_poor(t, "GET /v1/sources/private/objects", 403, "objects of Secrets");
 }
 
-/* As a watch that was loaded when nothing else was left of it. */
+/* Like a watch of which no more than the names of its objects was left. */
 static void test_objects_without_bytes_are_never_printed(void **state)
 {
     struct admin_world *t = *state;
@@ -191,9 +191,9 @@ static void test_objects_without_bytes_are_never_printed(void **state)
 
 /* ---- Hooks */
 
-static void restore(struct admin_world *t, const struct delivery_record *mark)
+static void restore(struct admin_world *t, const struct delivery_record *record)
 {
-    struct delivery_record m = *mark;
+    struct delivery_record m = *record;
 
     m.key = str_c("b/s0");
     m.uid = str_c("u0");
@@ -220,10 +220,10 @@ static void nothing_starts(struct admin_world *t)
 static void test_handled_before_the_restart(void **state)
 {
     struct admin_world *t = *state;
-    struct delivery_record mark = {.is_handled = true};
+    struct delivery_record record = {.is_handled = true};
 
-    mark.handled = mark.delivered = digest_of_s0();
-    restore(t, &mark);
+    record.handled = record.delivered = digest_of_s0();
+    restore(t, &record);
     admin_world_expect(t, WHY, 200,
                        "\"reason\":\"not_synced\",\"of\":\"services\",\"text\":"
                        "\"source services not synced, handled before the restart\","
@@ -241,7 +241,7 @@ static void test_handled_before_the_restart(void **state)
     admin_world_expect(t, WHY, 200, "\"text\":\"handled\",\"before_restart\":null,");
 }
 
-static void test_a_change_while_nobody_looked(void **state)
+static void test_a_change_while_no_process_ran(void **state)
 {
     struct admin_world *t = *state;
 
@@ -271,10 +271,10 @@ static void test_a_run_that_was_cut_off(void **state)
 
 static void renew(struct admin_world *t, const char *why)
 {
-    struct delivery_record mark = {.is_handled = true};
+    struct delivery_record record = {.is_handled = true};
 
-    mark.handled = mark.delivered = digest_of_s0();
-    restore(t, &mark);
+    record.handled = record.delivered = digest_of_s0();
+    restore(t, &record);
     hook_record_renew(t->hooks.v[0]);
     hook_record_renew_why(t->hooks.v[0], why);
     hook_pause(t->hooks.v[0], true);
@@ -282,7 +282,7 @@ static void renew(struct admin_world *t, const char *why)
     nothing_starts(t);
 }
 
-static void test_what_runs_again_as_the_hook_is_another(void **state)
+static void test_keys_run_again_because_the_settings_changed(void **state)
 {
     struct admin_world *t = *state;
 
@@ -296,8 +296,8 @@ static void test_what_runs_again_as_the_hook_is_another(void **state)
     admin_world_expect(t, WHY, 200, "\"text\":\"handled\",\"before_restart\":null,");
 }
 
-/* The process that knew it has died before it was done. */
-static void test_what_runs_again_and_nobody_knows_why(void **state)
+/* The process that had the manual run has died before the run was done. */
+static void test_keys_run_again_for_an_unknown_reason(void **state)
 {
     renew(*state, NULL);
     admin_world_expect(
@@ -306,13 +306,13 @@ static void test_what_runs_again_and_nobody_knows_why(void **state)
         "\"before_restart\":\"renew\",");
 }
 
-static void test_what_is_skipped_was_never_handled_by_a_run(void **state)
+static void test_a_skipped_key_was_never_handled_by_a_run(void **state)
 {
     struct admin_world *t = *state;
-    struct delivery_record mark = {.is_handled = true, .note = DELIVERY_SKIPPED};
+    struct delivery_record record = {.is_handled = true, .note = DELIVERY_SKIPPED};
 
-    mark.handled = mark.delivered = digest_of_s0();
-    restore(t, &mark);
+    record.handled = record.delivered = digest_of_s0();
+    restore(t, &record);
     sync_services(t, 1);
     nothing_starts(t);
     admin_world_expect(t, WHY, 200, "\"text\":\"handled\",\"before_restart\":null,");
@@ -323,10 +323,10 @@ static void test_kept_digests_of_secrets_are_for_the_privileged(void **state)
 {
     struct admin_world *t = *state;
     struct hook *h = admin_world_add_hook(t, (struct world_hook){.name = "s", .source_count = 3});
-    struct delivery_record mark = {
+    struct delivery_record record = {
         .key = str_c("a/s"), .uid = str_c("u3"), .is_delivered = true, .is_handled = true};
 
-    assert_true(delivery_log_restore(&h->queue, 2, &mark, WORLD_STARTED_NS));
+    assert_true(delivery_log_restore(&h->queue, 2, &record, WORLD_STARTED_NS));
     admin_world_expect(t, "GET /v1/hooks/s/why/a/s", 200,
                        "\"digest\":\"00000000000000000000000000000000\"");
     admin_world_expect_poor(t, "GET /v1/hooks/s/why/a/s", 200, "\"digest\":null");
@@ -345,15 +345,15 @@ int main(void)
         WITH_WORLD(test_a_watch_before_its_first_contact),
         WITH_WORLD(test_a_contact_that_is_still_to_come_is_not_known),
         WITH_WORLD(test_how_a_watch_began_stays_known),
-        WITH_WORLD(test_what_is_left_is_not_passed_off_as_what_is_there),
-        WITH_WORLD(test_what_is_left_of_secrets_is_refused_as_such),
+        WITH_WORLD(test_restored_objects_are_not_passed_off_as_present),
+        WITH_WORLD(test_restored_secrets_are_refused_as_secrets),
         WITH_WORLD(test_objects_without_bytes_are_never_printed),
         WITH_WORLD(test_handled_before_the_restart),
-        WITH_WORLD(test_a_change_while_nobody_looked),
+        WITH_WORLD(test_a_change_while_no_process_ran),
         WITH_WORLD(test_a_run_that_was_cut_off),
-        WITH_WORLD(test_what_runs_again_as_the_hook_is_another),
-        WITH_WORLD(test_what_runs_again_and_nobody_knows_why),
-        WITH_WORLD(test_what_is_skipped_was_never_handled_by_a_run),
+        WITH_WORLD(test_keys_run_again_because_the_settings_changed),
+        WITH_WORLD(test_keys_run_again_for_an_unknown_reason),
+        WITH_WORLD(test_a_skipped_key_was_never_handled_by_a_run),
         WITH_WORLD(test_kept_digests_of_secrets_are_for_the_privileged),
     };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Durations: the one parser of configuration and options. */
+/* Durations: one parser for the configuration and for options. */
 #include "base/amount.h"
 
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* io/api_client over plain TCP: what is sent, keep-alive, the repeat, the list gate, dispose
- * anywhere. */
+/* io/api_client over plain TCP: the request head, keep-alive, the repeat on a stale connection, the
+ * list gate, dispose anywhere. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -65,7 +65,7 @@ static bool asks_for(struct server *s, unsigned i, const char *target)
     return strncmp(server_request(s, i), line, strlen(line)) == 0;
 }
 
-static void test_what_a_request_says(void **state)
+static void test_the_head_of_a_request(void **state)
 {
     struct server *s = server_start_two(server_hello, NULL, NULL);
     struct client_probe p;
@@ -375,7 +375,7 @@ static void test_dispose_before_the_first_turn_and_while_it_runs(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_a_request_says),
+        cmocka_unit_test(test_the_head_of_a_request),
         cmocka_unit_test(test_connections_are_kept_alive),
         cmocka_unit_test(test_few_idle_connections_are_kept),
         cmocka_unit_test(test_a_request_on_a_stale_connection_is_repeated),

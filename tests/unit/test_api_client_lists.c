@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* io/api_client: the places of the list gate that lists as streams hold until their initial events are
+/* io/api_client: streaming lists hold their place in the list gate until their initial events are
  * complete. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -50,7 +50,8 @@ static const struct server_step answers[] = {
 
 enum { PIECES = 8 };
 
-/* The script of a body that comes piece by piece, each after a server_go(): SEND a byte, or FLOOD. */
+/* The script of a body that comes piece by piece, each after a server_go(): SEND a byte, or
+ * FLOOD. */
 static const struct server_step *piecewise(enum server_do piece)
 {
     static struct server_step v[2 * PIECES + 3];
@@ -65,7 +66,7 @@ static const struct server_step *piecewise(enum server_do piece)
     return v;
 }
 
-/* Who they are in the rigs below. */
+/* The requests of the rigs below. */
 enum { STREAM, LIST, MORE, WATCH };
 
 struct rig {
@@ -74,8 +75,8 @@ struct rig {
     struct deadline *poll;
     bool (*is_true)(struct rig *r, const char *what);
     const char *what;
-    struct request_probe *of; /* whose body .. */
-    size_t bytes;             /* .. must have so much */
+    struct request_probe *of; /* the request whose body .. */
+    size_t bytes;             /* .. must have so many bytes */
 };
 
 static void on_poll(void *arg)
@@ -112,7 +113,7 @@ static void tear_down(struct rig *r)
     server_stop(&r->s);
 }
 
-/* Long enough for a list to start that may: a watch is asked for and answered. */
+/* Long enough for a list to start if it may: a watch is asked for and answered. */
 static void pass_time(struct rig *r)
 {
     client_probe_do(&r->p, WATCH, false, "/watch");
@@ -190,7 +191,7 @@ static void test_a_stream_waits_for_a_place(void **state)
     for (unsigned n = 0; n < 3; n++)
         pass_time(&r);
     assert_false(was_asked(&r, "/stream"));
-    request_leave_gate(r.p.rq[STREAM].r); /* has none */
+    request_leave_gate(r.p.rq[STREAM].r); /* the watch has no place */
     pass_time(&r);
     assert_false(was_asked(&r, "/stream"));
     request_dispose(&r.p.rq[LIST].r);
@@ -198,7 +199,7 @@ static void test_a_stream_waits_for_a_place(void **state)
     tear_down(&r);
 }
 
-/* What was left already is not given back a second time: a list holds the place now. */
+/* A place that was given back already is not given back a second time: a list holds it now. */
 static void leave_then(struct rig *r, void (*end)(struct rig *r))
 {
     begin_stream(r);
@@ -311,7 +312,7 @@ static bool has_head(struct rig *r, const char *what)
     return r->of->heads > 0;
 }
 
-/* A piece of n bytes every 10 s. Returns how many came before it ended. */
+/* A piece of n bytes every 10 s. Returns how many pieces came before the request ended. */
 static unsigned take_pieces(struct rig *r, unsigned who, size_t n)
 {
     unsigned pieces = 0;

@@ -68,7 +68,7 @@ static void test_many_watches_make_one_full_handshake(void **state)
     server_stop(&s);
 }
 
-/* The other server knows nothing of the tickets of the first: one full handshake more. */
+/* The other server does not know the session tickets of the first: one more full handshake. */
 static void test_a_server_that_forgot_the_session_costs_one_more(void **state)
 {
     struct io_tls *t = *state;
@@ -112,7 +112,7 @@ static void assert_all_fail(struct client_probe *p, enum err_kind kind)
     dispose_all(p);
 }
 
-static void test_those_that_wait_fail_with_the_one_that_leads(void **state)
+static void test_waiting_requests_fail_with_the_leading_one(void **state)
 {
     struct io_tls *t = *state;
     struct tls_peer_id other;
@@ -239,7 +239,7 @@ static void test_a_silent_server_and_one_that_hangs_up(void **state)
     server_stop(&s);
 }
 
-static void test_who_may_shake_hands(void **state)
+static void test_which_request_may_shake_hands(void **state)
 {
     struct io_tls *t = *state;
     struct tls_session_cache s = {0};
@@ -249,18 +249,18 @@ static void test_who_may_shake_hands(void **state)
     assert_true(tls_session_cache_enter(&s, &a));
     assert_false(tls_session_cache_enter(&s, &b));
     assert_false(tls_session_cache_leave(&s, &b));
-    assert_true(tls_session_cache_leave(&s, &a)); /* failed */
+    assert_true(tls_session_cache_leave(&s, &a)); /* it failed */
     assert_true(tls_session_cache_enter(&s, &b));
-    tls_session_cache_missing(&s, &a); /* leads no more */
+    tls_session_cache_missing(&s, &a); /* it leads no longer */
     assert_false(tls_session_cache_enter(&s, &a));
-    tls_session_cache_missing(&s, &b); /* the server gives none: nobody waits */
+    tls_session_cache_missing(&s, &b); /* the server gives no session: no request waits for one */
     assert_true(tls_session_cache_enter(&s, &a));
     assert_true(tls_session_cache_enter(&s, &b));
     assert_null(s.leader);
     tls_session_cache_set_ctx(&s, t->ctx);
     assert_true(tls_session_cache_enter(&s, &a));
     assert_false(tls_session_cache_enter(&s, &b));
-    tls_session_cache_resumed(&s, NULL); /* of another identity */
+    tls_session_cache_resumed(&s, NULL); /* with another identity */
     assert_false(tls_session_cache_enter(&s, &b));
     tls_session_cache_resumed(&s, t->ctx);
     assert_true(tls_session_cache_enter(&s, &a));
@@ -276,15 +276,15 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_many_watches_make_one_full_handshake),
         cmocka_unit_test(test_a_server_that_forgot_the_session_costs_one_more),
-        cmocka_unit_test(test_those_that_wait_fail_with_the_one_that_leads),
+        cmocka_unit_test(test_waiting_requests_fail_with_the_leading_one),
         cmocka_unit_test(test_a_refusal_is_shared_too),
         cmocka_unit_test(test_the_lead_passes_on_when_the_leader_is_disposed),
         cmocka_unit_test(test_new_certificates_end_the_session_and_idle_connections),
         cmocka_unit_test(test_a_silent_server_and_one_that_hangs_up),
-        cmocka_unit_test(test_who_may_shake_hands),
+        cmocka_unit_test(test_which_request_may_shake_hands),
     };
 
     alarm(PATIENCE_S);
-    play_clock_stop(); /* no handshake is too slow for those that wait for it */
+    play_clock_stop(); /* no handshake is too slow for the requests that wait for it */
     return cmocka_run_group_tests(tests, io_tls_set_up, io_tls_clean_up);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cache/api_error: what an error response means, and how long it asks us to stay away
+/* cache/api_error: the meaning of an error response, and how long it asks the client to wait
  * (docs/kubernetes-protocol.md "Errors", "Retry-After"). */
 #include <setjmp.h>
 #include <stdarg.h>

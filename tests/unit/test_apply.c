@@ -5,7 +5,7 @@
 
 #include "hook/why.h"
 
-/* When what a hook wrote is applied. */
+/* When the files that a hook wrote are applied. */
 
 static void modify(const char *data)
 {
@@ -24,7 +24,7 @@ static void test_a_hook_without_it_applies_nothing(void **state)
     assert_true(hooks_quiet(&hook_rig.hooks));
 }
 
-static void test_first_runs_end_when_what_they_wrote_is_applied(void **state)
+static void test_first_runs_end_when_their_files_are_applied(void **state)
 {
     (void)state;
     struct hook *h = apply_rig_add((struct hook_rig_hook){0});
@@ -34,10 +34,10 @@ static void test_first_runs_end_when_what_they_wrote_is_applied(void **state)
     struct run *a = apply_rig_starts(DELTA_ADDED, "u1");
     struct run *b = apply_rig_starts(DELTA_ADDED, "u2");
     hook_rig_end_file(a, RUN_FILE_WRITTEN, 1);
-    hook_rig.now += APPLY_HOLD_MS + 5000; /* there is no limit to waiting for first runs */
+    hook_rig.now += APPLY_HOLD_MS + 5000; /* the wait for first runs has no limit */
     hook_rig_waits_until(NEVER_MS);
     assert_int_equal(h->gate, GATE_FIRST);
-    hook_rig_end_file(b, RUN_FILE_SAME, 1); /* it may never have been applied */
+    hook_rig_end_file(b, RUN_FILE_SAME, 1); /* the file may never have been applied */
     assert_int_equal(h->gate, GATE_APPLY);
     assert_false(hook_first_ended(h));
     assert_false(hooks_ready(&hook_rig.hooks));
@@ -45,7 +45,7 @@ static void test_first_runs_end_when_what_they_wrote_is_applied(void **state)
     assert_string_equal(run_key(apply), "");
     hook_rig_nothing();
     hook_rig_end(apply, 3);
-    assert_true(hook_first_ended(h)); /* it has ended, well or not */
+    assert_true(hook_first_ended(h)); /* the first run has ended, well or not */
     assert_false(hooks_quiet(&hook_rig.hooks));
 }
 
@@ -57,7 +57,7 @@ static void test_without_a_write_first_runs_end_at_once(void **state)
     hook_rig_nothing();
     assert_int_equal(h->gate, GATE_OPEN);
     apply_rig_write_first("ns/a", "u1");
-    assert_true(hook_first_ended(h)); /* once and for all */
+    assert_true(hook_first_ended(h)); /* only once */
 }
 
 static void test_a_whole_hook_waits_for_it_as_well(void **state)
@@ -87,7 +87,8 @@ static void test_a_burst_is_applied_once_after_its_last_write(void **state)
         snprintf(uid, sizeof(uid), "v%zu", i);
         hook_rig_change(0, DELTA_ADDED, key, uid, "\"a\":1");
     }
-    for (size_t i = 0; i < ARRAY_LEN(runs); i += 5) { /* the lane has five slots: 4 are shared */
+    for (size_t i = 0; i < ARRAY_LEN(runs);
+         i += 5) { /* the work queue has five slots: 4 are shared */
         for (size_t k = i; k < i + 5; k++) {
             snprintf(uid, sizeof(uid), "v%zu", k);
             runs[k] = apply_rig_starts(DELTA_ADDED, uid);
@@ -97,7 +98,7 @@ static void test_a_burst_is_applied_once_after_its_last_write(void **state)
             hook_rig_end_file(runs[k], RUN_FILE_WRITTEN, k);
     }
     assert_true(hook_rig.now - begin >
-                2000); /* it has settled, and waits for the command no more */
+                2000); /* the file has settled, and does not wait for the command any more */
     struct run *apply = hook_rig_applies(RUN_CHANGE, 1);
     hook_rig_nothing();
     hook_rig_end(apply, 0);
@@ -118,7 +119,7 @@ static void test_a_single_write_settles(void **state)
     assert_true(hooks_quiet(&hook_rig.hooks));
 }
 
-static void test_what_is_written_while_it_runs_is_applied_again(void **state)
+static void test_a_file_written_during_apply_is_applied_again(void **state)
 {
     (void)state;
     apply_rig_add_settled((struct hook_rig_hook){0});
@@ -159,7 +160,7 @@ static void test_a_failure_is_tried_again_though_nothing_changes(void **state)
     assert_null(hook_last_error(h));
     assert_int_equal(hook_oldest_pending_ms(h, hook_rig.now + 9), 0);
     hook_rig_waits_until(NEVER_MS);
-    assert_int_equal(h->runs_failed, 0); /* of the command */
+    assert_int_equal(h->runs_failed, 0); /* from the command */
     assert_int_equal(h->apply.runs_failed, 3);
 }
 
@@ -207,22 +208,23 @@ static void test_equal_bytes_are_applied_only_when_they_may_not_have_been(void *
     struct hook *h = apply_rig_add_settled((struct hook_rig_hook){0});
     modify("\"a\":2");
     hook_rig_end_file(apply_rig_starts(DELTA_MODIFIED, "u1"), RUN_FILE_SAME,
-                      1); /* written before */
+                      1); /* the file was written before */
     hook_rig_waits_until(NEVER_MS);
     modify("\"a\":3");
     hook_rig_end_file(apply_rig_starts(DELTA_MODIFIED, "u1"), RUN_FILE_SAME,
-                      2); /* by somebody else */
+                      2); /* somebody else wrote it */
     hook_rig_waits_until(hook_rig.now + 200);
     apply_rig_apply_passes(RUN_CHANGE);
     modify("\"a\":4");
-    hook_rig_end_file(apply_rig_starts(DELTA_MODIFIED, "u1"), RUN_FILE_WRITTEN, 2); /* restored */
+    hook_rig_end_file(apply_rig_starts(DELTA_MODIFIED, "u1"), RUN_FILE_WRITTEN,
+                      2); /* the same bytes again */
     hook_rig_waits_until(hook_rig.now + 200);
     apply_rig_apply_passes(RUN_CHANGE);
     assert_true(hooks_quiet(&hook_rig.hooks));
     assert_int_equal(h->apply.runs_ok, 3);
 }
 
-static void test_removing_applies_what_was_there(void **state)
+static void test_removing_a_file_is_applied(void **state)
 {
     (void)state;
     apply_rig_add_settled((struct hook_rig_hook){0});
@@ -233,18 +235,18 @@ static void test_removing_applies_what_was_there(void **state)
     hook_rig_end(run, 1);
     hook_rig.now += 1000;
     run = apply_rig_starts(DELTA_DELETED, "u1");
-    hook_rig_end_file(run, RUN_FILE_SAME, 0); /* the failed one may have removed it */
+    hook_rig_end_file(run, RUN_FILE_SAME, 0); /* the failed run may have removed the file */
     hook_rig_waits_until(hook_rig.now + 200);
     apply_rig_apply_passes(RUN_CHANGE);
     hook_rig_change(0, DELTA_ADDED, "ns/a", "u2", "\"a\":1");
     hook_rig_end(apply_rig_starts(DELTA_ADDED, "u2"), 1);
     hook_rig_change(0, DELTA_DELETED, "ns/a", "u2", "\"a\":1");
     hook_rig_end_file(apply_rig_starts(DELTA_DELETED, "u2"), RUN_FILE_SAME,
-                      0); /* there never was one */
+                      0); /* there never was a file */
     hook_rig_waits_until(NEVER_MS);
     hook_rig_change(0, DELTA_ADDED, "ns/a", "u3", "\"a\":1");
     hook_rig_end_file(apply_rig_starts(DELTA_ADDED, "u3"), RUN_FILE_SAME,
-                      1); /* forgotten with its life */
+                      1); /* forgotten with its incarnation */
     hook_rig_waits_until(hook_rig.now + 200);
     apply_rig_apply_passes(RUN_CHANGE);
 }
@@ -263,7 +265,7 @@ static void test_a_paused_hook_applies_nothing(void **state)
     apply_rig_apply_passes(RUN_CHANGE);
 }
 
-static void test_it_has_its_own_interval(void **state)
+static void test_apply_has_its_own_interval(void **state)
 {
     (void)state;
     apply_rig_add_settled((struct hook_rig_hook){.apply.min_interval_ms = 5000});
@@ -294,7 +296,7 @@ static void test_a_shortage_is_no_attempt(void **state)
     assert_int_equal(h->gate, GATE_OPEN);
 }
 
-static void test_who_wants_a_run_waits_for_what_it_made_due(void **state)
+static void test_a_manual_run_waits_for_the_apply_that_it_made_due(void **state)
 {
     struct err err = {0};
 
@@ -302,14 +304,14 @@ static void test_who_wants_a_run_waits_for_what_it_made_due(void **state)
     struct hook *h = apply_rig_add_settled((struct hook_rig_hook){0});
     assert_int_equal(hook_run_manually(h, str_c("ns/a"), &err), ERR_OK);
     hook_rig_end_file(apply_rig_starts(DELTA_MODIFIED, "u1"), RUN_FILE_SAME, 1);
-    assert_int_equal(hook_rig_order(h)->left, 0); /* nothing to apply */
+    assert_int_equal(hook_rig_manual_run(h)->left, 0); /* no file to apply */
     assert_int_equal(hook_run_manually(h, str_c("ns/a"), &err), ERR_OK);
     hook_rig_end_file(apply_rig_starts(DELTA_MODIFIED, "u1"), RUN_FILE_WRITTEN, 1);
-    assert_int_equal(hook_rig_order(h)->left, 1);
-    assert_int_equal(hook_rig_order(h)->total, 2);
-    hook_rig_end(hook_rig_applies(RUN_MANUAL, 1), 7); /* at once */
-    assert_int_equal(hook_rig_order(h)->left, 0);
-    assert_int_equal(hook_rig_order(h)->failed, 1);
+    assert_int_equal(hook_rig_manual_run(h)->left, 1);
+    assert_int_equal(hook_rig_manual_run(h)->total, 2);
+    hook_rig_end(hook_rig_applies(RUN_MANUAL, 1), 7); /* at once, without settling */
+    assert_int_equal(hook_rig_manual_run(h)->left, 0);
+    assert_int_equal(hook_rig_manual_run(h)->failed, 1);
 }
 
 /* A hook whose output of ns/a is in effect; apply of that of ns/b has failed, for the last time. */
@@ -323,8 +325,8 @@ static struct hook *add_failed_apply(void)
     return h;
 }
 
-/* What a person hears is that it is in effect. */
-static void test_an_order_for_a_key_has_what_failed_applied_too(void **state)
+/* A manual run is done only when its file is in effect. */
+static void test_a_manual_run_of_a_key_retries_a_failed_apply(void **state)
 {
     struct err err = {0};
 
@@ -334,15 +336,15 @@ static void test_an_order_for_a_key_has_what_failed_applied_too(void **state)
     assert_int_equal(hook_run_manually(h, str_c("ns/b"), &err), ERR_OK);
     hook_rig_end_file(apply_rig_starts(DELTA_MODIFIED, "u1"), RUN_FILE_SAME, 1);
     hook_rig_end_file(apply_rig_starts(DELTA_MODIFIED, "u2"), RUN_FILE_SAME, 1);
-    assert_int_equal(hook_rig_order(h)->left, 1);
+    assert_int_equal(hook_rig_manual_run(h)->left, 1);
     assert_int_equal(manual_runs_find(&h->manual_runs, 1)->left, 1);
     hook_rig_end(hook_rig_applies(RUN_MANUAL, 2), 4);
-    assert_int_equal(hook_rig_order(h)->failed, 1);
+    assert_int_equal(hook_rig_manual_run(h)->failed, 1);
     assert_int_equal(manual_runs_find(&h->manual_runs, 1)->failed, 1);
     assert_int_equal(hook_parked(h), 1);
 }
 
-static void test_a_person_has_what_failed_applied_behind_the_command(void **state)
+static void test_a_manual_run_retries_a_failed_apply_behind_the_command(void **state)
 {
     struct err err = {0};
 
@@ -351,12 +353,12 @@ static void test_a_person_has_what_failed_applied_behind_the_command(void **stat
     assert_int_equal(hook_parked(h), 1);
     hook_rig.now += 60000;
     assert_int_equal(hook_run_manually(h, (struct str){0}, &err), ERR_OK);
-    assert_int_equal(hook_rig_order(h)->total, 3);
+    assert_int_equal(hook_rig_manual_run(h)->total, 3);
     hook_rig_end_file(apply_rig_starts(DELTA_MODIFIED, "u1"), RUN_FILE_SAME, 1);
     hook_rig_end_file(apply_rig_starts(DELTA_MODIFIED, "u2"), RUN_FILE_WRITTEN, 1);
     hook_rig_end(hook_rig_applies(RUN_MANUAL, 2), 0);
-    assert_int_equal(hook_rig_order(h)->left, 0);
-    assert_int_equal(hook_rig_order(h)->failed, 0);
+    assert_int_equal(hook_rig_manual_run(h)->left, 0);
+    assert_int_equal(hook_rig_manual_run(h)->failed, 0);
     hook_rig_waits_until(NEVER_MS);
 }
 
@@ -383,23 +385,23 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         HOOK_RIG_TEST(test_a_hook_without_it_applies_nothing),
-        HOOK_RIG_TEST(test_first_runs_end_when_what_they_wrote_is_applied),
+        HOOK_RIG_TEST(test_first_runs_end_when_their_files_are_applied),
         HOOK_RIG_TEST(test_without_a_write_first_runs_end_at_once),
         HOOK_RIG_TEST(test_a_whole_hook_waits_for_it_as_well),
         HOOK_RIG_TEST(test_a_burst_is_applied_once_after_its_last_write),
         HOOK_RIG_TEST(test_a_single_write_settles),
-        HOOK_RIG_TEST(test_what_is_written_while_it_runs_is_applied_again),
+        HOOK_RIG_TEST(test_a_file_written_during_apply_is_applied_again),
         HOOK_RIG_TEST(test_a_failure_is_tried_again_though_nothing_changes),
         HOOK_RIG_TEST(test_a_write_brings_the_next_try_forward),
         HOOK_RIG_TEST(test_used_up_attempts_park_it_until_a_write),
         HOOK_RIG_TEST(test_equal_bytes_are_applied_only_when_they_may_not_have_been),
-        HOOK_RIG_TEST(test_removing_applies_what_was_there),
+        HOOK_RIG_TEST(test_removing_a_file_is_applied),
         HOOK_RIG_TEST(test_a_paused_hook_applies_nothing),
-        HOOK_RIG_TEST(test_it_has_its_own_interval),
+        HOOK_RIG_TEST(test_apply_has_its_own_interval),
         HOOK_RIG_TEST(test_a_shortage_is_no_attempt),
-        HOOK_RIG_TEST(test_who_wants_a_run_waits_for_what_it_made_due),
-        HOOK_RIG_TEST(test_an_order_for_a_key_has_what_failed_applied_too),
-        HOOK_RIG_TEST(test_a_person_has_what_failed_applied_behind_the_command),
+        HOOK_RIG_TEST(test_a_manual_run_waits_for_the_apply_that_it_made_due),
+        HOOK_RIG_TEST(test_a_manual_run_of_a_key_retries_a_failed_apply),
+        HOOK_RIG_TEST(test_a_manual_run_retries_a_failed_apply_behind_the_command),
         HOOK_RIG_TEST(test_its_runs_are_in_the_history),
     };
 

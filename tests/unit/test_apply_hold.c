@@ -3,7 +3,7 @@
 
 #include "hook/why.h"
 
-/* What holds back that written files are applied. */
+/* Reasons for which written files are not applied yet. */
 
 static void test_a_command_that_hangs_holds_it_back_for_ten_seconds(void **state)
 {
@@ -19,7 +19,7 @@ static void test_a_command_that_hangs_holds_it_back_for_ten_seconds(void **state
     assert_int_equal(why_apply(&hook_rig.hooks, h, hook_rig.now).reason, WHY_HOLDING);
     assert_int_equal(why_apply(&hook_rig.hooks, h, hook_rig.now).until_ms, wrote + APPLY_HOLD_MS);
     hook_rig.now += 5000;
-    apply_rig_write_first("ns/d", "u4"); /* does not prolong it */
+    apply_rig_write_first("ns/d", "u4"); /* the second write does not prolong the wait */
     hook_rig_waits_until(wrote + APPLY_HOLD_MS);
     apply_rig_apply_passes(RUN_CHANGE);
     hook_rig_end_file(hangs, RUN_FILE_WRITTEN, 9);
@@ -28,7 +28,8 @@ static void test_a_command_that_hangs_holds_it_back_for_ten_seconds(void **state
     hook_rig_waits_until(NEVER_MS);
 }
 
-/* One that the system had no means for has applied nothing: more may still come, and go with it. */
+/* A run that could not start for a shortage has applied nothing: more writes may still come, and go
+ * with it. */
 static void test_one_that_was_not_started_is_held_back_like_the_first_time(void **state)
 {
     (void)state;

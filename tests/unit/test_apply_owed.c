@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hook/apply and hook/hook_record: what an earlier process wrote is applied, though the command fails now. */
+/* hook/apply and hook/hook_record: the files that an earlier process wrote are applied, even if the
+ * command fails now. */
 #include "restarted_hook.h"
 
 enum { PARK = 75 };
 
-/* A file is written, and the process dies before it is applied. The next one's first run fails. */
+/* A run writes a file, and the process dies before the file is applied. The first run in the next
+ * process fails. */
 static struct hook *fail_first(enum hook_mode mode, int status)
 {
     restarted_hook_add((struct hook_rig_hook){
@@ -42,7 +44,7 @@ static void applies(enum hook_mode mode, int status)
     assert_false(apply_due(&restarted_hook.hook->apply));
 }
 
-static void test_it_is_applied_though_the_first_run_is_parked(void **state)
+static void test_files_are_applied_though_the_first_run_is_parked(void **state)
 {
     (void)state;
     applies(HOOK_BATCH, PARK);
@@ -54,7 +56,7 @@ static void test_so_it_is_for_a_snapshot(void **state)
     applies(HOOK_SNAPSHOT, PARK);
 }
 
-static void test_it_is_applied_though_the_first_run_fails(void **state)
+static void test_files_are_applied_though_the_first_run_fails(void **state)
 {
     (void)state;
     applies(HOOK_BATCH, 1);
@@ -63,11 +65,11 @@ static void test_it_is_applied_though_the_first_run_fails(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_it_is_applied_though_the_first_run_is_parked,
+        cmocka_unit_test_setup_teardown(test_files_are_applied_though_the_first_run_is_parked,
                                         hook_rig_set_up, restarted_hook_clean_up),
         cmocka_unit_test_setup_teardown(test_so_it_is_for_a_snapshot, hook_rig_set_up,
                                         restarted_hook_clean_up),
-        cmocka_unit_test_setup_teardown(test_it_is_applied_though_the_first_run_fails,
+        cmocka_unit_test_setup_teardown(test_files_are_applied_though_the_first_run_fails,
                                         hook_rig_set_up, restarted_hook_clean_up),
     };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cache/audit: what counts as a difference, what streams touched meanwhile, results. */
+/* cache/audit: which differences count, which keys streams touched meanwhile, results. */
 #include "objects.h"
 
 #include <stdio.h>
@@ -59,7 +59,7 @@ static void touch_at(struct rig *r, const char *key, enum delta_type type, const
     object_unref(&o);
 }
 
-/* By an event whose version is not known. */
+/* The store changed the key, by an event whose version is not known. */
 static void touch(struct rig *r, const char *key)
 {
     touch_at(r, key, DELTA_LEFT, "1");
@@ -81,7 +81,7 @@ static void assert_found(const struct audit_result *r, size_t i, const char *key
     assert_string_equal(r->v[i].what, what);
 }
 
-static void test_it_is_idle_and_empty_at_first(void **state)
+static void test_an_audit_is_idle_and_empty_at_first(void **state)
 {
     struct rig r = make();
     const struct audit_result *result = audit_result(r.audit);
@@ -191,7 +191,7 @@ static void test_a_newer_cache_is_no_difference(void **state)
     drop(&r);
 }
 
-static void test_what_was_touched_is_left_out(void **state)
+static void test_keys_that_an_event_touched_are_left_out(void **state)
 {
     struct rig r = make();
 
@@ -216,7 +216,7 @@ static void test_what_was_touched_is_left_out(void **state)
     drop(&r);
 }
 
-static void test_what_changed_up_to_the_version_of_the_list_is_compared(void **state)
+static void test_a_key_that_changed_before_the_version_of_the_list_is_compared(void **state)
 {
     struct rig r = make();
 
@@ -234,7 +234,7 @@ static void test_what_changed_up_to_the_version_of_the_list_is_compared(void **s
     audit_listed(r.audit);
     touch_at(&r, "a/gone", DELTA_DELETED, "12");
     touch_at(&r, "a/back", DELTA_DELETED, "13");
-    touch_at(&r, "a/over", DELTA_DELETED, "13"); /* neither listed nor there */
+    touch_at(&r, "a/over", DELTA_DELETED, "13"); /* not listed, and not in the store */
     touch_at(&r, "a/new", DELTA_ADDED, "13");
     put_stored(&r, "a/new", "u", "13");
     touch_at(&r, "a/extra", DELTA_ADDED, "9");
@@ -267,7 +267,7 @@ static void test_the_last_change_of_a_key_counts(void **state)
     drop(&r);
 }
 
-static void test_what_cannot_be_used_is_not_compared_but_counted(void **state)
+static void test_unusable_items_are_counted_and_not_compared(void **state)
 {
     struct rig r = make();
 
@@ -303,7 +303,7 @@ static void test_the_cache_passes_the_version_of_each_list(void **state)
     assert_false(audit_is_passed(r.audit, 1, str_c("")));
     audit_begin(r.audit, false);
     audit_listed(r.audit);
-    assert_false(audit_is_passed(r.audit, 0, str_c("12"))); /* what lists said before */
+    assert_false(audit_is_passed(r.audit, 0, str_c("12"))); /* the results of the lists before */
     drop(&r);
 }
 
@@ -325,7 +325,7 @@ static void test_a_cache_agrees_when_nothing_differs_any_more(void **state)
     drop(&r);
 }
 
-/* Nobody knows what the list has there. */
+/* The version of the object in the list is not known. */
 static void test_an_item_without_a_key_makes_nothing_extra(void **state)
 {
     struct rig r = make();
@@ -480,15 +480,15 @@ static void test_random_caches_against_an_oracle(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_it_is_idle_and_empty_at_first),
+        cmocka_unit_test(test_an_audit_is_idle_and_empty_at_first),
         cmocka_unit_test(test_bytes_count_where_versions_are_in_doubt),
         cmocka_unit_test(test_equal_caches_have_no_difference),
         cmocka_unit_test(test_differences_are_named_and_sorted),
         cmocka_unit_test(test_a_newer_cache_is_no_difference),
-        cmocka_unit_test(test_what_was_touched_is_left_out),
-        cmocka_unit_test(test_what_changed_up_to_the_version_of_the_list_is_compared),
+        cmocka_unit_test(test_keys_that_an_event_touched_are_left_out),
+        cmocka_unit_test(test_a_key_that_changed_before_the_version_of_the_list_is_compared),
         cmocka_unit_test(test_the_last_change_of_a_key_counts),
-        cmocka_unit_test(test_what_cannot_be_used_is_not_compared_but_counted),
+        cmocka_unit_test(test_unusable_items_are_counted_and_not_compared),
         cmocka_unit_test(test_the_cache_passes_the_version_of_each_list),
         cmocka_unit_test(test_a_cache_agrees_when_nothing_differs_any_more),
         cmocka_unit_test(test_an_item_without_a_key_makes_nothing_extra),

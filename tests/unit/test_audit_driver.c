@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* io/audit_driver on the loopback: what is asked for, pages, second attempts, failures, the interval. */
+/* io/audit_driver on the loopback: its requests, pages, second attempts, failures, the interval. */
 #include "objects.h"
 
 #include <stdio.h>
@@ -78,7 +78,7 @@ static void on_unauthorized(void *arg)
     on_done(r);
 }
 
-/* As soon as the server has read so many requests. */
+/* The test goes on as soon as the server has read so many requests. */
 static void on_poll(void *arg)
 {
     struct rig *r = arg;
@@ -112,7 +112,7 @@ static void connect_stream(struct rig *r)
                     now(r).ms);
 }
 
-/* A stream that said something is resumed at once. */
+/* A stream that had a bookmark is resumed at once. */
 static void lose_stream(struct rig *r)
 {
     static const char bookmark[] = "{\"type\":\"BOOKMARK\",\"object\":{\"kind\":\"ConfigMap\","
@@ -218,7 +218,7 @@ static void test_verify_finds_differences_and_applies_nothing(void **state)
     tear_down(&r);
 }
 
-/* Nobody waits for a day. */
+/* The test does not wait for a day. */
 static void test_caches_that_agree_end_it_at_once(void **state)
 {
     struct rig r;
@@ -359,7 +359,7 @@ static void touch_and_go(struct rig *r)
     server_go(r->server);
 }
 
-static void test_what_the_stream_touches_is_left_out(void **state)
+static void test_keys_that_the_stream_touches_are_left_out(void **state)
 {
     struct rig r;
 
@@ -528,7 +528,7 @@ int main(void)
         cmocka_unit_test(test_an_expired_token_begins_anew_without_pages),
         cmocka_unit_test(test_failures_are_results),
         cmocka_unit_test(test_only_a_watch_in_sync_is_compared),
-        cmocka_unit_test(test_what_the_stream_touches_is_left_out),
+        cmocka_unit_test(test_keys_that_the_stream_touches_are_left_out),
         cmocka_unit_test(test_a_lost_stream_begins_anew),
         cmocka_unit_test(test_a_stream_that_stays_lost_fails_it),
         cmocka_unit_test(test_a_relist_meanwhile_begins_anew),

@@ -11,7 +11,7 @@
 #include "base/compiler.h"
 
 /* docs/kubernetes-protocol.md "Backoff", without jitter: the sequence itself. */
-static void test_ladder(void **state)
+static void test_steps(void **state)
 {
     static const uint64_t want[] = {800, 1600, 3200, 6400, 12800, 25600, 30000, 30000, 30000};
     const struct backoff_params p = {.initial_ms = 800, .max_ms = 30000, .factor = 2};
@@ -99,7 +99,7 @@ static void test_numbers_stay_in_range(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ladder),
+        cmocka_unit_test(test_steps),
         cmocka_unit_test(test_jitter_is_bounded_and_spread),
         cmocka_unit_test(test_same_seed_same_delays),
         cmocka_unit_test(test_initial_over_max),

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which files belong to a hook, as the helper is told: the digests on disk are of these, in this order. */
+/* The files of a hook, as the helper gets them: the digests on disk are made from these files, in
+ * this order. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -23,7 +24,7 @@ static void expect(const char *settings, const char *expected)
     conf_files_write("main.conf", text);
     struct conf *c = conf_files_read("main.conf");
     assert_int_equal(build_helper(c, "node", &p, NULL), ERR_OK);
-    assert_non_null(p.hooks[0].files); /* or the helper takes a request for a bug */
+    assert_non_null(p.hooks[0].files); /* else the helper takes the request for a bug of main */
     for (size_t i = 0; p.hooks[0].files[i] != NULL; i++)
         buf_printf(&files, "%s ", p.hooks[0].files[i]);
     assert_string_equal(buf_cstr(&files), expected);

@@ -157,7 +157,7 @@ static void test_united_lists_are_one_list(void **state)
     buf_free(&more);
 }
 
-/* An object of which the values are too many to compare has changed somewhere. */
+/* Somewhere in an object with too many values to compare, a value has changed. */
 static void test_an_object_too_large_to_compare_has_changed(void **state)
 {
     struct buf body = {0};

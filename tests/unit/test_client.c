@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ctl/client, ctl/follow: answers that go on, from a daemon that is a script. */
+/* ctl/client, ctl/follow: answers that go on, from a scripted daemon. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -28,9 +28,9 @@ struct fake {
     char path[64];
     int fd;
     pthread_t thread;
-    const char *const *pieces; /* NULL-terminated; what is sent, one by one */
+    const char *const *pieces; /* NULL-terminated; sent one by one */
     size_t filler;             /* then as many bytes without a newline */
-    bool stays;                /* then waits until the peer is gone, not closes */
+    bool stays;                /* then waits until the peer has closed, does not close itself */
     int go[2];                 /* pipe: one byte for each piece but the first */
     char request[256];
 };
@@ -95,12 +95,12 @@ static void stop(struct fake *f)
     rmdir(f->folder);
 }
 
-/* What came of it. */
+/* The result of a call. */
 struct heard {
     struct fake *fake;
     struct buf text;
     size_t lines;
-    size_t enough; /* lines; 0 = never */
+    size_t enough; /* stop after so many lines; 0 = never */
     struct client_reply reply;
     struct err err;
 };
@@ -140,7 +140,8 @@ static void test_lines_are_handed_out_as_they_come(void **state)
     start(&f, (const char *const[]){ENDLESS "{\"a\":1}\n", "{\"b\"", NULL});
     assert_int_equal(follow(&h, -1), ERR_CLOSED);
     assert_non_null(strstr(h.err.text, f.path));
-    assert_string_equal(buf_cstr(&h.text), "{\"a\":1}\n"); /* a line that is cut off is none */
+    assert_string_equal(buf_cstr(&h.text),
+                        "{\"a\":1}\n"); /* a line that is cut off does not count */
     stop(&f);
     assert_int_equal(strncmp(f.request, "GET /v1/x HTTP/1.1\r\n", 20), 0);
     forget(&h);
@@ -160,7 +161,7 @@ static void test_several_lines_and_parts_in_one_piece(void **state)
     forget(&h);
 }
 
-static void test_it_is_over_when_it_is_enough(void **state)
+static void test_the_callback_ends_the_stream(void **state)
 {
     struct fake f = {.stays = true};
     struct heard h = {.fake = &f, .enough = 2};
@@ -174,7 +175,7 @@ static void test_it_is_over_when_it_is_enough(void **state)
     forget(&h);
 }
 
-static void test_a_refusal_in_the_words_of_the_daemon(void **state)
+static void test_an_error_in_the_words_of_the_daemon(void **state)
 {
     struct fake f = {.stays = true};
     struct heard h = {.fake = &f};
@@ -204,7 +205,7 @@ static void test_a_line_without_an_end(void **state)
     forget(&h);
 }
 
-static void test_what_is_no_answer(void **state)
+static void test_bytes_that_are_no_answer(void **state)
 {
     struct fake f = {0};
     struct heard h = {.fake = &f};
@@ -217,7 +218,7 @@ static void test_what_is_no_answer(void **state)
     forget(&h);
 }
 
-/* Nothing more comes, and nobody reads any more. */
+/* No more lines come, and the reader of the output has gone. */
 static void test_the_reader_of_its_output_goes(void **state)
 {
     struct fake f = {.stays = true};
@@ -262,7 +263,7 @@ static void put_length(struct buf *out, struct str line)
     buf_printf(out, "%zu;", line.n);
 }
 
-/* What is printed of this answer, which ends like a daemon that has stopped. */
+/* The printed lines of this answer, which ends like that of a daemon that has stopped. */
 static void assert_printed(const char *answer, void (*put)(struct buf *, struct str),
                            const char *want)
 {
@@ -312,7 +313,7 @@ static void test_a_closed_stdout_is_no_error(void **state)
     stop(&f);
 }
 
-static void test_refusals_have_their_exit_codes(void **state)
+static void test_errors_have_their_exit_codes(void **state)
 {
     static const struct {
         const char *answer;
@@ -340,15 +341,15 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lines_are_handed_out_as_they_come),
         cmocka_unit_test(test_several_lines_and_parts_in_one_piece),
-        cmocka_unit_test(test_it_is_over_when_it_is_enough),
-        cmocka_unit_test(test_a_refusal_in_the_words_of_the_daemon),
+        cmocka_unit_test(test_the_callback_ends_the_stream),
+        cmocka_unit_test(test_an_error_in_the_words_of_the_daemon),
         cmocka_unit_test(test_a_line_without_an_end),
-        cmocka_unit_test(test_what_is_no_answer),
+        cmocka_unit_test(test_bytes_that_are_no_answer),
         cmocka_unit_test(test_the_reader_of_its_output_goes),
         cmocka_unit_test(test_lines_are_printed),
         cmocka_unit_test(test_lines_are_printed_for_people),
         cmocka_unit_test(test_a_closed_stdout_is_no_error),
-        cmocka_unit_test(test_refusals_have_their_exit_codes),
+        cmocka_unit_test(test_errors_have_their_exit_codes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

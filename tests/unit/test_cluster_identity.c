@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which cluster it is: read from an answer, kept as text, compared; and the keys of authorities. */
+/* kube/cluster_identity: read from an answer, kept as text, compared; and the keys of
+ * authorities. */
 #include "kube/cluster_identity.h"
 
 #include <setjmp.h>
@@ -27,13 +28,13 @@
 
 static const struct {
     const char *body;
-    const char *uid; /* NULL = it is no answer */
+    const char *uid; /* NULL = the answer has no identity */
     const char *revision;
 } answers[] = {
     ROW(LIST("\"resourceVersion\":\"77\"", ITEM(SYSTEM ",\"uid\":\"u-1\"")), "u-1", "77"),
     ROW(LIST("", ITEM("\"uid\":\"u-1\"," SYSTEM)), "u-1", ""),
     ROW(LIST("\"resourceVersion\":\"77\"", ""), "", "77"),
-    /* a server that knows no field selectors */
+    /* of a server that knows no field selectors */
     ROW(LIST("\"resourceVersion\":\"7\"",
              ITEM("\"name\":\"a\",\"uid\":\"x\"") "," ITEM(
                  SYSTEM ",\"uid\":\"u-2\",\"resourceVersion\":\"9\"") "," ITEM("\"name\":\"b\","
@@ -108,7 +109,10 @@ static void test_refusals(void **state)
 
 static struct cluster_identity parsed(const char *text)
 {
-    char *exact = mem_dup(text, strlen(text)); /* to be caught reading behind it */
+    char *exact = mem_dup(
+        text,
+        strlen(
+            text)); /* a copy of exactly these bytes, so that a sanitizer sees a read behind them */
     struct cluster_identity id;
 
     cluster_identity_parse(str_of(exact, strlen(text)), &id);
@@ -125,7 +129,7 @@ static void expect_text(const struct cluster_identity *id, const char *expected)
     buf_free(&text);
 }
 
-/* It is on disk: never another form. */
+/* Older processes left texts on disk: their form must never change. */
 static void test_text(void **state)
 {
     const struct cluster_identity id = {
@@ -149,7 +153,7 @@ static const struct {
 } texts[] = {
     ROW("", ""),
     ROW("later:x\nuid:u\n\n" KEY_1 "rv:7\n", "uid:u\n" KEY_1),
-    ROW("uid:u", ""), /* was cut off */
+    ROW("uid:u", ""), /* the text was cut off */
     ROW("uid:\n", ""),
     ROW("uid:a b\n", ""),
     ROW("ca:0001\n", ""),
@@ -174,19 +178,20 @@ static void test_any_text(void **state)
 static const struct {
     const char *a;
     const char *b;
-    enum cluster_identity_relation relation; /* either way */
+    enum cluster_identity_relation relation; /* both ways round */
 } pairs[] = {
     ROW("uid:u\n", "uid:u\n", CLUSTER_IDENTITY_SAME),
     ROW("uid:u\n", "uid:v\n", CLUSTER_IDENTITY_OTHER),
     ROW("uid:u\n", "uid:uu\n", CLUSTER_IDENTITY_OTHER),
     ROW("uid:u\n" KEY_1, "uid:u\n" KEY_2, CLUSTER_IDENTITY_SAME), /* a new authority */
     ROW("uid:u\n" KEY_1, "uid:v\n" KEY_1,
-        CLUSTER_IDENTITY_OTHER),                        /* set up anew with the old one */
-    ROW("uid:u\n" KEY_1, KEY_1, CLUSTER_IDENTITY_SAME), /* it may not be read any more */
+        CLUSTER_IDENTITY_OTHER), /* the cluster was set up anew with the old authority */
+    ROW("uid:u\n" KEY_1, KEY_1, CLUSTER_IDENTITY_SAME), /* the uid may not be read any more */
     ROW("uid:u\n" KEY_1, KEY_2, CLUSTER_IDENTITY_OTHER),
     ROW(KEY_1, KEY_1, CLUSTER_IDENTITY_SAME),
     ROW(KEY_1, KEY_2, CLUSTER_IDENTITY_OTHER),
-    ROW(KEY_1 KEY_2, KEY_2, CLUSTER_IDENTITY_SAME), /* the old one was taken out of the bundle */
+    ROW(KEY_1 KEY_2, KEY_2,
+        CLUSTER_IDENTITY_SAME), /* the old authority was taken out of the bundle */
     ROW("uid:u\n", KEY_1, CLUSTER_IDENTITY_UNKNOWN),
     ROW("uid:u\n", "", CLUSTER_IDENTITY_UNKNOWN),
     ROW(KEY_1, "", CLUSTER_IDENTITY_UNKNOWN),
@@ -261,7 +266,7 @@ static void test_keys_of_certificates(void **state)
     tls_peer_id_fini(&c);
 }
 
-/* All that a machine trusts says nothing about one cluster. */
+/* A bundle of all authorities that a machine trusts says nothing about one cluster. */
 static void test_too_many_keys(void **state)
 {
     const struct tls_peer_spec spec = {.subject = "CN=a", .ca = true};

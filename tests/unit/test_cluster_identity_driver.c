@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* io/cluster_identity_driver on the loopback: what is asked for, which answers are final, when it asks again. */
+/* io/cluster_identity_driver on the loopback: its request, which answers are final, when it asks
+ * again. */
 #include "io/cluster_identity_driver.h"
 
 #include <setjmp.h>
@@ -67,10 +68,11 @@ static const struct server_step flood[] = {
     {SERVER_CLOSE, NULL          }
 };
 
-/* What a busy server says. */
+/* The Retry-After of a busy server. */
 enum { BUSY_MS = 100000, TURNS = 20 };
 
-/* Less than the patience with a server that does not answer. */
+/* Less than the time after which a server that does not answer counts as one without an
+ * identity. */
 enum { SOME_MS = 2000 };
 
 struct rig {
@@ -82,7 +84,7 @@ struct rig {
     int unauthorized;
     bool dispose_unauthorized;
     struct cluster_identity id;
-    bool foreign; /* the judge knows another cluster */
+    bool foreign; /* judge() knows another cluster */
     unsigned judged;
 };
 
@@ -175,7 +177,7 @@ static void tear_down(struct rig *r)
     server_stop(&r->server);
 }
 
-/* The answers, one connection each, end with the one that settles it. */
+/* The scripts are the answers, one connection each, and end with the final one. */
 static void expect(const struct server_step *const *scripts, unsigned requests, const char *uid)
 {
     struct rig r;
@@ -189,7 +191,7 @@ static void expect(const struct server_step *const *scripts, unsigned requests, 
     tear_down(&r);
 }
 
-static void test_what_is_asked_for(void **state)
+static void test_the_request(void **state)
 {
     struct rig r;
 
@@ -213,7 +215,7 @@ static void test_final_answers(void **state)
     expect(SERVER_SCRIPTS(odd), 1, "");
 }
 
-static void test_others_are_no_answers(void **state)
+static void test_other_answers_are_not_final(void **state)
 {
     (void)state;
     expect(SERVER_SCRIPTS(broken, good), 2, "u-1");
@@ -223,8 +225,8 @@ static void test_others_are_no_answers(void **state)
     expect(SERVER_SCRIPTS(flood, good), 2, "u-1");
 }
 
-/* For good: something may be in front of it that lets nothing but watches pass. */
-static void test_a_server_that_never_says_it_is_nobody(void **state)
+/* Such a server has no identity for good: a proxy in front of it may let only watches pass. */
+static void test_a_server_that_never_answers_has_no_identity(void **state)
 {
     static const struct server_step *const failing[] = {broken, no_json, cut, closes, flood};
 
@@ -246,8 +248,8 @@ static void test_a_server_that_never_says_it_is_nobody(void **state)
     }
 }
 
-/* It is asked on: that says nothing about who it is. */
-static void test_who_is_busy_or_wants_another_credential_is_waited_for(void **state)
+/* The driver goes on asking: such answers do not say which cluster it is. */
+static void test_busy_and_unauthorized_are_waited_for(void **state)
 {
     struct rig r;
 
@@ -294,7 +296,7 @@ static void test_unauthorized(void **state)
     tear_down(&r);
 }
 
-/* A server says itself when to come again. */
+/* The server itself says when to come again. */
 static void test_patience(void **state)
 {
     struct rig r;
@@ -326,7 +328,7 @@ static void test_disposed_while_it_waits(void **state)
     assert_int_equal(r.identified, 0);
 }
 
-/* A fleet that starts at once does not ask at once. */
+/* A fleet that starts at the same time does not ask at the same time. */
 static void test_the_jitter_of_the_start_comes_first(void **state)
 {
     struct rig r;
@@ -349,11 +351,11 @@ static void test_the_jitter_of_the_start_comes_first(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_is_asked_for),
+        cmocka_unit_test(test_the_request),
         cmocka_unit_test(test_final_answers),
-        cmocka_unit_test(test_others_are_no_answers),
-        cmocka_unit_test(test_a_server_that_never_says_it_is_nobody),
-        cmocka_unit_test(test_who_is_busy_or_wants_another_credential_is_waited_for),
+        cmocka_unit_test(test_other_answers_are_not_final),
+        cmocka_unit_test(test_a_server_that_never_answers_has_no_identity),
+        cmocka_unit_test(test_busy_and_unauthorized_are_waited_for),
         cmocka_unit_test(test_another_cluster_is_an_answer),
         cmocka_unit_test(test_unauthorized),
         cmocka_unit_test(test_patience),

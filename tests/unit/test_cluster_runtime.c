@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* app/cluster_runtime on the loopback: which cluster it is comes first, and what waits for that. */
+/* app/cluster_runtime on the loopback: the cluster is identified first, and watches with restored
+ * objects wait for that. */
 #include "app/cluster_runtime.h"
 
 #include <stdlib.h>
@@ -24,7 +25,7 @@ enum { WATCHES = 2, TIMEOUT_MS = 3600000, SLOWNESS = 20, SECOND_MS = 1000 };
     HEAD("200 OK") "\r\n{\"items\":[{\"metadata\":{\"name\":\"kube-system\",\"uid\":\"u-1\"}}]}"
 #define TROUBLE HEAD("500 Oops") "Content-Length: 0\r\n\r\n"
 
-/* The n-th connection of all. */
+/* Scripts of connections, of all requests in their order. */
 static const struct server_step tells[] = SERVER_SAYS(NAMESPACE, SERVER_CLOSE);
 static const struct server_step fails[] = SERVER_SAYS(TROUBLE, SERVER_CLOSE);
 struct rig {
@@ -34,9 +35,9 @@ struct rig {
     struct watch *watches[WATCHES];
     char uid[CLUSTER_IDENTITY_UID_MAX + 1];
     int identified;
-    unsigned requests_then; /* when it was identified */
-    const char *until;      /* the loop stops when something of this path was asked for */
-    bool stop;              /* when it is identified */
+    unsigned requests_then; /* how many requests had come when the cluster was identified */
+    const char *until;      /* the loop stops after a request for this path */
+    bool stop;              /* the loop stops when the cluster is identified */
 };
 
 /* How many requests were for this path. */
@@ -51,7 +52,7 @@ static unsigned asked(const struct rig *r, const char *path)
     return n;
 }
 
-/* After each list, which fails. */
+/* Runs after each list, which fails. */
 static void on_progress(void *arg)
 {
     const struct rig *r = arg;
@@ -163,14 +164,14 @@ static void identify_before_watching(struct rig *r)
         cluster_runtime_hold_back(r->cluster_runtime, r->watches[i]);
 }
 
-static void test_what_was_kept_waits(void **state)
+static void test_watches_with_restored_objects_wait(void **state)
 {
     struct rig r;
 
     (void)state;
     set_up(&r, SCRIPTS(fails, fails, tells));
     identify_before_watching(&r);
-    while (r.identified == 0) { /* a question a second at most */
+    while (r.identified == 0) { /* the runtime asks once a second at most */
         play_clock_pass(SECOND_MS);
         loop_turns(r.loop, 10);
     }
@@ -183,7 +184,7 @@ static void test_what_was_kept_waits(void **state)
     tear_down(&r);
 }
 
-static void test_others_do_not_wait(void **state)
+static void test_other_watches_do_not_wait(void **state)
 {
     struct rig r;
 
@@ -193,15 +194,16 @@ static void test_others_do_not_wait(void **state)
     cluster_runtime_hold_back(r.cluster_runtime, r.watches[0]);
     run_until(&r, CONFIGMAPS);
     run_until(&r, CLUSTER_IDENTITY_TARGET);
-    assert_true(
-        cluster_runtime_poke(r.cluster_runtime, r.watches[0])); /* its, though it cannot act yet */
+    assert_true(cluster_runtime_poke(
+        r.cluster_runtime,
+        r.watches[0])); /* the watch belongs to this runtime, though it cannot act yet */
     assert_true(cluster_runtime_verify(r.cluster_runtime, r.watches[0]));
     assert_int_equal(asked(&r, SERVICES), 0);
     assert_int_equal(r.identified, 0);
     tear_down(&r);
 }
 
-static void test_nobody_wants_to_know(void **state)
+static void test_without_restored_objects_no_identity_is_asked_for(void **state)
 {
     struct rig r;
 
@@ -213,7 +215,7 @@ static void test_nobody_wants_to_know(void **state)
     tear_down(&r);
 }
 
-static void test_who_has_nothing_to_wait_for_lists_first(void **state)
+static void test_watches_that_do_not_wait_list_before_the_identity_is_asked_for(void **state)
 {
     struct rig r;
 
@@ -222,11 +224,11 @@ static void test_who_has_nothing_to_wait_for_lists_first(void **state)
     cluster_runtime_identify(r.cluster_runtime, judge, &r);
     run_until(&r, SERVICES);
     run_until(&r, CONFIGMAPS);
-    assert_int_equal(asked(&r, CLUSTER_IDENTITY_TARGET), 0); /* nothing has synced */
+    assert_int_equal(asked(&r, CLUSTER_IDENTITY_TARGET), 0); /* no watch has synced */
     tear_down(&r);
 }
 
-static void test_stopped_by_who_is_told(void **state)
+static void test_the_identity_callback_may_stop_the_daemon(void **state)
 {
     struct rig r;
 
@@ -240,8 +242,8 @@ static void test_stopped_by_who_is_told(void **state)
     tear_down(&r);
 }
 
-/* The daemon stops while another cluster answers: that one is asked again now and then. */
-static void test_who_has_stopped_asks_nobody_again(void **state)
+/* The daemon stops while another cluster answers: that cluster is asked again now and then. */
+static void test_a_stopped_runtime_does_not_ask_again(void **state)
 {
     struct rig r;
 
@@ -258,12 +260,12 @@ static void test_who_has_stopped_asks_nobody_again(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_was_kept_waits),
-        cmocka_unit_test(test_others_do_not_wait),
-        cmocka_unit_test(test_nobody_wants_to_know),
-        cmocka_unit_test(test_who_has_nothing_to_wait_for_lists_first),
-        cmocka_unit_test(test_stopped_by_who_is_told),
-        cmocka_unit_test(test_who_has_stopped_asks_nobody_again),
+        cmocka_unit_test(test_watches_with_restored_objects_wait),
+        cmocka_unit_test(test_other_watches_do_not_wait),
+        cmocka_unit_test(test_without_restored_objects_no_identity_is_asked_for),
+        cmocka_unit_test(test_watches_that_do_not_wait_list_before_the_identity_is_asked_for),
+        cmocka_unit_test(test_the_identity_callback_may_stop_the_daemon),
+        cmocka_unit_test(test_a_stopped_runtime_does_not_ask_again),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

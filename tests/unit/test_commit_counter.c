@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The number of commits in the lock file: it outlives the process, and a disk that takes nothing for a
- * while. */
+/* state/commit_counter: the number of commits in the lock file outlives the process, and a disk
+ * that takes no writes for a while. */
 #include "state/commit_counter.h"
 
 #include <fcntl.h>
@@ -43,7 +43,7 @@ static int clean_up(void **state)
     return rmdir(lock->folder);
 }
 
-/* What the next process will find. */
+/* The number that the next process will find. */
 static uint64_t found(const struct lock *lock)
 {
     struct commit_counter *w = commit_counter_create(lock->dir, lock->fd);
@@ -53,7 +53,7 @@ static uint64_t found(const struct lock *lock)
     return commits;
 }
 
-/* Files may have so many bytes, as on a disk that is full. */
+/* A file may have so many bytes, as on a disk that is full. */
 static void limit_files(rlim_t bytes)
 {
     struct rlimit limit;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whole configurations: what is taken, what is refused, and where the messages point. */
+/* Whole configurations: values, errors, and the places that error messages name. */
 #include "conf/conf.h"
 
 #include <setjmp.h>
@@ -350,7 +350,7 @@ static void test_expand(void **state)
     free(s);
 }
 
-/* However a file is cut, reading it ends, with a result or with problems. */
+/* However a file is cut, reading it ends, with a configuration or with problems. */
 static void test_cut_at_every_byte(void **state)
 {
     static const char text[] =
@@ -372,7 +372,7 @@ static void test_cut_at_every_byte(void **state)
     }
 }
 
-/* What is installed is valid as it stands. */
+/* The installed configuration is valid as it stands. */
 static void test_shipped_configuration(void **state)
 {
     (void)state;

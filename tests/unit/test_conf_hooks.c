@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The settings that say when and with what a hook runs: taken, refused, and set against each
- * other. */
+/* The settings about when a hook runs and with which input: good values, bad values, and
+ * combinations. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -84,7 +84,7 @@ static void test_all_taken(void **state)
     conf_destroy(&c);
 }
 
-/* batch waits as snapshot does, unless told otherwise, and may be told of old objects. */
+/* Mode batch settles as snapshot does, unless told otherwise, and may get old objects. */
 static void test_batch(void **state)
 {
     (void)state;
@@ -227,7 +227,8 @@ static void test_all_mistakes_in_one_go(void **state)
         "main.conf:23: limits.pending: \"0s\" is out of range: 1ms to 366d\n");
 }
 
-/* Writes hooks "h0: h1 h3; h1: ;" with what each is after, one a line from line 3 on. */
+/* Writes hooks "h0: h1 h3; h1: ;" with the hooks that each comes after, one hook a line from line 3
+ * on. */
 static void write_order(const char *const *after, size_t n)
 {
     struct buf text = {0};
@@ -279,7 +280,8 @@ static void test_each_cycle_is_named(void **state)
         "or another of these out\n");
 }
 
-/* A cycle through very many hooks: found without deep recursion, told in one short line. */
+/* A cycle through very many hooks is found without deep recursion, and the error is one short
+ * line. */
 static void test_a_long_cycle(void **state)
 {
     enum { HOOKS = 2000 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The settings of a hook's output file: taken, refused, and set against each other. */
+/* The settings of a hook's output file: good values, bad values, and combinations. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -61,7 +61,7 @@ static void test_all_taken(void **state)
     conf_destroy(&c);
 }
 
-/* What is printed can be read again, and means the same. */
+/* A printed configuration can be read again, and means the same. */
 static void test_printed(void **state)
 {
     struct buf printed = {0};
@@ -155,7 +155,7 @@ static void test_each_mistake_is_named(void **state)
                            " }; };");
 }
 
-/* Two hooks may write what looks alike but is not the same. */
+/* The templates of two hooks may look alike if they are not the same. */
 static void test_neighbours(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The settings of what is kept over restarts: taken, refused, filled in, and the canonical text that
- * tells whether a hook is still the same. */
+/* The settings about the state that is kept over restarts: good values, bad values, defaults, and
+ * the canonical text that tells whether a hook is still the same. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -60,7 +60,8 @@ static void test_all_taken(void **state)
     assert_int_equal(c->start_stale.max_age.v, 1);
     assert_int_equal(c->watches[0].persist.v, CONF_PERSIST_DIGEST);
     assert_int_equal(c->watches[1].persist.v, CONF_PERSIST_NONE);
-    assert_false(conf_watch_equal(&c->watches[0], &c->watches[1])); /* what is kept is of a watch */
+    assert_false(
+        conf_watch_equal(&c->watches[0], &c->watches[1])); /* persist is a setting of a watch */
     assert_int_equal(c->hooks[0].effect.v, CONF_EFFECT_BOOT);
     assert_int_equal(c->hooks[0].files.n, 2);
     assert_string_equal(c->hooks[0].files.v[1].v, "/b");
@@ -68,7 +69,7 @@ static void test_all_taken(void **state)
     conf_destroy(&c);
 }
 
-/* What is printed can be read again, and means the same. */
+/* A printed configuration can be read again, and means the same. */
 static void test_printed(void **state)
 {
     struct buf printed = {0};
@@ -135,7 +136,7 @@ static void test_each_mistake_is_named(void **state)
     }
 }
 
-/* A conf.d file says nothing of the whole daemon. */
+/* A file in conf.d must not have settings of the whole daemon. */
 static void test_main_file_only(void **state)
 {
     (void)state;
@@ -167,7 +168,7 @@ static enum conf_persist persist_of(const char *resource, const char *more)
     return persist;
 }
 
-/* The rule of conf/, which knows no resources, is that of kube/. */
+/* conf/ does not know resources; its rule about secrets must be the same as that of kube/. */
 static void test_secrets_however_written(void **state)
 {
     size_t secrets = 0;
@@ -177,7 +178,7 @@ static void test_secrets_however_written(void **state)
         struct resource r = {0};
 
         if (resource_parse(names[i], &r, NULL) != ERR_OK)
-            continue; /* refused by app/check */
+            continue; /* app/check refuses it */
         bool is_secret = r.group != NULL && r.group[0] == '\0' && strcmp(r.plural, "secrets") == 0;
         secrets += is_secret;
         assert_int_equal(persist_of(names[i], ""),
@@ -191,7 +192,7 @@ static void test_secrets_however_written(void **state)
 
 /* ---- The text of a hook */
 
-/* For the caller to free. */
+/* The caller frees it. */
 static char *text_of(const char *top, const char *hook, const char *node)
 {
     char *conf =
@@ -261,8 +262,8 @@ static void test_same_hook_written_otherwise(void **state)
     }
 }
 
-/* The default of each setting prints as the table has it: else a setting that is new in a release would
- * be in the text of every hook. */
+/* The default of each setting must print as the table has it: else a setting that a release adds
+ * would be in the text of every hook, and every hook would run again. */
 static void expect_quiet(const struct setting *table)
 {
     struct buf text = {0};
@@ -274,7 +275,7 @@ static void expect_quiet(const struct setting *table)
     setting_print_changed(table, &a, &b, &text);
     assert_int_equal(text.len, 0);
     a.retry.attempts.v = 7; /* in a group */
-    a.timeout.at.line = 3;  /* a place is no change */
+    a.timeout.at.line = 3;  /* the place in the file is no change */
     setting_print_changed(table, &a, &b, &text);
     assert_string_equal(buf_cstr(&text), "retry.attempts = 7\n");
     setting_fini(table, &a);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The settings that say how a cache is kept equal to the server: taken, refused, compared. */
+/* The settings about how a cache is kept equal to the server: good values, bad values, and watches
+ * that share streams. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -135,7 +136,7 @@ static void test_wrong_cluster_settings(void **state)
 
 #define SHARE "a whole percentage up to \"100%\", or \"off\""
 
-/* The line stands in the text that is put on lines 3 and 4. */
+/* The mistake stands in the text that is put on lines 3 and 4. */
 static const struct {
     const char *text;
     int line;
@@ -196,7 +197,8 @@ static void test_wrong_watch_settings(void **state)
     }
 }
 
-/* Of watch a { resource = "pods"; namespaces = [ "x" ]; } and b with the same and this. */
+/* Watch a is { resource = "pods"; namespaces = [ "x" ]; }; b has the same settings and this
+ * text. */
 static const struct {
     const char *more;
     bool equal;
@@ -236,14 +238,15 @@ static void test_equal_watches_share_their_streams(void **state)
         struct conf *c = conf_files_read("main.conf");
         assert_int_equal(conf_watch_equal(&c->watches[0], &c->watches[1]), pairs[i].equal);
         assert_int_equal(conf_watch_equal(&c->watches[1], &c->watches[0]), pairs[i].equal);
-        assert_int_equal(conf_print_streams(c, "c"), pairs[i].streams);
-        assert_int_equal(conf_print_streams(c, "other"), elsewhere ? 1 : 0);
+        assert_int_equal(conf_print_scopes(c, "c"), pairs[i].streams);
+        assert_int_equal(conf_print_scopes(c, "other"), elsewhere ? 1 : 0);
         conf_destroy(&c);
         free(text);
     }
 }
 
-/* A generated configuration may name thousands: comparing their texts pair by pair takes minutes. */
+/* A generated configuration may name thousands of namespaces: comparing their texts pair by pair
+ * takes minutes. */
 static void test_a_thousand_watches_are_compared_at_once(void **state)
 {
     enum { WATCHES = 2000, NAMESPACES = 1500 };
@@ -263,7 +266,7 @@ static void test_a_thousand_watches_are_compared_at_once(void **state)
         for (size_t k = 0; k < i; k++)
             equal += conf_watch_equal(&c->watches[k], &c->watches[i]);
     assert_int_equal(equal, WATCHES - NAMESPACES);
-    assert_int_equal(conf_print_streams(c, "c"), NAMESPACES);
+    assert_int_equal(conf_print_scopes(c, "c"), NAMESPACES);
     alarm(0);
     conf_destroy(&c);
     buf_free(&text);

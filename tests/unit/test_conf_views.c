@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The settings of views.NAME: defaults, and what is refused where. */
+/* The settings of views.NAME: defaults, and the places that errors name. */
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cache/confirm in virtual time: what DELETED becomes, what passes it, order, retries, patience; and
- * random programs against an oracle. */
+/* cache/confirm in virtual time: what becomes of DELETED, which deltas pass it, order, retries,
+ * patience; and random programs against an oracle. */
 #include "objects.h"
 
 #include <stdio.h>
@@ -72,7 +72,7 @@ static void assert_next(const struct rig *r, const char *key, uint64_t now_ms)
     assert_true(str_is(object_key(o), key));
 }
 
-/* A GET of the next one, which must be key, with this answer. */
+/* Answers the GET that is made next, which must be for this key. */
 static void ask(struct rig *r, const char *key, enum confirm_answer answer, uint64_t now_ms)
 {
     assert_next(r, key, now_ms);
@@ -130,7 +130,7 @@ static void test_same_is_left(void **state)
     drop(&r);
 }
 
-static void test_a_later_life_of_the_key_tells(void **state)
+static void test_a_later_incarnation_shows_that_the_object_was_deleted(void **state)
 {
     struct rig r;
 
@@ -167,7 +167,7 @@ static void test_no_key_waits_for_another(void **state)
     drop(&r);
 }
 
-static void test_a_late_answer_is_for_nobody(void **state)
+static void test_a_late_answer_is_ignored(void **state)
 {
     struct rig r;
 
@@ -249,13 +249,13 @@ static void test_destroy_says_nothing(void **state)
 
 enum { KEYS = 4, STEPS = 60, WAITING = 4 };
 
-/* What must still come out of a key, in this order. */
+/* The deltas that must still come out for a key, in this order. */
 struct line {
     struct {
         struct object *object;
         enum delta_type type;
     } v[WAITING];
-    uint64_t since_ms; /* of a held DELETED */
+    uint64_t since_ms; /* since when a DELETED is held */
     size_t n;
 };
 
@@ -266,11 +266,11 @@ struct world {
     struct line lines[KEYS];
     unsigned cached[KEYS]; /* uid, 0 = not in the cache */
     unsigned uids;
-    enum delta_type held_as; /* what a held DELETED may come out as now */
-    bool may;                /* and whether one may at all */
-    bool ticking;            /* only after its patience */
+    enum delta_type held_as; /* the events that a held DELETED may come out as now */
+    bool may;                /* may it come out at all? */
+    bool ticking;            /* only after the patience of confirm */
     unsigned asked;          /* key + 1 of the GET under way, 0 = none */
-    bool answerable;         /* it is still held */
+    bool answerable;         /* the DELETED is still held */
 };
 
 static size_t key_index(const struct object *o)
@@ -324,7 +324,7 @@ static void give(struct world *w, size_t k, enum delta_type type, unsigned uid)
         l->since_ms = w->now_ms;
 }
 
-/* What a store may say of a key next. */
+/* A delta that a store may tell for the key next. */
 static void change(struct world *w)
 {
     size_t k = (size_t)rng_between(&w->rng, 0, KEYS - 1);
@@ -443,9 +443,9 @@ int main(void)
         cmocka_unit_test(test_other_deltas_pass_at_once),
         cmocka_unit_test(test_gone_is_deleted_as_it_came),
         cmocka_unit_test(test_same_is_left),
-        cmocka_unit_test(test_a_later_life_of_the_key_tells),
+        cmocka_unit_test(test_a_later_incarnation_shows_that_the_object_was_deleted),
         cmocka_unit_test(test_no_key_waits_for_another),
-        cmocka_unit_test(test_a_late_answer_is_for_nobody),
+        cmocka_unit_test(test_a_late_answer_is_ignored),
         cmocka_unit_test(test_no_answer_is_asked_again_later),
         cmocka_unit_test(test_patience_ends),
         cmocka_unit_test(test_destroy_says_nothing),

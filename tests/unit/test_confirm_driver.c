@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* io/confirm_driver on the loopback: its requests, the meaning of the answers, one GET at a time, retries.
- * The clock stands while the test waits for an answer, so that no answer is too late. */
+/* io/confirm_driver on the loopback: its requests, the meaning of the answers, one GET at a time,
+ * retries. The clock stands while the test waits for an answer, so that no answer is too late. */
 #include "objects.h"
 
 #include <string.h>
@@ -65,13 +65,13 @@ static void on_delta(void *arg, struct watch *w, const struct delta *d)
         buf_printf(&r->said, "%s %.*s;", delta_type_name(d->type), STR_ARG(object_key(d->object)));
 }
 
-/* Behind what the confirmer does in this turn: it may ask again now. */
+/* Runs behind the work of confirm_driver in this turn: it may ask again now. */
 static void on_later(struct loop_task *task)
 {
     struct rig *r = container_of(task, struct rig, later);
 
     play_clock_pass(CONFIRM_RETRY_MAX_MS);
-    loop_update_now(r->probe.loop); /* else it sleeps first */
+    loop_update_now(r->probe.loop); /* else the loop sleeps first */
 }
 
 static void on_progress(void *arg)
@@ -165,7 +165,7 @@ static void assert_said(struct rig *r, const char *text)
     assert_string_equal(buf_cstr(&r->said), text);
 }
 
-/* a/x is deleted; the answers, one connection each, end with the one that settles it. */
+/* a/x is deleted; the scripts are the answers, one connection each, and end with the final one. */
 static void assert_becomes(const struct server_step *const *scripts, unsigned requests,
                            const char *text)
 {
@@ -181,7 +181,7 @@ static void assert_becomes(const struct server_step *const *scripts, unsigned re
     tear_down(&r);
 }
 
-static void test_what_is_asked_for(void **state)
+static void test_the_request(void **state)
 {
     struct rig r;
 
@@ -210,7 +210,7 @@ static void test_an_object_that_is_there_has_left(void **state)
     assert_becomes(SERVER_SCRIPTS(same), 1, "LEFT a/x;");
 }
 
-static void test_what_is_no_answer_is_asked_again(void **state)
+static void test_a_get_without_a_usable_answer_is_repeated(void **state)
 {
     (void)state;
     assert_becomes(SERVER_SCRIPTS(broken, same), 2, "LEFT a/x;");
@@ -222,7 +222,7 @@ static void test_what_is_no_answer_is_asked_again(void **state)
     assert_becomes(SERVER_SCRIPTS(nothing, gone), 2, "DELETED a/x;");
 }
 
-static void test_unauthorized_is_told(void **state)
+static void test_unauthorized_is_reported(void **state)
 {
     struct rig r;
 
@@ -239,7 +239,7 @@ static void test_unauthorized_is_told(void **state)
     tear_down(&r);
 }
 
-/* The second waits until the first, whose connection it then uses, has its answer. */
+/* The second GET waits until the first has its answer, and then uses its connection. */
 static void test_one_get_at_a_time(void **state)
 {
     static const struct server_step one_by_one[] = {
@@ -288,7 +288,7 @@ static void test_dispose_with_a_get_under_way(void **state)
     tear_down(&r);
 }
 
-/* The object comes back before the answer: what the answer says is of no use to anybody. */
+/* The object comes back before the answer: the answer does not count any more. */
 static void test_a_late_answer_changes_nothing(void **state)
 {
     static const struct server_step late[] = {
@@ -320,11 +320,11 @@ static void test_a_late_answer_changes_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_is_asked_for),
+        cmocka_unit_test(test_the_request),
         cmocka_unit_test(test_an_object_that_is_gone_is_deleted),
         cmocka_unit_test(test_an_object_that_is_there_has_left),
-        cmocka_unit_test(test_what_is_no_answer_is_asked_again),
-        cmocka_unit_test(test_unauthorized_is_told),
+        cmocka_unit_test(test_a_get_without_a_usable_answer_is_repeated),
+        cmocka_unit_test(test_unauthorized_is_reported),
         cmocka_unit_test(test_one_get_at_a_time),
         cmocka_unit_test(test_dispose_with_a_get_under_way),
         cmocka_unit_test(test_a_late_answer_changes_nothing),

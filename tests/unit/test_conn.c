@@ -75,7 +75,7 @@ static void test_bytes_go_both_ways_until_the_peer_closes(void **state)
     server_stop(&s);
 }
 
-static void test_a_refusal_names_host_port_and_state(void **state)
+static void test_a_refused_connection_names_host_and_port(void **state)
 {
     struct io_probe p;
     int fd;
@@ -109,7 +109,7 @@ static void test_the_next_address_is_tried_when_one_is_silent(void **state)
     p.params.host = "api.test";
     p.params.resolve = dead_then_alive;
     io_probe_connect(&p);
-    play_clock_pass(IO_PROBE_TIMEOUT_MS / 2); /* its part of the time */
+    play_clock_pass(IO_PROBE_TIMEOUT_MS / 2); /* its share of the time */
     io_probe_run(&p);
     assert_int_equal(p.closes, 0);
     assert_int_equal(p.opens, 1);
@@ -232,7 +232,7 @@ static void test_a_half_closed_connection_is_closed(void **state)
     server_stop(&s);
 }
 
-static void test_an_end_without_owner_is_told_to_the_next_one(void **state)
+static void test_the_next_owner_gets_an_end_that_came_without_owner(void **state)
 {
     static const struct server_step script[] = {
         {SERVER_WAIT,  NULL     },
@@ -247,7 +247,7 @@ static void test_an_end_without_owner_is_told_to_the_next_one(void **state)
     io_probe_connect_and_run(&p);
     conn_set_events(p.conn, NULL, NULL);
     server_go(s);
-    io_probe_run(&p); /* until nothing is left to wait for */
+    io_probe_run(&p); /* until the loop has nothing more to wait for */
     assert_int_equal(conn_state(p.conn), CONN_CLOSED);
     assert_int_equal(p.closes, 0);
     assert_int_equal(p.data.len, 0);
@@ -276,7 +276,7 @@ static void test_dispose_inside_any_callback(void **state)
         io_probe_connect_and_run(&p);
         assert_null(p.conn);
         assert_int_equal(p.closes, where == IO_ON_CLOSED);
-        p.calling = true; /* nothing comes any more */
+        p.calling = true; /* no event comes any more */
         io_probe_run(&p);
         io_probe_fini(&p);
         server_stop(&s);
@@ -349,7 +349,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bytes_go_both_ways_until_the_peer_closes),
-        cmocka_unit_test(test_a_refusal_names_host_port_and_state),
+        cmocka_unit_test(test_a_refused_connection_names_host_and_port),
         cmocka_unit_test(test_the_next_address_is_tried_when_one_is_silent),
         cmocka_unit_test(test_all_addresses_that_failed_are_named_and_a_refusal_counts_most),
         cmocka_unit_test(test_a_silent_address_ends_with_the_connect_timeout),
@@ -357,7 +357,7 @@ int main(void)
         cmocka_unit_test(test_the_resolver_of_the_system_is_asked_for_names),
         cmocka_unit_test(test_a_reset_is_an_error_and_not_an_end),
         cmocka_unit_test(test_a_half_closed_connection_is_closed),
-        cmocka_unit_test(test_an_end_without_owner_is_told_to_the_next_one),
+        cmocka_unit_test(test_the_next_owner_gets_an_end_that_came_without_owner),
         cmocka_unit_test(test_dispose_inside_any_callback),
         cmocka_unit_test(test_dispose_in_any_state),
         cmocka_unit_test(test_a_flood_leaves_turns_to_others),

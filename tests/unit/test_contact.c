@@ -42,7 +42,8 @@ static void test_after_a_boot_a_clock_that_went_back_proves_nothing(void **state
     expect("5000000000000 100000000000 boot-1", 0, 5, "boot-2", UNKNOWN);
     expect("5000000000000 100000000000 boot-1", 4999, 110, "", UNKNOWN);
     expect("5000000000000", 4999, 110, "boot-1", UNKNOWN);
-    expect("5000000000000 100000000000 boot-1", 4999, 99, "boot-1", UNKNOWN); /* not that clock */
+    expect("5000000000000 100000000000 boot-1", 4999, 99, "boot-1",
+           UNKNOWN); /* a contact of another clock does not count */
 }
 
 static void test_after_a_boot_the_wall_clock_counts_and_the_boot_at_least(void **state)
@@ -54,7 +55,7 @@ static void test_after_a_boot_the_wall_clock_counts_and_the_boot_at_least(void *
     expect("5000000000000", 5001, 30, "", 1);
 }
 
-static void test_what_was_never_noted_has_no_age(void **state)
+static void test_a_contact_that_was_never_noted_has_no_age(void **state)
 {
     const struct contact now = {1, 1, str_c("b")};
     static const char *const texts[] = {"", "0", "x", "0 5 b"};
@@ -68,7 +69,7 @@ static void test_what_was_never_noted_has_no_age(void **state)
     }
 }
 
-static void test_it_is_read_as_it_was_put(void **state)
+static void test_a_contact_is_read_as_it_was_put(void **state)
 {
     const struct contact c = {7, 8, str_c("0f3a-b")};
     const struct contact bare = {.wall_ns = 9};
@@ -93,8 +94,8 @@ int main(void)
         cmocka_unit_test(test_in_the_same_boot_the_wall_clock_does_not_matter),
         cmocka_unit_test(test_after_a_boot_a_clock_that_went_back_proves_nothing),
         cmocka_unit_test(test_after_a_boot_the_wall_clock_counts_and_the_boot_at_least),
-        cmocka_unit_test(test_what_was_never_noted_has_no_age),
-        cmocka_unit_test(test_it_is_read_as_it_was_put),
+        cmocka_unit_test(test_a_contact_that_was_never_noted_has_no_age),
+        cmocka_unit_test(test_a_contact_is_read_as_it_was_put),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What informerctl asks a daemon to do, what it makes of the answers, and its exit codes: against a
- * socket that answers from a script. */
+/* Commands of informerctl that make the daemon act: the requests, the output and the exit codes,
+ * against a socket that answers from a script. */
 #include "scripted.h"
 
 #define STARTED "{\"started\":true}\n"

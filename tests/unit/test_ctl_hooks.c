@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What informerctl asks about hooks, what it makes of the answers, and its exit codes. */
+/* Commands of informerctl about hooks: the requests, the output and the exit codes. */
 #include "scripted.h"
 
 #include "ctl/events.h"
@@ -80,7 +80,7 @@ static void test_why(void **state)
                    (struct scripted_wanted){EXIT_FINE, "n/a\n", ""});
     scripted_check(SCRIPT({"GET /v1/hooks/h/why/n%2Fb", 404, "{\"error\":\"nothing\"}"}),
                    WORDS("why", "h", "n/b"), (struct scripted_wanted){EXIT_NO, "", "nothing"});
-    check_table(&listing_whys, LISTING_GROUP, false, why,
+    check_table(&listing_explain, LISTING_GROUP, false, why,
                 "KEY  SOURCE    WHY                       UNTIL  FAILURES  EVENT     RECEIVED  "
                 "DIGEST  RUN  ENDED  RESULT\n"
                 "-    -         guard of source services  -      0         -         -         "

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What informerctl makes of the daemon's answers and of its command line. */
+/* The tables that informerctl prints of the daemon's answers, and its command line. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -252,7 +252,7 @@ static void check_head(const char *state, const char *line)
     buf_free(&out);
 }
 
-static void test_what_is_kept_over_restarts(void **state)
+static void test_the_table_of_kept_state(void **state)
 {
     (void)state;
     check_head("", "informerd 1, pid 2, ready\n\n");
@@ -440,7 +440,7 @@ int main(void)
         cmocka_unit_test(test_columns_are_aligned),
         cmocka_unit_test(test_reader_gives_the_way_to_each_scalar),
         cmocka_unit_test(test_summary),
-        cmocka_unit_test(test_what_is_kept_over_restarts),
+        cmocka_unit_test(test_the_table_of_kept_state),
         cmocka_unit_test(test_wide_watches_and_names),
         cmocka_unit_test(test_objects),
         cmocka_unit_test(test_options),

@@ -68,9 +68,9 @@ static void test_an_end_that_the_hook_does_not_take_ends_the_incarnation(void **
     assert_string_equal(delivery_rig_due(), "DELETED u1");
 }
 
-/* Mode snapshot: one run has the end of the first incarnation, which is back when the second one has left. */
-static void
-test_an_end_of_the_second_incarnation_that_the_hook_does_not_take_is_not_due(void **state)
+/* Mode snapshot: one run has the end of the first incarnation, which is back when the second one
+ * has left. */
+static void test_a_second_end_that_the_hook_does_not_take_is_not_due(void **state)
 {
     (void)state;
     delivery_rig_restart(DELIVERY_RIG_ALL & ~(1U << DELTA_LEFT), NULL);
@@ -218,7 +218,7 @@ int main(void)
         TEST(test_an_object_that_left_undelivered_and_came_back_is_the_same),
         TEST(test_an_object_that_left_before_it_was_delivered_leaves_nothing),
         TEST(test_an_end_that_the_hook_does_not_take_ends_the_incarnation),
-        TEST(test_an_end_of_the_second_incarnation_that_the_hook_does_not_take_is_not_due),
+        TEST(test_a_second_end_that_the_hook_does_not_take_is_not_due),
         TEST(test_a_superseded_end_is_due_again_once_the_incarnation_was_back),
         TEST(test_stale_and_fresh_are_delivered_in_turn),
         TEST(test_an_outage_that_was_never_delivered_leaves_nothing),

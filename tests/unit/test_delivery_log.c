@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "restarted_hook.h"
 
-/* What a hook knows after a restart. */
+/* The deliveries of a hook after a restart. */
 static void load(const char *key, const char *uid, const char *data)
 {
     hook_rig_change(0, DELTA_ADDED, key, uid, data);
@@ -12,7 +12,7 @@ static void changes(enum delta_type type, const char *uid, const char *data)
     hook_rig_change(0, type, "ns/n", uid, data);
 }
 
-/* It runs, as far as the disk knows. */
+/* On disk a run with it is under way. */
 static struct run *starts(enum delta_type type, const char *uid)
 {
     struct run *run = hook_rig_starts(type, uid);
@@ -39,7 +39,7 @@ static void begin(struct hook_rig_hook p)
     passes(DELTA_ADDED, "u1", RUN_EXISTING);
 }
 
-static void test_what_was_handled_is_quiet_and_ready_at_once(void **state)
+static void test_handled_objects_are_quiet_and_the_hook_is_ready_at_once(void **state)
 {
     (void)state;
     begin((struct hook_rig_hook){0});
@@ -48,15 +48,15 @@ static void test_what_was_handled_is_quiet_and_ready_at_once(void **state)
     hook_rig_sync(0);
     hook_rig_nothing();
     assert_true(hooks_ready(&hook_rig.hooks));
-    changes(DELTA_MODIFIED, "u1", "\"a\":2"); /* the handled state is whole again */
+    changes(DELTA_MODIFIED, "u1", "\"a\":2"); /* the handled state is complete again */
     struct run *run = hook_rig_starts(DELTA_MODIFIED, "u1");
     assert_non_null(run->events[0].old);
     assert_string_equal(buf_cstr(&run->events[0].changed), "data.a\n");
     hook_rig_end(run, 0);
 }
 
-/* Of the state that was handled no more than digests are known. */
-static void test_what_was_handled_is_quiet_when_it_is_written_in_another_way(void **state)
+/* Only digests of the handled state are known. */
+static void test_a_handled_object_is_quiet_when_it_is_written_in_another_way(void **state)
 {
     static const char *const other[] = {
         "\"b\":[1,2],\"a\":{\"x\":\"<\"}",
@@ -88,7 +88,7 @@ static void test_what_was_handled_is_quiet_when_it_is_written_in_another_way(voi
     }
 }
 
-static void test_only_what_changes_in_sees_counts(void **state)
+static void test_only_paths_of_changes_in_count(void **state)
 {
     (void)state;
     begin((struct hook_rig_hook){.path = "data.a"});
@@ -98,7 +98,7 @@ static void test_only_what_changes_in_sees_counts(void **state)
     hook_rig_nothing();
 }
 
-static void test_a_change_while_nobody_looked_tells_that_all_may_differ(void **state)
+static void test_after_a_change_between_processes_any_path_may_differ(void **state)
 {
     (void)state;
     begin((struct hook_rig_hook){0});
@@ -112,23 +112,23 @@ static void test_a_change_while_nobody_looked_tells_that_all_may_differ(void **s
     hook_rig_end(run, 0);
 }
 
-static void test_what_a_killed_run_may_have_done_is_told_again(void **state)
+static void test_an_object_of_a_killed_run_is_delivered_again(void **state)
 {
     (void)state;
     begin((struct hook_rig_hook){0});
     changes(DELTA_MODIFIED, "u1", "\"a\":2");
     starts(DELTA_MODIFIED, "u1");
     restarted_hook_restart();
-    load("ns/n", "u1", "\"a\":1"); /* back to what was handled */
+    load("ns/n", "u1", "\"a\":1"); /* back to the handled state */
     hook_rig_sync(0);
     struct run *run = hook_rig_starts(DELTA_MODIFIED, "u1");
     assert_string_equal(buf_cstr(&run->events[0].changed), "*\n");
-    assert_non_null(run->events[0].old); /* whole again */
+    assert_non_null(run->events[0].old); /* complete again */
     hook_rig_end(run, 0);
     hook_rig_nothing();
 }
 
-static void test_what_vanished_is_deleted_once(void **state)
+static void test_an_object_that_vanished_is_deleted_once(void **state)
 {
     (void)state;
     begin((struct hook_rig_hook){0});
@@ -150,7 +150,7 @@ static void test_what_vanished_is_deleted_once(void **state)
     hook_rig_nothing();
 }
 
-static void test_an_end_that_was_not_told_keeps_its_last_object(void **state)
+static void test_an_end_that_was_not_delivered_keeps_its_last_object(void **state)
 {
     (void)state;
     begin((struct hook_rig_hook){0});
@@ -167,7 +167,7 @@ static void test_an_end_that_was_not_told_keeps_its_last_object(void **state)
     hook_rig_end(run, 0);
 }
 
-static void test_another_life_is_told_after_the_end_of_the_first(void **state)
+static void test_the_next_incarnation_comes_after_the_end_of_the_first(void **state)
 {
     (void)state;
     begin((struct hook_rig_hook){0});
@@ -180,7 +180,7 @@ static void test_another_life_is_told_after_the_end_of_the_first(void **state)
     assert_int_equal(restarted_hook.disk.row_count, 1);
 }
 
-static void test_both_lives_of_a_batch_are_known_again(void **state)
+static void test_both_incarnations_of_a_batch_are_restored(void **state)
 {
     (void)state;
     begin((struct hook_rig_hook){.rules.mode = HOOK_BATCH});
@@ -201,7 +201,7 @@ static void test_both_lives_of_a_batch_are_known_again(void **state)
     assert_int_equal(restarted_hook.disk.row_count, 0);
 }
 
-static void test_skip_is_for_what_was_there_first(void **state)
+static void test_skip_is_for_objects_of_the_first_process(void **state)
 {
     (void)state;
     restarted_hook_add((struct hook_rig_hook){.rules.existing = HOOK_EXISTING_SKIP});
@@ -231,7 +231,7 @@ static void test_skip_goes_on_where_it_was_not_kept(void **state)
     hook_rig_nothing();
 }
 
-static void test_what_is_parked_stays_parked_until_it_changes(void **state)
+static void test_a_parked_key_stays_parked_until_it_changes(void **state)
 {
     (void)state;
     restarted_hook_add((struct hook_rig_hook){.park_exit = 75});
@@ -252,12 +252,12 @@ static void test_what_is_parked_stays_parked_until_it_changes(void **state)
     changes(DELTA_MODIFIED, "u1", "\"a\":2");
     hook_rig_pass(DELTA_ADDED, "u1");
     restarted_hook_restart();
-    load("ns/n", "u1", "\"a\":3"); /* or had changed before */
+    load("ns/n", "u1", "\"a\":3"); /* or it had changed before */
     hook_rig_sync(0);
     hook_rig_pass(DELTA_ADDED, "u1");
 }
 
-static void test_a_parked_end_gives_way_to_the_next_life(void **state)
+static void test_a_parked_end_is_superseded_by_the_next_incarnation(void **state)
 {
     (void)state;
     begin((struct hook_rig_hook){.park_exit = 75});
@@ -292,8 +292,8 @@ static void test_renewal_runs_all_and_still_owes_ends(void **state)
     passes(DELTA_MODIFIED, "u1", RUN_CHANGE);
 }
 
-/* It is not told again of what is there, and so must be told of what has changed. */
-static void test_renewal_loses_no_change_for_who_does_not_hear_what_is_there(void **state)
+/* The hook does not get the existing objects again, and so must get those that have changed. */
+static void test_renewal_loses_no_change_for_a_hook_without_added(void **state)
 {
     (void)state;
     restarted_hook_add((struct hook_rig_hook){.events = 1U << DELTA_MODIFIED});
@@ -307,7 +307,7 @@ static void test_renewal_loses_no_change_for_who_does_not_hear_what_is_there(voi
     restarted_hook_restart();
     hook_record_renew(restarted_hook.hook);
     load("ns/m", "u1", "\"a\":1");
-    load("ns/n", "u2", "\"a\":1"); /* what the run has done is to be undone */
+    load("ns/n", "u2", "\"a\":1"); /* the effects of the run are to be undone */
     load("ns/o", "u3", "\"a\":3");
     hook_rig_sync(0);
     struct run *run = hook_rig_next();
@@ -322,7 +322,7 @@ static void test_renewal_loses_no_change_for_who_does_not_hear_what_is_there(voi
     hook_rig_nothing();
 }
 
-static void test_renewal_tells_of_an_outage_again(void **state)
+static void test_renewal_delivers_an_outage_again(void **state)
 {
     (void)state;
     restarted_hook_add((struct hook_rig_hook){.events = 1U << DELTA_STALE | 1U << DELTA_FRESH});
@@ -337,7 +337,7 @@ static void test_renewal_tells_of_an_outage_again(void **state)
     passes(DELTA_STALE, "", RUN_RENEW);
 }
 
-static void test_renewal_is_not_for_what_was_skipped(void **state)
+static void test_renewal_is_not_for_skipped_objects(void **state)
 {
     (void)state;
     restarted_hook_add((struct hook_rig_hook){.rules.existing = HOOK_EXISTING_SKIP});
@@ -356,7 +356,7 @@ static void test_renewal_is_not_for_what_was_skipped(void **state)
 }
 
 /* In each mode: before the run, while it runs, and when it has failed. */
-static void test_a_renewal_is_one_until_a_run_for_it_has_succeeded(void **state)
+static void test_a_renewal_lasts_until_a_run_for_it_has_succeeded(void **state)
 {
     static const enum hook_mode modes[] = {HOOK_OBJECT, HOOK_BATCH, HOOK_SNAPSHOT};
     enum { BEFORE, UNDER_WAY, FAILED, PLACES };
@@ -392,8 +392,9 @@ static void test_a_renewal_is_one_until_a_run_for_it_has_succeeded(void **state)
     }
 }
 
-/* It failed for good, and is told of when the object changes: what was done is still gone. */
-static void test_a_renewal_that_was_parked_is_one_still(void **state)
+/* The run failed for good, and the hook runs when the object changes: the effects are still
+ * gone. */
+static void test_a_renewal_outlives_a_parked_run(void **state)
 {
     (void)state;
     begin((struct hook_rig_hook){.park_exit = 75});
@@ -413,8 +414,8 @@ static void test_a_renewal_that_was_parked_is_one_still(void **state)
     passes(DELTA_ADDED, "u1", RUN_RENEW);
 }
 
-/* A source without anything to tell comes first. */
-static void test_a_renewal_waits_for_the_source_that_has_something_to_tell(void **state)
+/* A source without any event comes first. */
+static void test_a_renewal_waits_for_the_source_that_has_objects(void **state)
 {
     static const enum hook_mode modes[] = {HOOK_BATCH, HOOK_SNAPSHOT};
 
@@ -444,7 +445,7 @@ static void test_a_renewal_waits_for_the_source_that_has_something_to_tell(void 
     }
 }
 
-/* Nothing that was done is there to be done again: what comes later is a change. */
+/* There is no object whose effects could be made again: a later object is just a change. */
 static void test_a_renewal_of_nothing_is_over_at_once(void **state)
 {
     (void)state;
@@ -461,8 +462,9 @@ static void test_a_renewal_of_nothing_is_over_at_once(void **state)
     passes(DELTA_ADDED, "u1", RUN_CHANGE);
 }
 
-/* Over two restarts: the one without the second source has told of the first alone. */
-static void test_a_snapshot_that_lacked_a_source_is_owed(void **state)
+/* Over two restarts: in the process without the second source, only objects of the first source
+ * were delivered. */
+static void test_a_snapshot_that_lacked_a_source_is_due(void **state)
 {
     (void)state;
     restarted_hook_add((struct hook_rig_hook){
@@ -487,12 +489,12 @@ static void test_a_snapshot_that_lacked_a_source_is_owed(void **state)
     hook_rig_nothing();
 }
 
-static void test_a_snapshot_runs_again_only_if_it_is_owed(void **state)
+static void test_a_snapshot_runs_again_only_if_it_is_due(void **state)
 {
     (void)state;
     restarted_hook_add((struct hook_rig_hook){.rules.mode = HOOK_SNAPSHOT});
     hook_rig_sync(0);
-    hook_rig_next(); /* of nothing */
+    hook_rig_next(); /* no event */
     restarted_hook_keep();
     restarted_hook_restart();
     hook_rig_sync(0);
@@ -526,13 +528,13 @@ static void test_a_source_that_is_stale_no_more_is_fresh(void **state)
     assert_false(run->events[0].ev.final_state_unknown);
     restarted_hook_restart();
     load("ns/n", "u1", "\"a\":1");
-    hook_rig_stale(0, true); /* and here it is again */
+    hook_rig_stale(0, true); /* and here the object is again */
     hook_rig_sync(0);
     passes(DELTA_STALE, "", RUN_CHANGE);
     hook_rig_nothing();
 }
 
-static void test_of_another_source_nothing_is_told(void **state)
+static void test_objects_of_another_cluster_are_forgotten(void **state)
 {
     (void)state;
     begin((struct hook_rig_hook){0});
@@ -547,8 +549,8 @@ static void test_of_another_source_nothing_is_told(void **state)
     hook_rig_pass(DELTA_ADDED, "u1");
 }
 
-/* Who answers now is no longer away, whoever that is. */
-static void test_of_another_source_it_is_told_that_it_is_fresh(void **state)
+/* The source is not away any more, whichever cluster answers now. */
+static void test_a_source_of_another_cluster_becomes_fresh(void **state)
 {
     (void)state;
     begin((struct hook_rig_hook){0});
@@ -576,7 +578,7 @@ static void test_all_is_put_again_when_the_disk_is_lost(void **state)
     assert_int_equal(restarted_hook.disk.puts, puts + 2); /* and that the source was seen */
 }
 
-static void test_skip_is_not_for_what_is_marked(void **state)
+static void test_skip_is_not_for_objects_with_a_delivery_record(void **state)
 {
     const struct delivery_record m = {.key = str_c("k"), .uid = str_c("u1"), .is_delivered = true};
 
@@ -589,7 +591,7 @@ static void test_skip_is_not_for_what_is_marked(void **state)
     hook_rig_nothing();
 }
 
-static void test_a_third_mark_of_a_key_is_not_believed(void **state)
+static void test_a_third_delivery_record_of_a_key_is_not_believed(void **state)
 {
     struct delivery_record m = {.key = str_c("k"), .is_delivered = true};
 
@@ -609,35 +611,35 @@ static void test_a_third_mark_of_a_key_is_not_believed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_what_was_handled_is_quiet_and_ready_at_once),
-        TEST(test_what_was_handled_is_quiet_when_it_is_written_in_another_way),
-        TEST(test_only_what_changes_in_sees_counts),
-        TEST(test_a_change_while_nobody_looked_tells_that_all_may_differ),
-        TEST(test_what_a_killed_run_may_have_done_is_told_again),
-        TEST(test_what_vanished_is_deleted_once),
-        TEST(test_an_end_that_was_not_told_keeps_its_last_object),
-        TEST(test_another_life_is_told_after_the_end_of_the_first),
-        TEST(test_both_lives_of_a_batch_are_known_again),
-        TEST(test_skip_is_for_what_was_there_first),
+        TEST(test_handled_objects_are_quiet_and_the_hook_is_ready_at_once),
+        TEST(test_a_handled_object_is_quiet_when_it_is_written_in_another_way),
+        TEST(test_only_paths_of_changes_in_count),
+        TEST(test_after_a_change_between_processes_any_path_may_differ),
+        TEST(test_an_object_of_a_killed_run_is_delivered_again),
+        TEST(test_an_object_that_vanished_is_deleted_once),
+        TEST(test_an_end_that_was_not_delivered_keeps_its_last_object),
+        TEST(test_the_next_incarnation_comes_after_the_end_of_the_first),
+        TEST(test_both_incarnations_of_a_batch_are_restored),
+        TEST(test_skip_is_for_objects_of_the_first_process),
         TEST(test_skip_goes_on_where_it_was_not_kept),
-        TEST(test_what_is_parked_stays_parked_until_it_changes),
-        TEST(test_a_parked_end_gives_way_to_the_next_life),
+        TEST(test_a_parked_key_stays_parked_until_it_changes),
+        TEST(test_a_parked_end_is_superseded_by_the_next_incarnation),
         TEST(test_renewal_runs_all_and_still_owes_ends),
-        TEST(test_renewal_loses_no_change_for_who_does_not_hear_what_is_there),
-        TEST(test_renewal_tells_of_an_outage_again),
-        TEST(test_renewal_is_not_for_what_was_skipped),
-        TEST(test_a_renewal_is_one_until_a_run_for_it_has_succeeded),
-        TEST(test_a_renewal_that_was_parked_is_one_still),
-        TEST(test_a_renewal_waits_for_the_source_that_has_something_to_tell),
+        TEST(test_renewal_loses_no_change_for_a_hook_without_added),
+        TEST(test_renewal_delivers_an_outage_again),
+        TEST(test_renewal_is_not_for_skipped_objects),
+        TEST(test_a_renewal_lasts_until_a_run_for_it_has_succeeded),
+        TEST(test_a_renewal_outlives_a_parked_run),
+        TEST(test_a_renewal_waits_for_the_source_that_has_objects),
         TEST(test_a_renewal_of_nothing_is_over_at_once),
-        TEST(test_a_snapshot_that_lacked_a_source_is_owed),
-        TEST(test_a_snapshot_runs_again_only_if_it_is_owed),
+        TEST(test_a_snapshot_that_lacked_a_source_is_due),
+        TEST(test_a_snapshot_runs_again_only_if_it_is_due),
         TEST(test_a_source_that_is_stale_no_more_is_fresh),
-        TEST(test_of_another_source_nothing_is_told),
-        TEST(test_of_another_source_it_is_told_that_it_is_fresh),
+        TEST(test_objects_of_another_cluster_are_forgotten),
+        TEST(test_a_source_of_another_cluster_becomes_fresh),
         TEST(test_all_is_put_again_when_the_disk_is_lost),
-        TEST(test_skip_is_not_for_what_is_marked),
-        TEST(test_a_third_mark_of_a_key_is_not_believed),
+        TEST(test_skip_is_not_for_objects_with_a_delivery_record),
+        TEST(test_a_third_delivery_record_of_a_key_is_not_believed),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hook/delivery_queue and hook/delivery_log: objects of which an earlier process has left no more than the name (persist = "digest",
- * docs/design.md "Missed deletes"), and sources that are told of before they are open. */
+/* hook/delivery_queue and hook/delivery_log: objects of which an earlier process has left no more
+ * than the name (persist = "digest", docs/design.md "Missed deletes"), and deltas of a source
+ * before it is open. */
 #include "restarted_hook.h"
 
 #include <stdlib.h>
@@ -28,7 +29,8 @@ static void change(enum delta_type type, const char *uid, const char *data)
     hook_rig_change(0, type, "ns/n", uid, data);
 }
 
-/* A hook that has handled u1, by a run or without, and another process that has its name. */
+/* A hook that has handled u1, by a run or without one, and the next process, which has no more than
+ * its name. */
 static void begin(struct hook_rig_hook p)
 {
     restarted_hook_add(p);
@@ -63,7 +65,7 @@ static void test_the_listed_state_takes_its_place_quietly(void **state)
     hook_rig_pass(DELTA_MODIFIED, "u1");
 }
 
-static void test_a_listed_state_that_differs_is_told(void **state)
+static void test_a_listed_state_that_differs_is_delivered(void **state)
 {
     (void)state;
     begin((struct hook_rig_hook){0});
@@ -87,8 +89,8 @@ static void test_one_that_vanished_is_deleted(void **state)
     hook_rig_nothing();
 }
 
-/* A list skips what is too big: its old state stays, whatever it was. */
-static void test_one_that_stays_is_neither_told_nor_gone(void **state)
+/* A list skips an object that is too big: its old state stays, whatever that was. */
+static void test_an_object_that_stays_is_neither_delivered_nor_deleted(void **state)
 {
     struct err err;
 
@@ -108,7 +110,7 @@ static void test_one_that_stays_is_neither_told_nor_gone(void **state)
     hook_rig_nothing();
 }
 
-static void test_another_life_of_no_known_state_ends_the_one_before(void **state)
+static void test_an_incarnation_without_a_known_state_ends_the_one_before(void **state)
 {
     (void)state;
     begin((struct hook_rig_hook){0});
@@ -121,7 +123,7 @@ static void test_another_life_of_no_known_state_ends_the_one_before(void **state
     hook_rig_nothing();
 }
 
-static void test_what_is_not_known_is_not_skipped(void **state)
+static void test_an_object_without_a_known_state_is_not_skipped(void **state)
 {
     (void)state;
     restarted_hook_add((struct hook_rig_hook){.rules = {.existing = HOOK_EXISTING_SKIP}});
@@ -132,7 +134,7 @@ static void test_what_is_not_known_is_not_skipped(void **state)
     hook_rig_pass(DELTA_ADDED, "u1");
 }
 
-static void test_what_is_not_known_is_not_handled_by_being_unwanted(void **state)
+static void test_an_unknown_state_is_not_handled_because_the_hook_ignores_it(void **state)
 {
     (void)state;
     begin((struct hook_rig_hook){.events = 1U << DELTA_MODIFIED | 1U << DELTA_DELETED});
@@ -142,8 +144,8 @@ static void test_what_is_not_known_is_not_handled_by_being_unwanted(void **state
     hook_rig_nothing();
 }
 
-/* Whatever the path selects in what is known of it. */
-static void test_a_path_sees_nothing_in_it(void **state)
+/* changes_in: any path may differ from the name alone. */
+static void test_a_path_selects_nothing_in_a_bare_object(void **state)
 {
     (void)state;
     begin((struct hook_rig_hook){.path = "metadata.name"});
@@ -161,7 +163,7 @@ static void test_an_end_without_its_last_object_is_unknown(void **state)
     change(DELTA_DELETED, "u1", "\"a\":1"); /* with its final state */
     restarted_hook_keep();
     struct hook_disk_row *row = &restarted_hook.disk.rows[0];
-    object_unref(&row->delivery.last); /* which is not kept */
+    object_unref(&row->delivery.last); /* the final state is not kept */
     row->delivery.last = bare("u1");
     restarted_hook_restart();
     hook_rig_sync(0);
@@ -172,7 +174,7 @@ static void test_an_end_without_its_last_object_is_unknown(void **state)
 
 /* ---- Before a source is open. */
 
-static void test_of_another_source_what_it_told_is_forgotten(void **state)
+static void test_deltas_of_another_cluster_are_forgotten(void **state)
 {
     (void)state;
     begin((struct hook_rig_hook){0});
@@ -198,7 +200,7 @@ static void test_that_a_source_was_seen_goes_to_a_new_disk_before_it_is_open(voi
     assert_true(restarted_hook.disk.seen[0]);
     restarted_hook_restart();
     change(DELTA_ADDED, "u1", "\"a\":1");
-    hook_rig_change(0, DELTA_ADDED, "ns/m", "u5", ""); /* new: nothing to be skipped */
+    hook_rig_change(0, DELTA_ADDED, "ns/m", "u5", ""); /* a new source: no object is skipped */
     hook_rig_sync(0);
     hook_rig_pass(DELTA_ADDED, "u5");
     hook_rig_nothing();
@@ -210,15 +212,15 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_the_listed_state_takes_its_place_quietly),
-        TEST(test_a_listed_state_that_differs_is_told),
+        TEST(test_a_listed_state_that_differs_is_delivered),
         TEST(test_one_that_vanished_is_deleted),
-        TEST(test_one_that_stays_is_neither_told_nor_gone),
-        TEST(test_another_life_of_no_known_state_ends_the_one_before),
-        TEST(test_what_is_not_known_is_not_skipped),
-        TEST(test_what_is_not_known_is_not_handled_by_being_unwanted),
-        TEST(test_a_path_sees_nothing_in_it),
+        TEST(test_an_object_that_stays_is_neither_delivered_nor_deleted),
+        TEST(test_an_incarnation_without_a_known_state_ends_the_one_before),
+        TEST(test_an_object_without_a_known_state_is_not_skipped),
+        TEST(test_an_unknown_state_is_not_handled_because_the_hook_ignores_it),
+        TEST(test_a_path_selects_nothing_in_a_bare_object),
         TEST(test_an_end_without_its_last_object_is_unknown),
-        TEST(test_of_another_source_what_it_told_is_forgotten),
+        TEST(test_deltas_of_another_cluster_are_forgotten),
         TEST(test_that_a_source_was_seen_goes_to_a_new_disk_before_it_is_open),
     };
 

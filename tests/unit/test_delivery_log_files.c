@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "restarted_hook.h"
 
-/* What a hook knows of its files after a restart. */
+/* The files of a hook after a restart. */
 
 static void load(const char *key, const char *uid, const char *data)
 {
@@ -35,7 +35,7 @@ static struct hook_rig_hook with_file(void)
     return (struct hook_rig_hook){.output = "/x/${name}", .applies = true};
 }
 
-static void test_apply_is_owed_until_it_has_succeeded(void **state)
+static void test_apply_is_due_until_it_has_succeeded(void **state)
 {
     (void)state;
     restarted_hook_add(with_file());
@@ -81,7 +81,7 @@ static void test_a_file_that_is_known_is_not_applied_again(void **state)
     restarted_hook_restart();
     load("ns/n", "u1", "\"a\":2");
     hook_rig_sync(0);
-    writes(RUN_FILE_SAME, 1); /* what apply did is gone */
+    writes(RUN_FILE_SAME, 1); /* the effect of apply is gone */
     hook_rig_end(hook_rig_applies(RUN_EXISTING, 1), 0);
     restarted_hook_keep();
     restarted_hook_restart();
@@ -90,8 +90,8 @@ static void test_a_file_that_is_known_is_not_applied_again(void **state)
     assert_int_equal(restarted_hook.disk.file_count, 0);
 }
 
-/* What cannot be told, or has no file, costs nothing to be tried; the file is free by now, maybe. */
-static void test_a_key_whose_file_was_another_ones_is_tried_by_each_process(void **state)
+/* A try for a key without a file costs nothing, and the file may be free by now. */
+static void test_each_process_tries_a_key_whose_file_belonged_to_another_key(void **state)
 {
     (void)state;
     restarted_hook_add((struct hook_rig_hook){.output = "/x/${name}"});
@@ -135,9 +135,9 @@ static void test_a_file_of_a_key_that_is_known_no_more_is_free(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_apply_is_owed_until_it_has_succeeded),
+        TEST(test_apply_is_due_until_it_has_succeeded),
         TEST(test_a_file_that_is_known_is_not_applied_again),
-        TEST(test_a_key_whose_file_was_another_ones_is_tried_by_each_process),
+        TEST(test_each_process_tries_a_key_whose_file_belonged_to_another_key),
         TEST(test_a_file_of_a_key_that_is_known_no_more_is_free),
     };
 

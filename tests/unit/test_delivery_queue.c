@@ -197,8 +197,7 @@ static void test_a_superseded_end_makes_room_for_the_next_incarnation(void **sta
 }
 
 /* Else the effects of the runs for the first incarnation would stay for ever. */
-static void
-test_a_superseded_end_is_due_again_when_the_next_incarnation_vanishes_undelivered(void **state)
+static void test_a_superseded_end_is_due_again_when_its_successor_vanishes(void **state)
 {
     (void)state;
     delivery_rig_replace(DELTA_DELETED);
@@ -287,7 +286,7 @@ int main(void)
         TEST(test_a_good_run_with_two_incarnations_delivers_the_second),
         TEST(test_the_first_incarnation_may_return_while_the_second_is_due),
         TEST(test_a_superseded_end_makes_room_for_the_next_incarnation),
-        TEST(test_a_superseded_end_is_due_again_when_the_next_incarnation_vanishes_undelivered),
+        TEST(test_a_superseded_end_is_due_again_when_its_successor_vanishes),
         TEST(test_only_a_change_of_a_watched_path_is_due),
         TEST(test_an_end_has_the_last_object_of_the_server),
         TEST(test_waiting_counts_from_the_first_change_until_it_is_handled),

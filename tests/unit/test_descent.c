@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Families of processes: real ones by the kernel's lists and by looking at all, and made-up ones that
- * change while they are looked at. */
+/* Families of processes: real ones by the kernel's lists and by looking at all, and made-up ones
+ * that change while they are looked at. */
 #include "helper/descent.h"
 
 #include <pthread.h>
@@ -36,7 +36,7 @@ static void add(struct descent_set *set, const char *proc, pid_t pid)
     descent_add(set, &p);
 }
 
-/* ---- Real ones */
+/* ---- Real processes */
 
 NORETURN static void stay(int out)
 {
@@ -128,7 +128,7 @@ static void test_real_families(void **state)
     close(ends[1]);
 }
 
-/* ---- Made-up ones */
+/* ---- Made-up processes */
 
 static void test_a_long_list(void **state)
 {
@@ -148,7 +148,7 @@ static void test_a_long_list(void **state)
         for (int i = 0; i < N; i++)
             assert_int_equal(children.all[i], 1000 + i);
     }
-    fake_proc_children(SELF, ""); /* the list that is open says so at once */
+    fake_proc_children(SELF, ""); /* the list of children that is open says so at once */
     descent_children(&d, &children);
     assert_int_equal(children.count, 0);
     descent_pids_free(&children);
@@ -157,7 +157,7 @@ static void test_a_long_list(void **state)
     fake_proc_remove();
 }
 
-/* Lists are older than what they are compared with. */
+/* The list of children is older than the table that it is compared with. */
 static void test_only_children_at_the_time(void **state)
 {
     struct descent_set set = {0};
@@ -168,7 +168,7 @@ static void test_only_children_at_the_time(void **state)
     fake_proc_process(10, SELF, 5);
     fake_proc_children(10, "11 12 13 ");
     fake_proc_process(11, 10, 6);
-    fake_proc_process(12, SELF, 6); /* another's by now */
+    fake_proc_process(12, SELF, 6); /* the child of another process by now */
     descent_open(&d, fake_proc_create(), SELF);
     add(&set, d.proc, 10);
     descent_extend(&d, &set);
@@ -177,7 +177,8 @@ static void test_only_children_at_the_time(void **state)
 
     descent_set_free(&set);
     add(&set, d.proc, 10);
-    fake_proc_process(10, 1, 7); /* the number is another process', and so are the children */
+    fake_proc_process(
+        10, 1, 7); /* the number is that of another process by now, and so are its children */
     descent_extend(&d, &set);
     assert_int_equal(set.count, 1);
     descent_set_free(&set);
@@ -194,7 +195,7 @@ static void test_sets_have_a_limit(void **state)
     descent_add(&set, &p);
     descent_add(&set, &p);
     assert_int_equal(set.count, 1);
-    p.start = 2; /* another one */
+    p.start = 2; /* another process */
     descent_add(&set, &p);
     assert_int_equal(set.count, 2);
     for (p.pid = 1000; p.pid < 1000 + DESCENT_SET_MAX; p.pid++)

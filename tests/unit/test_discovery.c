@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Discovery: what is asked, and what is said when not all of it is answered. */
+/* Discovery: its requests, and the errors when not every request is answered. */
 #include "kube/discovery.h"
 
 #include <setjmp.h>
@@ -13,7 +13,7 @@
 #include "kube/catalog.h"
 #include "kube/version.h"
 
-static void test_what_is_accepted(void **state)
+static void test_the_accepted_forms(void **state)
 {
     struct discovery *d = discovery_create();
     struct discovery_request r;
@@ -37,8 +37,8 @@ static void test_what_is_accepted(void **state)
     discovery_destroy(&d);
 }
 
-/* With a group in the name only that group is asked, and one that begins so, and those of the other
- * way to read it. */
+/* With a group in the name, the requests are for that group, for a group that begins with it, and
+ * for the groups of the other way to read the name. */
 static void test_the_old_form_asks_only_what_matters(void **state)
 {
     struct discovery *d =
@@ -47,7 +47,8 @@ static void test_the_old_form_asks_only_what_matters(void **state)
     (void)state;
     discovery_probe_found(d, "gadgets.alpha.io",
                           "/apis/alpha.io/v1beta1/gadgets Gadget Namespaced");
-    /* what was not asked is not missing, nor is a name without a group found in half of them */
+    /* a group that was not asked for does not count as missing, and a name without a group is not
+     * looked up in half of the groups */
     discovery_probe_missing(d, "olds.zeta.io", ERR_BUSY, "not looked up yet");
     discovery_probe_missing(d, "gadgets", ERR_BUSY, "not looked up yet");
     discovery_destroy(&d);
@@ -169,7 +170,7 @@ static void test_a_lost_server_ends_the_round(void **state)
     discovery_destroy(&d);
 }
 
-/* Who may not use discovery can still name everything himself. */
+/* A user who may not use discovery can still write out the whole name. */
 static void test_refused_discovery(void **state)
 {
     static const struct {
@@ -209,7 +210,7 @@ static void test_refused_discovery(void **state)
     discovery_destroy(&d);
 }
 
-/* A server that is overloaded is not one that refuses. */
+/* A busy server is not a server that refuses discovery. */
 static void test_busy_discovery(void **state)
 {
     struct discovery *d = discovery_create();
@@ -232,7 +233,7 @@ static void test_busy_discovery(void **state)
     discovery_destroy(&d);
 }
 
-/* A body that was cut never gives half an answer. */
+/* A body that was cut off never gives half a result. */
 static void test_cut_anywhere(void **state)
 {
     struct buf core = {0};
@@ -320,7 +321,7 @@ static void test_versions_of_servers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_is_accepted),
+        cmocka_unit_test(test_the_accepted_forms),
         cmocka_unit_test(test_the_old_form_asks_only_what_matters),
         cmocka_unit_test(test_a_want_may_join_a_round),
         cmocka_unit_test(test_stale_groups),

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* io/discovery_driver against a server on the loopback: how often it asks, when again, and whom it tells. */
+/* io/discovery_driver against a server on the loopback: how often it asks, when it asks again, and
+ * which callbacks it calls. */
 #include "io/discovery_driver.h"
 
 #include <setjmp.h>
@@ -22,14 +23,14 @@
 /* RETRY_MS does not pass by itself; a connection that is idle lives for longer. */
 enum { WANTS = 50, STEPS = 64, RETRY_MS = 20000, TURNS = 20 };
 
-/* Somebody who wants a resource. */
+/* A user of the driver, who wants a resource. */
 struct who {
     struct rig *of;
     struct resource found; /* plural NULL = not found so far */
     int missing;
     struct err err;
     uint64_t retry_ms;
-    void (*then)(struct who *w); /* NULL = nothing: what the next event does */
+    void (*then)(struct who *w); /* called inside the next event; NULL = no call */
 };
 
 struct rig {
@@ -41,7 +42,7 @@ struct rig {
     int n_steps;
     bool calling;    /* inside a call of the test: no callback may run */
     unsigned events; /* so far */
-    unsigned until;  /* the loop stops */
+    unsigned until;  /* the loop stops after so many */
     struct who who[WANTS];
     int versions;
     struct version version; /* major 0 = not known */
@@ -84,7 +85,7 @@ static void answer(struct rig *r, int code, const char *body)
     "zeta.io v1 gadgets Gadget Cluster\n"
 #define OTHERS "@v2\nzeta.io v1 others Other Cluster\n"
 
-/* What a whole round is answered with. */
+/* The answers of a whole round. */
 static void answer_round(struct rig *r, const char *groups)
 {
     answer(r, 200, NO_CORE);
@@ -140,7 +141,8 @@ static void rig_init(struct rig *r)
         r->who[i].of = r;
 }
 
-/* The script is complete: server and apis are started. first_ms: of the ladder of retries. */
+/* The script is complete: the server and the driver are started. first_ms: the first step of the
+ * backoff. */
 static void rig_start(struct rig *r, uint64_t first_ms)
 {
     static const struct server_step *scripts[2];
@@ -181,7 +183,7 @@ static void resolve(struct rig *r, int who, const char *name)
     resource_fini(&want);
 }
 
-/* Until so many more events have come. */
+/* Runs the loop until so many more events have come. */
 static void run(struct rig *r, unsigned events)
 {
     r->until = r->events + events;
@@ -224,7 +226,7 @@ static void test_many_wants_share_one_discovery(void **state)
     rig_fini(&r);
 }
 
-static void test_what_is_known_is_not_asked_again(void **state)
+static void test_known_resources_are_not_asked_for_again(void **state)
 {
     struct rig r;
 
@@ -241,7 +243,7 @@ static void test_what_is_known_is_not_asked_again(void **state)
     rig_fini(&r);
 }
 
-/* A CRD that is installed later is found, whoever waited. */
+/* A CRD that is installed later is found for each name that waits. */
 static void test_a_late_resource_is_found(void **state)
 {
     struct rig r;
@@ -313,7 +315,7 @@ static void test_refresh_asks_again(void **state)
     rig_fini(&r);
 }
 
-static void test_who_is_forgotten_hears_nothing(void **state)
+static void test_a_forgotten_want_gets_no_callback(void **state)
 {
     struct rig r;
 
@@ -324,7 +326,7 @@ static void test_who_is_forgotten_hears_nothing(void **state)
     resolve(&r, 0, "widgets");
     resolve(&r, 1, "widgets");
     resolve(&r, 2, "gadgets");
-    resolve(&r, 2, "widgets"); /* takes the place of the other */
+    resolve(&r, 2, "widgets"); /* the second want takes the place of the first */
     discovery_driver_forget(r.discovery_driver, &r.who[0]);
     discovery_driver_forget(r.discovery_driver, &r.who[7]);
     run(&r, 2);
@@ -353,7 +355,7 @@ static void look_for_gadgets(struct who *w)
     resolve(w->of, 1, "gadgets");
 }
 
-/* What a callback does must not disturb the others that are told after it. */
+/* A callback may do anything without disturbing the callbacks behind it. */
 static void test_callbacks_may_do_anything(void **state)
 {
     void (*const then[])(struct who *) = {forget_all, dispose};
@@ -376,7 +378,7 @@ static void test_callbacks_may_do_anything(void **state)
     }
 }
 
-static void test_a_refresh_between_two_that_are_told(void **state)
+static void test_a_refresh_between_two_callbacks(void **state)
 {
     struct rig r;
 
@@ -435,7 +437,7 @@ static void test_a_server_that_refuses(void **state)
     rig_fini(&r);
 }
 
-/* 16 MiB is more than any server says. */
+/* No server's discovery has more than 16 MiB. */
 static void test_a_body_without_end(void **state)
 {
     struct rig r;
@@ -476,7 +478,7 @@ static void test_the_version_is_asked_once(void **state)
         assert_int_equal(r.version.minor, i == 0 ? 0 : 34);
     }
     assert_asked(&r, "/version /version ");
-    discovery_driver_version(r.discovery_driver, on_version, &r); /* and never told */
+    discovery_driver_version(r.discovery_driver, on_version, &r); /* and no callback comes */
     rig_fini(&r);
 }
 
@@ -484,13 +486,13 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_many_wants_share_one_discovery),
-        cmocka_unit_test(test_what_is_known_is_not_asked_again),
+        cmocka_unit_test(test_known_resources_are_not_asked_for_again),
         cmocka_unit_test(test_a_late_resource_is_found),
         cmocka_unit_test(test_an_unknown_name_asks_again),
         cmocka_unit_test(test_refresh_asks_again),
-        cmocka_unit_test(test_who_is_forgotten_hears_nothing),
+        cmocka_unit_test(test_a_forgotten_want_gets_no_callback),
         cmocka_unit_test(test_callbacks_may_do_anything),
-        cmocka_unit_test(test_a_refresh_between_two_that_are_told),
+        cmocka_unit_test(test_a_refresh_between_two_callbacks),
         cmocka_unit_test(test_a_server_that_is_lost),
         cmocka_unit_test(test_a_server_that_refuses),
         cmocka_unit_test(test_a_body_without_end),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What names mean to servers of both forms of discovery. */
+/* The meaning of names to servers of both forms of discovery. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,13 +20,13 @@ static const struct {
     {"Gadgets",            "/apis/alpha.io/v1beta1/gadgets Gadget Namespaced"     },
  /* the server's order of groups, not the alphabet's; the preferred version */
     {"widgets",            "/apis/zeta.io/v2/widgets Widget Cluster"              },
- /* what only another version has */
+ /* only another version has that resource */
     {"olds",               "/apis/zeta.io/v1/olds Old Namespaced"                 },
     {"widgets.v1.zeta.io", "/apis/zeta.io/v1/widgets Widget Namespaced"           },
     {"WIDGET.V1.zeta.io",  "/apis/zeta.io/v1/widgets Widget Namespaced"           },
     {"widgets.alpha.io",   "/apis/alpha.io/v1beta1/widgets AlphaWidget Namespaced"},
     {"alphawidget",        "/apis/alpha.io/v1beta1/widgets AlphaWidget Namespaced"},
- /* the begin of a group will do */
+ /* the beginning of the group is enough */
     {"widgets.alph",       "/apis/alpha.io/v1beta1/widgets AlphaWidget Namespaced"},
 };
 
@@ -90,7 +90,8 @@ static void test_plural_before_short_before_singular(void **state)
     discovery_destroy(&d);
 }
 
-/* A word that looks like a version is one first, then part of the group; any other in reverse. */
+/* A word that looks like a version is taken for one first, then for part of the group; any other
+ * word the other way round. */
 static void test_both_ways_to_read_a_name(void **state)
 {
     static const struct page pages[] = {
@@ -173,7 +174,7 @@ static void test_what_cannot_be_watched(void **state)
     discovery_destroy(&d);
 }
 
-/* What cannot stand in a path or is no answer for this question is as if it were not there. */
+/* Names that cannot stand in a path, and answers to other questions, count as not there. */
 static void test_hostile_names(void **state)
 {
     static const struct page pages[] = {

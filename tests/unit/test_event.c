@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-/* What a reader said, one line an event. */
+/* The events that a reader had, one line each. */
 static struct buf said;
 static struct object *last;
 static size_t stop_after;
@@ -139,7 +139,7 @@ static void test_errors_in_the_stream(void **state)
     assert_said("{\"type\":\"ERROR\",\"object\":{}}", "ERROR rv= 0  JSON that is no Status\n");
 }
 
-static void test_what_is_skipped(void **state)
+static void test_skipped_and_unusable_events(void **state)
 {
     (void)state;
     assert_said("{\"type\":\"ADDED\",\"object\":{\"kind\":\"Node\",\"apiVersion\":\"v1\","
@@ -184,7 +184,7 @@ static void test_any_kind(void **state)
     event_reader_destroy(&r);
 }
 
-static void test_what_is_no_event(void **state)
+static void test_bodies_that_are_no_events(void **state)
 {
     static const char *const cases[][2] = {
         {"[]",                                               "not a JSON object"            },
@@ -254,8 +254,8 @@ static void test_limits(void **state)
     buf_free(&body);
 }
 
-/* However much comes: it ends after object_size, inside of an object after 64 MiB more; but not in
- * white space. */
+/* Endless bodies end with an error: behind object_size, inside of an object behind 64 MiB more;
+ * white space may go on. */
 static void test_endless(void **state)
 {
     static const char *const starts[] = {"{\"type\":\"ADDED\",\"object\":{\"x\":\"", "\"", "1",
@@ -348,10 +348,10 @@ int main(void)
         cmocka_unit_test_teardown(test_frames_by_depth, clear),
         cmocka_unit_test_teardown(test_bookmarks, clear),
         cmocka_unit_test_teardown(test_errors_in_the_stream, clear),
-        cmocka_unit_test_teardown(test_what_is_skipped, clear),
+        cmocka_unit_test_teardown(test_skipped_and_unusable_events, clear),
         cmocka_unit_test_teardown(test_kind_is_completed, clear),
         cmocka_unit_test_teardown(test_any_kind, clear),
-        cmocka_unit_test_teardown(test_what_is_no_event, clear),
+        cmocka_unit_test_teardown(test_bodies_that_are_no_events, clear),
         cmocka_unit_test_teardown(test_limits, clear),
         cmocka_unit_test_teardown(test_endless, clear),
         cmocka_unit_test_teardown(test_callback_stops, clear),

@@ -79,8 +79,8 @@ static void test_pruned_and_selected(void **state)
     shape_destroy(&shape);
 }
 
-/* What is no object stays whole, and the order of members makes no difference. */
-static void test_pruning_spares_what_is_no_object(void **state)
+/* A value that is no object stays whole, and the order of members makes no difference. */
+static void test_pruning_spares_bookmarks_and_errors(void **state)
 {
     struct shape *shape = shape_of("spec.a", "!spec.b");
 
@@ -184,8 +184,8 @@ static void test_partial_of_what(void **state)
                 "ADDED " POD("a", "3") " rv=3\n");
 }
 
-/* An object over object_size is one also when nothing of it would stay, in either order. */
-static void test_limit_is_of_what_comes(void **state)
+/* An object over object_size is too large even if nothing of it would stay, in either order. */
+static void test_object_size_bounds_the_object_as_sent(void **state)
 {
     struct shape *shape = shape_of("spec.a", "spec.b");
     struct buf object = {0};
@@ -218,11 +218,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(test_pruned_and_selected, clear),
-        cmocka_unit_test_teardown(test_pruning_spares_what_is_no_object, clear),
+        cmocka_unit_test_teardown(test_pruning_spares_bookmarks_and_errors, clear),
         cmocka_unit_test_teardown(test_partial_or_not_is_the_same, clear),
         cmocka_unit_test_teardown(test_partial_spares_a_status, clear),
         cmocka_unit_test_teardown(test_partial_of_what, clear),
-        cmocka_unit_test_teardown(test_limit_is_of_what_comes, clear),
+        cmocka_unit_test_teardown(test_object_size_bounds_the_object_as_sent, clear),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -318,7 +318,7 @@ static void test_each_deadline(void **state)
     server_stop(&s);
 }
 
-static void test_what_is_not_http_or_too_big(void **state)
+static void test_responses_that_are_not_http_or_too_big(void **state)
 {
     static const struct server_step garbage[] = {
         {SERVER_READ, NULL                     },
@@ -414,7 +414,7 @@ int main(void)
         cmocka_unit_test(test_connections_that_end_too_early),
         cmocka_unit_test(test_a_reset_in_the_middle),
         cmocka_unit_test(test_each_deadline),
-        cmocka_unit_test(test_what_is_not_http_or_too_big),
+        cmocka_unit_test(test_responses_that_are_not_http_or_too_big),
         cmocka_unit_test(test_dispose_in_any_callback),
         cmocka_unit_test(test_dispose_before_any_answer),
         cmocka_unit_test(test_a_connection_that_is_lost_already),

@@ -74,7 +74,7 @@ static void test_a_hook_without_output_has_no_files(void **state)
     claims(run, NULL);
     hook_rig_end(run, 0);
     drop("ns/a", "u1");
-    hook_rig_end(next(RUN_COMMAND), 0); /* it hears of the end itself */
+    hook_rig_end(next(RUN_COMMAND), 0); /* the hook gets the end itself */
 }
 
 static void test_names_become_a_path(void **state)
@@ -97,7 +97,7 @@ static void test_names_that_are_no_file_names_are_unfit(void **state)
     refused(next(RUN_COMMAND), ERR_CONFIG, "output: ");
     hook_rig_nothing(); /* parked */
     drop("ns/..", "u1");
-    removes(NULL); /* which is no failure */
+    removes(NULL); /* that is no failure */
     add("a", "u2");
     refused(next(RUN_COMMAND), ERR_CONFIG, "${namespace}");
     hook_rig_nothing();
@@ -115,14 +115,14 @@ static void test_two_keys_with_one_path(void **state)
             "output: /etc/a is the file of ns/a of source one already: put ${namespace}");
     hook_rig_nothing();
     drop("other/a", "u2");
-    removes(NULL); /* it is not its own */
+    removes(NULL); /* the file does not belong to the key */
     add("other/a", "u3");
     refused(next(RUN_COMMAND), ERR_CONFIG, "already");
     assert_int_equal(hook_parked(h), 1);
     hook_rig.now += 60000;
     drop("ns/a", "u1");
     removes("/etc/a");
-    assert_int_equal(hook_parked(h), 0); /* its turn */
+    assert_int_equal(hook_parked(h), 0); /* the turn of the other key */
     writes("/etc/a");
     hook_rig_nothing();
 }
@@ -147,11 +147,11 @@ static void test_a_key_that_was_skipped_is_removed(void **state)
     add("ns/a", "u1");
     hook_rig_sync(0);
     hook_rig_nothing();
-    drop("ns/a", "u1"); /* a process before this one may have written it */
+    drop("ns/a", "u1"); /* a process before this one may have written the file */
     removes("/etc/a");
 }
 
-static void test_the_end_and_the_next_life(void **state)
+static void test_the_end_and_the_next_incarnation(void **state)
 {
     (void)state;
     hook_rig_add(&(struct hook_rig_hook){.output = "/etc/${name}"});
@@ -173,7 +173,7 @@ static void test_modes_for_all_keys_have_one_file(void **state)
     add("ns/a", "u1");
     writes("/etc/x");
     drop("ns/a", "u1");
-    writes("/etc/x"); /* the command is told of ends, too */
+    writes("/etc/x"); /* the command also gets ends of objects */
 }
 
 #define HOOK_RIG_TEST(name) \
@@ -188,7 +188,7 @@ int main(void)
         HOOK_RIG_TEST(test_two_keys_with_one_path),
         HOOK_RIG_TEST(test_the_same_key_of_two_sources),
         HOOK_RIG_TEST(test_a_key_that_was_skipped_is_removed),
-        HOOK_RIG_TEST(test_the_end_and_the_next_life),
+        HOOK_RIG_TEST(test_the_end_and_the_next_incarnation),
         HOOK_RIG_TEST(test_modes_for_all_keys_have_one_file),
     };
 

@@ -15,7 +15,7 @@ static struct filter with_paths(const char *const *paths, size_t n)
     return f;
 }
 
-/* Would a change of data from a to b (both of one life, with different RVs) count? */
+/* Would a change of data from a to b (both of one incarnation, with different versions) count? */
 static bool changed(const struct filter *f, const char *a, const char *b)
 {
     struct object *x = objects_make("ns/n", "u", "1", a);
@@ -29,7 +29,7 @@ static bool changed(const struct filter *f, const char *a, const char *b)
     return is;
 }
 
-static void test_every_subset_of_events_is_told_apart(void **state)
+static void test_every_subset_of_events_is_distinguished(void **state)
 {
     (void)state;
     for (unsigned events = 0; events <= ALL; events++) {
@@ -72,7 +72,7 @@ static void test_a_value_that_is_written_in_another_way_counts_not(void **state)
     filter_fini(&some);
 }
 
-static void test_with_paths_only_what_they_select_counts(void **state)
+static void test_with_paths_only_selected_values_count(void **state)
 {
     static const char *const paths[] = {"data.a", "data.list[*].p"};
     struct filter f = with_paths(paths, 2);
@@ -80,7 +80,7 @@ static void test_with_paths_only_what_they_select_counts(void **state)
     (void)state;
     assert_false(changed(&f, "\"a\":1,\"b\":1", "\"a\":1,\"b\":2"));
     assert_true(changed(&f, "\"a\":1,\"b\":1", "\"a\":2,\"b\":1"));
-    assert_true(changed(&f, "\"a\":1", "\"b\":1")); /* it is gone */
+    assert_true(changed(&f, "\"a\":1", "\"b\":1")); /* the path has no value any more */
     assert_true(changed(&f, "\"a\":1", "\"a\":\"1\""));
     assert_false(changed(&f, "\"b\":1", "\"b\":2"));
     assert_false(changed(&f, "\"list\":[{\"p\":1,\"q\":1}]", "\"list\":[{\"p\":1,\"q\":2}]"));
@@ -89,7 +89,7 @@ static void test_with_paths_only_what_they_select_counts(void **state)
     filter_fini(&f);
 }
 
-/* What one path selects is not taken for what another one does. */
+/* A value that one path selects is not taken for the value of another path. */
 static void test_a_value_that_moves_between_paths_counts(void **state)
 {
     static const char *const paths[] = {"data.a", "data.b"};
@@ -133,7 +133,7 @@ static void test_a_path_that_is_missing_null_or_of_another_type_is_null(void **s
     filter_fini(&f);
 }
 
-static void test_a_path_may_select_what_is_kept_beside_the_body(void **state)
+static void test_a_path_may_select_fields_kept_beside_the_body(void **state)
 {
     static const char *const paths[] = {"metadata.resourceVersion"};
     static const char *const others[] = {"metadata.labels"};
@@ -163,13 +163,13 @@ static void test_a_bad_path_is_named(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_subset_of_events_is_told_apart),
+        cmocka_unit_test(test_every_subset_of_events_is_distinguished),
         cmocka_unit_test(test_without_paths_any_byte_but_the_version_counts),
         cmocka_unit_test(test_a_value_that_is_written_in_another_way_counts_not),
-        cmocka_unit_test(test_with_paths_only_what_they_select_counts),
+        cmocka_unit_test(test_with_paths_only_selected_values_count),
         cmocka_unit_test(test_a_value_that_moves_between_paths_counts),
         cmocka_unit_test(test_a_path_that_is_missing_null_or_of_another_type_is_null),
-        cmocka_unit_test(test_a_path_may_select_what_is_kept_beside_the_body),
+        cmocka_unit_test(test_a_path_may_select_fields_kept_beside_the_body),
         cmocka_unit_test(test_a_bad_path_is_named),
     };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* io/fingerprints with a real helper: what changes the digest of a hook, what does not, and what neither
- * end of it waits for. */
+/* io/fingerprints with a real helper: what changes the digest of a hook, what does not, and neither
+ * end of the link blocks. */
 #include "io/fingerprints.h"
 
 #include <fcntl.h>
@@ -29,7 +29,7 @@ enum { HOOKS = 40, PATHS = 4, PLENTY_MS = 3600000 };
 
 #define CAP ((off_t)64 * 1024 * 1024)
 
-/* One look at the hooks. */
+/* One round of digests of the hooks. */
 struct look {
     struct loop *loop;
     struct helper_link *link;
@@ -37,8 +37,8 @@ struct look {
     size_t left;
     size_t failed;
     size_t exited;
-    size_t await; /* runs of which the end is awaited, too */
-    bool dispose; /* in the first call */
+    size_t await; /* how many runs must end, too */
+    bool dispose; /* in the first callback */
     struct digest digest[HOOKS];
     struct err err;
 };
@@ -183,14 +183,15 @@ static void test_content_counts(void **state)
     put("b", "");
     assert_int_equal(chmod("a", 0755), 0); /* mode and time do not count */
     assert_true(same(PRINT("a", "b"), first));
-    assert_int_equal(rename("a", "c"), 0); /* nor does the name, which the settings have */
+    assert_int_equal(rename("a", "c"),
+                     0); /* the name does not count either: the settings have it */
     assert_true(same(PRINT("c", "b"), first));
     put("a", "on"); /* bytes do not move from one to the next */
     put("b", "e");
     assert_false(same(PRINT("a", "b"), first));
 }
 
-static void test_what_is_no_file(void **state)
+static void test_paths_that_are_no_files(void **state)
 {
     (void)state;
     put("x", "");
@@ -200,11 +201,11 @@ static void test_what_is_no_file(void **state)
     assert_true(same(PRINT("x/below"), none));
     assert_int_equal(mkdir("folder", 0700), 0);
     assert_true(same(PRINT("folder"), none));
-    assert_int_equal(mkfifo("fifo", 0600), 0); /* nobody writes to it, nobody reads */
+    assert_int_equal(mkfifo("fifo", 0600), 0); /* a FIFO that nobody writes to is not read */
     assert_true(same(PRINT("fifo"), none));
     assert_int_equal(symlink("loop", "loop"), 0);
     assert_true(same(PRINT("loop"), none));
-    assert_int_equal(symlink("x", "link"), 0); /* as a projected volume has it */
+    assert_int_equal(symlink("x", "link"), 0); /* like a projected volume */
     assert_true(same(PRINT("link"), PRINT("x")));
     put("new", "1");
     assert_int_equal(unlink("link"), 0);
@@ -212,7 +213,8 @@ static void test_what_is_no_file(void **state)
     assert_false(same(PRINT("link"), PRINT("x")));
 }
 
-/* A hook's programs may be for others only: who cannot read them goes by that. */
+/* The programs of a hook may be readable by others only: a file that the helper cannot read counts
+ * as missing. */
 static void test_unreadable(void **state)
 {
     (void)state;
@@ -241,17 +243,17 @@ static void test_large(void **state)
     assert_false(same(first, second));
     put_at("a", CAP - 1, 'z');
     assert_false(same(PRINT("a"), second));
-    put_at("a", CAP, 'x'); /* beyond the cap the size counts */
+    put_at("a", CAP, 'x'); /* beyond the limit only the size counts */
     struct digest larger = PRINT("a");
     put_at("a", CAP + 1, 'x');
     assert_false(same(PRINT("a"), larger));
     assert_int_equal(truncate("a", CAP + 1), 0);
     assert_true(same(PRINT("a"), larger));
-    put_at("a", CAP, 'q'); /* but not what stands there */
+    put_at("a", CAP, 'q'); /* but the bytes there do not */
     assert_true(same(PRINT("a"), larger));
 }
 
-/* More than are asked for at a time; each gets its own. */
+/* More files than one request has: each gets its own digest. */
 static void test_many_hooks(void **state)
 {
     struct helper_hook hooks[HOOKS];
@@ -278,7 +280,7 @@ static void test_many_hooks(void **state)
     }
 }
 
-/* A look at two hooks with a helper that is stopped, as one whose disk hangs. Returns its pid. */
+/* Asks for two hooks from a helper that is stopped, like one whose disk hangs. Returns its pid. */
 static pid_t begin_stopped(struct look *l, uint64_t timeout_ms)
 {
     static const char *const files[] = {"/dev/null", NULL};
@@ -318,13 +320,13 @@ static void test_no_answer_in_time(void **state)
                         "its program and files cannot be read: no answer in time: Connection timed "
                         "out");
     assert_int_equal(kill(pid, SIGCONT), 0);
-    l.await = 2; /* what is told too late is nobody's any more */
+    l.await = 2; /* an answer that is too late is dropped */
     loop_run(l.loop);
     assert_true(l.exited == 2 && l.failed == 2);
     end_look(&l, pid);
 }
 
-/* The helper is stopped, so that it cannot answer before the end that is told here. */
+/* The helper is stopped, so that it cannot answer before the end that the test gives here. */
 static void test_a_reader_that_is_killed_is_an_error(void **state)
 {
     static const struct helper_link_exit end = {
@@ -368,7 +370,7 @@ static void test_runs_of_hooks_are_not_its(void **state)
     assert_true(fingerprints_exited(NULL, &late));
 }
 
-/* Main names what has no files: that is a bug of main, and the helper ends. */
+/* A hook without files in the request is a bug of main: the helper ends. */
 static void test_hook_without_files(void **state)
 {
     static const struct helper_link_events events = {on_exited, on_opened, on_lost};
@@ -400,7 +402,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         IN_FOLDER(test_content_counts),
-        IN_FOLDER(test_what_is_no_file),
+        IN_FOLDER(test_paths_that_are_no_files),
         IN_FOLDER(test_unreadable),
         IN_FOLDER(test_large),
         IN_FOLDER(test_many_hooks),

@@ -40,7 +40,7 @@ static void test_require_any_starts_with_one_and_opens_the_others_as_they_sync(v
     hook_rig_waits_until(NEVER_MS);
     hook_rig_sync(1);
     hook_rig_pass(DELTA_ADDED, "u2");
-    hook_rig_nothing(); /* keys of the other one are not due */
+    hook_rig_nothing(); /* keys of the other source are not due */
     assert_int_equal(hook_pending(h), 0);
     hook_rig_change(0, DELTA_ADDED, "ns/c", "u3", NULL);
     hook_rig_change(0, DELTA_DELETED, "ns/c", "u3", NULL);
@@ -50,7 +50,7 @@ static void test_require_any_starts_with_one_and_opens_the_others_as_they_sync(v
     hook_rig_waits_until(NEVER_MS);
 }
 
-static void test_a_source_that_opens_late_skips_what_exists_when_asked(void **state)
+static void test_a_source_that_opens_late_skips_existing_objects_when_asked(void **state)
 {
     (void)state;
     hook_rig_add(&(struct hook_rig_hook){
@@ -63,7 +63,7 @@ static void test_a_source_that_opens_late_skips_what_exists_when_asked(void **st
     hook_rig_sync(1);
     hook_rig_nothing();
     hook_rig_change(1, DELTA_DELETED, "ns/b", "u2", NULL);
-    hook_rig_pass(DELTA_DELETED, "u2"); /* it counts as announced */
+    hook_rig_pass(DELTA_DELETED, "u2"); /* the object counts as delivered */
 }
 
 static void test_a_snapshot_runs_again_when_another_source_opens(void **state)
@@ -75,7 +75,7 @@ static void test_a_snapshot_runs_again_when_another_source_opens(void **state)
     hook_rig_sync(0);
     hook_rig_end(hook_rig_next(), 0);
     hook_rig_nothing();
-    hook_rig_sync(1); /* it is empty, and that is news */
+    hook_rig_sync(1); /* the snapshot is empty, and that is news */
     struct run *run = hook_rig_next();
     assert_int_equal(run->event_count, 0);
     assert_int_equal(run->reason, RUN_CHANGE);
@@ -94,7 +94,7 @@ static void open_while_running(enum hook_mode mode)
     hook_rig_sync(0);
     hook_rig_nothing();
     hook_rig.now += 60000;
-    struct run *run = hook_rig_next(); /* a rerun: nothing is due while it is under way */
+    struct run *run = hook_rig_next(); /* a rerun: no key is due while it is under way */
     assert_int_equal(run->reason, RUN_RERUN);
     hook_rig_change(1, DELTA_ADDED, "ns/b", "u2", NULL);
     hook_rig_sync(1);
@@ -113,7 +113,7 @@ static void test_a_source_may_open_while_a_rerun_is_under_way(void **state)
     open_while_running(HOOK_SNAPSHOT);
 }
 
-/* It would be told something else than what it failed with. */
+/* The next run would have another event than the one that failed. */
 static void test_a_source_that_opens_while_a_run_fails_is_a_change(void **state)
 {
     static const enum hook_mode modes[] = {HOOK_BATCH, HOOK_SNAPSHOT};
@@ -183,8 +183,9 @@ static void test_after_waits_for_the_first_runs_to_end_well_or_not(void **state)
         hook_rig.now += HOOK_RIG_INITIAL_MS;
         hook_rig_pass(DELTA_ADDED, "u1");
         hook_rig_change(0, DELTA_MODIFIED, "ns/a", "u1", "\"a\":1");
-        assert_ptr_not_equal(hook_rig_next()->hook,
-                             hook_rig_next()->hook); /* no order from now on */
+        assert_ptr_not_equal(
+            hook_rig_next()->hook,
+            hook_rig_next()->hook); /* from now on the order of hooks does not count */
         hook_rig_clean_up(state);
         hook_rig_set_up(state);
     }
@@ -251,7 +252,7 @@ static void test_when_stale_wait_and_require_any_need_one_fresh_source(void **st
     assert_int_equal(h->gate, GATE_CLOSED);
     hook_rig_change(0, DELTA_ADDED, "ns/a", "u1", NULL);
     hook_rig_sync(1);
-    hook_rig_pass(DELTA_ADDED, "u1"); /* one is fresh, and that is enough for both */
+    hook_rig_pass(DELTA_ADDED, "u1"); /* one is fresh, and that is enough for both sources */
     hook_rig_stale(1, true);
     hook_rig_change(0, DELTA_MODIFIED, "ns/a", "u1", "\"a\":1");
     hook_rig_waits_until(NEVER_MS);
@@ -289,14 +290,14 @@ static void test_a_paused_hook_starts_nothing_and_forgets_nothing(void **state)
     hook_rig_waits_until(NEVER_MS);
     hook_pause(h, false);
     struct run *run = hook_rig_starts(DELTA_ADDED, "u1");
-    hook_pause(h, true); /* it goes on */
+    hook_pause(h, true); /* the hook goes on */
     hook_rig_change(0, DELTA_MODIFIED, "ns/a", "u1", "\"a\":1");
     hook_rig_change(0, DELTA_ADDED, "ns/b", "u2", NULL);
     hook_rig.now += 500;
     hook_rig_end(run, 1);
     hook_rig_waits_until(hook_rig.now + HOOK_RIG_INITIAL_MS);
     hook_rig_waits_until(NEVER_MS);
-    assert_true(hooks_quiet(&hook_rig.hooks)); /* nobody waits for it */
+    assert_true(hooks_quiet(&hook_rig.hooks)); /* no hook waits for it */
     hook_pause(h, false);
     assert_false(hooks_quiet(&hook_rig.hooks));
     assert_int_equal(hooks_wake_ms(&hook_rig.hooks), h->work_queue.earliest_ms);
@@ -304,7 +305,7 @@ static void test_a_paused_hook_starts_nothing_and_forgets_nothing(void **state)
     hook_rig_pass(DELTA_ADDED, "u1");
 }
 
-static void test_nobody_waits_for_who_comes_after_a_paused_hook(void **state)
+static void test_a_hook_after_a_paused_hook_does_not_wait(void **state)
 {
     (void)state;
     struct hook *first = hook_rig_add(&(struct hook_rig_hook){.events = objects});
@@ -318,7 +319,7 @@ static void test_nobody_waits_for_who_comes_after_a_paused_hook(void **state)
     assert_false(hooks_ready(&hook_rig.hooks));
     hook_rig_sync(0);
     hook_rig_nothing();
-    hook_pause(first, true); /* it has begun: nobody comes after it any more */
+    hook_pause(first, true); /* the hook has begun: it does not wait for the other any more */
     assert_false(hook_waits_for_people(&hook_rig.hooks, second));
 }
 
@@ -378,7 +379,8 @@ static void test_first_runs_settle_only_if_events_came_lately(void **state)
     }
 }
 
-/* A batch is never told that there is nothing; a snapshot is, unless it skips what exists. */
+/* A batch has no run when there is no object; a snapshot has one, unless it skips existing
+ * objects. */
 static void test_without_objects_only_a_snapshot_has_a_first_run(void **state)
 {
     (void)state;
@@ -416,7 +418,7 @@ static void test_existing_objects_are_skipped_in_every_mode(void **state)
     hook_rig_waits_until(NEVER_MS);
     assert_true(hooks_ready(&hook_rig.hooks));
     hook_rig_change(0, DELTA_MODIFIED, "ns/a", "u1", "\"a\":2");
-    for (size_t i = 0; i < 3; i++) { /* handled: what differs is known */
+    for (size_t i = 0; i < 3; i++) { /* handled: the difference is known */
         struct run *run = starts_for(DELTA_MODIFIED, "u1", RUN_CHANGE);
         assert_string_equal(buf_cstr(&run->events[0].changed), "data.a\n");
         hook_rig_end(run, 0);
@@ -440,15 +442,15 @@ static void test_a_batch_whose_objects_vanish_before_its_first_run_is_ready(void
     assert_int_equal(h->gate, GATE_OPEN);
 }
 
-/* The order would have been its first run. */
-static void test_a_batch_whose_order_becomes_void_is_ready(void **state)
+/* The manual run would have been its first run. */
+static void test_a_batch_whose_manual_run_becomes_void_is_ready(void **state)
 {
     struct err err = {0};
 
     (void)state;
     add_change_at_100000(HOOK_BATCH, CAUSE_WATCH);
     struct hook *h = hook_rig.hooks.v[0];
-    hook_rig_add(&(struct hook_rig_hook){.after = 1}); /* and whoever waits for it goes on */
+    hook_rig_add(&(struct hook_rig_hook){.after = 1}); /* and the hook that waits for it goes on */
     hook_rig_sync(0);
     hook_rig_nothing();
     assert_int_equal(hook_run_manually(h, (struct str){0}, &err), ERR_OK);
@@ -464,7 +466,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_require_all_waits_for_every_source),
         TEST(test_require_any_starts_with_one_and_opens_the_others_as_they_sync),
-        TEST(test_a_source_that_opens_late_skips_what_exists_when_asked),
+        TEST(test_a_source_that_opens_late_skips_existing_objects_when_asked),
         TEST(test_a_snapshot_runs_again_when_another_source_opens),
         TEST(test_a_source_may_open_while_a_rerun_is_under_way),
         TEST(test_a_source_that_opens_while_a_run_fails_is_a_change),
@@ -475,13 +477,13 @@ int main(void)
         TEST(test_when_stale_wait_and_require_any_need_one_fresh_source),
         TEST(test_a_source_that_syncs_late_may_end_the_wait),
         TEST(test_a_paused_hook_starts_nothing_and_forgets_nothing),
-        TEST(test_nobody_waits_for_who_comes_after_a_paused_hook),
+        TEST(test_a_hook_after_a_paused_hook_does_not_wait),
         TEST(test_pause_and_staleness_are_two_reasons_to_wait),
         TEST(test_first_runs_settle_only_if_events_came_lately),
         TEST(test_without_objects_only_a_snapshot_has_a_first_run),
         TEST(test_existing_objects_are_skipped_in_every_mode),
         TEST(test_a_batch_whose_objects_vanish_before_its_first_run_is_ready),
-        TEST(test_a_batch_whose_order_becomes_void_is_ready),
+        TEST(test_a_batch_whose_manual_run_becomes_void_is_ready),
     };
 #undef TEST
 

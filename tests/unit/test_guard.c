@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cache/guard: which lists it holds, for how long, and what lets them go
- * (docs/design.md "Guard"). */
+/* cache/guard: which lists it holds, for how long, and what ends the hold (docs/design.md
+ * "Guard"). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -158,7 +158,7 @@ static void test_s19_a_second_list_after_the_hold_confirms(void **state)
     passes(100, 100);
 }
 
-static void test_what_was_confirmed_counts_no_more(void **state)
+static void test_confirmed_deletes_do_not_count_any_more(void **state)
 {
     (void)state;
     holds(100, 80);
@@ -168,7 +168,7 @@ static void test_what_was_confirmed_counts_no_more(void **state)
     passes(20, 5);
 }
 
-/* Nobody confirmed what it deletes. */
+/* No second list confirmed its deletes. */
 static void test_deletes_of_a_list_that_looks_well_again_are_counted(void **state)
 {
     (void)state;
@@ -187,7 +187,7 @@ static void test_a_second_list_that_looks_well_ends_the_hold(void **state)
     now += 10;
     passes(100, 1);
     now += HOLD;
-    holds(100, 100); /* a new one, for its whole time */
+    holds(100, 100); /* a new hold, for its whole time */
     assert_int_equal(guard_wait_ms(&g, now), HOLD);
 }
 
@@ -274,7 +274,7 @@ int main(void)
         cmocka_unit_test_setup(test_a_list_without_deletes_passes_whatever_was_before, set_up),
         cmocka_unit_test_setup(test_held_deletes_are_never_counted, set_up),
         cmocka_unit_test_setup(test_s19_a_second_list_after_the_hold_confirms, set_up),
-        cmocka_unit_test_setup(test_what_was_confirmed_counts_no_more, set_up),
+        cmocka_unit_test_setup(test_confirmed_deletes_do_not_count_any_more, set_up),
         cmocka_unit_test_setup(test_deletes_of_a_list_that_looks_well_again_are_counted, set_up),
         cmocka_unit_test_setup(test_a_second_list_that_looks_well_ends_the_hold, set_up),
         cmocka_unit_test_setup(test_a_list_that_is_held_for_another_reason_waits_anew, set_up),

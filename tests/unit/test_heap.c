@@ -27,7 +27,7 @@ static int reset(void **state)
     return 0;
 }
 
-/* The model: looks at all of them. */
+/* The model looks at all elements. */
 static struct item *naive_first(void)
 {
     struct item *first = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The helper as a process: programs as they find themselves, ends, groups, and a broken main. */
+/* The helper as a process: the surroundings of a program, its end, its group, and a broken main. */
 #include "helper/helper.h"
 
 #include <errno.h>
@@ -29,7 +29,7 @@
 
 enum { OUTPUT_MAX = 64 * 1024, NOBODY = 65534, MANY = 1000 };
 
-/* Main's end, and the pipe that the last program writes to. */
+/* Main's end of the link, and the pipe that the last program writes to. */
 struct peer {
     int fd;
     pid_t pid;
@@ -183,7 +183,7 @@ static const char *read_out(const struct peer *p, bool one_line)
     return text;
 }
 
-/* One run of a hook from begin to end: its end and all it wrote. */
+/* One run of a hook from its start to its end: the end, and all bytes it wrote. */
 static struct reply run_hook(const struct helper_hook *hook, struct str env, char *out)
 {
     struct peer p = start(hook);
@@ -207,7 +207,7 @@ static void expect_output(const struct helper_hook *hook, struct str env, const 
     assert_string_equal(r.stage, "");
 }
 
-/* ---- What a program finds */
+/* ---- The surroundings of a program */
 
 static void test_environment_is_exact(void **state)
 {
@@ -236,7 +236,7 @@ static void test_environment_of_others_is_refused(void **state)
 static void test_only_three_descriptors(void **state)
 {
     struct helper_hook hook = HOOK("/bin/ls", "/proc/self/fd");
-    int leak = open("/dev/null", O_RDONLY); /* no CLOEXEC, on purpose */
+    int leak = open("/dev/null", O_RDONLY); /* without CLOEXEC on purpose */
 
     (void)state;
     expect_output(&hook, str_c(""), "0\n1\n2\n3\n"); /* 3 is the folder that ls reads */
@@ -317,7 +317,8 @@ static void test_user_cannot_be_changed(void **state)
     assert_int_equal(status, 0);
 }
 
-/* Main could name any FIFO that it can read; of root's it must not gain the right to write. */
+/* Main could name any FIFO that it can read; it must not gain the right to write to root's
+ * FIFOs. */
 static void test_only_pipes_change_their_mode(void **state)
 {
     char folder[] = "/tmp/helper-XXXXXX";
@@ -372,7 +373,7 @@ static void test_more_runs_than_configured_are_refused(void **state)
     close(in[1]);
     assert_int_equal(wait_end(&p).id, 1);
     close(in[3]);
-    in[3] = ask_run(&p, 4, str_c("")); /* the place is free once the end is told */
+    in[3] = ask_run(&p, 4, str_c("")); /* the slot is free once the end is reported */
     close(in[3]);
     assert_int_equal(wait_end(&p).id, 4);
     close(in[0]);
@@ -417,7 +418,7 @@ static void test_signals(void **state)
         struct reply r = wait_end(&p);
         assert_int_equal(r.how, WIRE_HOW_SIGNALED);
         assert_int_equal(r.value, signals[i]);
-        send_head(&p, WIRE_KILL, SIGTERM, i); /* too late: nothing happens */
+        send_head(&p, WIRE_KILL, SIGTERM, i); /* too late: nothing is killed */
         close(in);
     }
     stop(&p);
@@ -464,7 +465,8 @@ static void test_environment_too_big_for_exec(void **state)
     memset(env, 'x', WIRE_ENV_MAX);
     memcpy(env, "INFORMERD_A=", 12);
     env[WIRE_ENV_MAX - 1] = '\0';
-    struct reply r = run_hook(&hook, str_of(env, WIRE_ENV_MAX), out); /* the kernel's limit, too */
+    struct reply r =
+        run_hook(&hook, str_of(env, WIRE_ENV_MAX), out); /* the kernel has the same limit */
     assert_int_equal(r.how, WIRE_HOW_EXITED);
     assert_int_equal(r.value, 0);
     free(env);
@@ -514,11 +516,11 @@ static void test_files(void **state)
     stop(&p);
 }
 
-/* Linux before 5.9. */
+/* In Linux before 5.9. */
 static void test_without_close_range(void **state)
 {
     struct sock_filter code[] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0), /* the number of the call */
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0), /* ENOSYS of the call */
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_close_range, 0, 1),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a run leaves behind: killed after a bad end wherever it went, told of and spared after a good
- * one, reaped in any case. */
+/* Processes that a run leaves behind: killed after a bad end wherever they went, reported and
+ * spared after a good end, reaped in any case. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -20,8 +20,8 @@
 #include "base/mem.h"
 #include "helper_rig.h"
 
-/* Every process that inherited stdout is gone already. There may be something to read besides: a shell
- * reports that a process it waited for was killed. */
+/* Every process that inherited stdout is gone. A shell may have reported that a process it waited
+ * for was killed. */
 static void expect_all_gone(int out)
 {
     struct pollfd p = {.fd = out, .events = POLLIN};
@@ -31,7 +31,7 @@ static void expect_all_gone(int out)
     close(out);
 }
 
-/* The writing end of the stdin of a run that is up: it has said "ready". */
+/* The writing end of the stdin of a run that is up: the run has said "ready". */
 static int start_ready(struct helper_rig *w, uint64_t id, const char *script, int *out)
 {
     int in[2];
@@ -42,7 +42,8 @@ static int start_ready(struct helper_rig *w, uint64_t id, const char *script, in
     return in[1];
 }
 
-/* Ways out: of the group; of the family too; with a child whose environment is another; far down. */
+/* Ways out: of the group; of the family as well; with a child that has another environment; far
+ * down. */
 /* NOLINTBEGIN(bugprone-suspicious-missing-comma): some are too long for a line */
 static const char *const ways_out[] = {
     "setsid sh -c 'echo ready; exec sleep 1000' &",
@@ -54,7 +55,7 @@ static const char *const ways_out[] = {
 };
 /* NOLINTEND(bugprone-suspicious-missing-comma) */
 
-static void test_failure_reaches_what_escaped(void **state)
+static void test_failure_reaches_processes_that_escaped(void **state)
 {
     struct helper_rig w;
 
@@ -76,7 +77,7 @@ static void test_failure_reaches_what_escaped(void **state)
     helper_rig_close(&w);
 }
 
-static void test_kill_reaches_what_escaped(void **state)
+static void test_kill_reaches_processes_that_escaped(void **state)
 {
     struct helper_rig w;
 
@@ -87,7 +88,10 @@ static void test_kill_reaches_what_escaped(void **state)
         int out;
         int in = start_ready(&w, i, script, &out);
 
-        helper_link_kill(w.link, i, i % 2 == 0 ? SIGTERM : SIGKILL); /* a good end is none now */
+        helper_link_kill(w.link, i,
+                         i % 2 == 0
+                             ? SIGTERM
+                             : SIGKILL); /* the good end of the program does not count any more */
         HELPER_RIG_AWAIT(&w, w.exited == i + 1);
         expect_all_gone(out);
         assert_int_equal(w.end.how, i % 2 == 0 ? HELPER_LINK_EXITED : HELPER_LINK_SIGNALED);
@@ -99,7 +103,8 @@ static void test_kill_reaches_what_escaped(void **state)
     helper_rig_close(&w);
 }
 
-/* It has neither the name nor, in the end, the parent: but it had the parent when the run was killed. */
+/* The process has neither the name of the run nor its parent in the end, but it had the parent when
+ * the run was killed. */
 static void test_kill_remembers_descendants(void **state)
 {
     struct helper_rig w;
@@ -116,7 +121,7 @@ static void test_kill_remembers_descendants(void **state)
     helper_rig_close(&w);
 }
 
-/* Each new one is in a session of its own, and comes while others are being killed. */
+/* Each new process is in a session of its own, and comes while others are being killed. */
 static void test_escaping_goes_on_while_being_killed(void **state)
 {
     struct helper_rig w;
@@ -137,8 +142,9 @@ static void test_escaping_goes_on_while_being_killed(void **state)
     helper_rig_close(&w);
 }
 
-/* The program itself goes to another group: into its helper's; into one that a child of it leads; or out
- * of all by a session of its own. It ignores what is not SIGKILL, as nothing else reaches it surely. */
+/* The program itself goes to another group: into its helper's; into one that a child of it leads;
+ * or out of all by a session of its own. It ignores signals other than SIGKILL, as no other signal
+ * reaches it for certain. */
 /* NOLINTBEGIN(bugprone-suspicious-missing-comma): they are too long for a line */
 static const char *const own_ways_out[] = {
     "exec perl -e '$SIG{TERM} = \"IGNORE\"; setpgrp(0, getpgrp(getppid())) or die;"
@@ -172,7 +178,8 @@ static void test_kill_reaches_a_program_that_left_its_group(void **state)
     helper_rig_close(&w);
 }
 
-/* It may end well, too: the signal that asks for it comes once, wherever it is. */
+/* The run may also end well: the signal that asks for its end comes once, wherever the program
+ * is. */
 static void test_kill_signal_reaches_a_program_that_left_its_group(void **state)
 {
     static const char *const go[] = {"0, 0", "0, getpgrp(getppid())"};
@@ -189,7 +196,7 @@ static void test_kill_signal_reaches_a_program_that_left_its_group(void **state)
         int in = start_ready(&w, i, script, &out);
 
         helper_link_kill(w.link, i, SIGTERM);
-        close(helper_rig_run(&w, 100, HELPER_RIG_TRUE, "")); /* ends behind that */
+        close(helper_rig_run(&w, 100, HELPER_RIG_TRUE, "")); /* the run ends behind that */
         HELPER_RIG_AWAIT(&w, w.exited == 2 * i + 1);
         close(in);
         HELPER_RIG_AWAIT(&w, w.exited == 2 * i + 2);
@@ -200,12 +207,12 @@ static void test_kill_signal_reaches_a_program_that_left_its_group(void **state)
     helper_rig_close(&w);
 }
 
-/* A run of which something stays: the script has its stdin and stdout, and the run ends when the script
- * closes descriptor 6. */
+/* A run that leaves a process behind: the script has its stdin and stdout, and the run ends when
+ * the script closes descriptor 6. */
 #define LEAVE(how, script) \
     "exec 3>&1 4<&0; x=$( (" how " sh -c 'exec 6>&1 >&3; " script "' <&4 & ) ); exit 0"
 
-static void test_success_tells_what_is_left(void **state)
+static void test_success_reports_processes_that_are_left(void **state)
 {
     static const struct {
         const char *script;
@@ -214,7 +221,7 @@ static void test_success_tells_what_is_left(void **state)
         {LEAVE("",                             "exec 6>&-; read x; echo alive $x"), 1},
         {LEAVE("setsid",                                    "exec 6>&-; read x; echo alive $x"),                                                          1},
         {LEAVE("env -i",                                   "exec 6>&-; read x; echo alive $x"),             1}, /* in its group */
-        {LEAVE("env -i setsid","exec 6>&-; read x; echo alive $x"),0}, /* known limit */
+        {LEAVE("env -i setsid","exec 6>&-; read x; echo alive $x"),0}, /* a known limit */
         {LEAVE("setsid",                "exec 5<&0; (exec 6>&-; read y; echo alive $y) <&5 & exec 6>&-; wait"),                                                  2},
         {"x=$(true & sleep 0); exit 0",                                    0                                                         },
     };
@@ -253,8 +260,9 @@ static void clear(struct helper_rig *w, uint64_t id, const char *env)
     assert_true(w->end.run == id && w->end.left == 0);
 }
 
-/* What a success has left goes when it is one no more; what is another's stays. */
-static void test_what_was_spared_is_cleared(void **state)
+/* Processes that a successful run left go when that run counts as one no more; those of another run
+ * stay. */
+static void test_spared_processes_are_cleared(void **state)
 {
     static const char *const how[] = {"", "setsid"};
     struct helper_rig w;
@@ -299,7 +307,7 @@ static void test_nothing_to_clear(void **state)
     helper_rig_close(&w);
 }
 
-/* Neither a failure nor a success of another run has anything to do with it. */
+/* The failure or success of another run does not touch the process. */
 static void test_runs_do_not_touch_each_other(void **state)
 {
     struct helper_rig w;
@@ -334,7 +342,7 @@ static void test_runs_do_not_touch_each_other(void **state)
     helper_rig_expect_eof(out[1]);
 }
 
-static void test_end_of_main_reaches_what_escaped(void **state)
+static void test_end_of_main_reaches_processes_that_escaped(void **state)
 {
     struct helper_rig w;
     int out[ARRAY_LEN(ways_out) + 1];
@@ -342,7 +350,8 @@ static void test_end_of_main_reaches_what_escaped(void **state)
     size_t n = 0;
 
     (void)state;
-    assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1), 0); /* of those that outlive the helper */
+    assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1),
+                     0); /* of processes that outlive the helper */
     helper_rig_open(&w);
     for (; n < ARRAY_LEN(ways_out); n++) {
         char *script = mem_printf("%s\nread x; sleep 1000", ways_out[n]);
@@ -358,14 +367,14 @@ static void test_end_of_main_reaches_what_escaped(void **state)
         expect_all_gone(out[i]);
         close(in[i]);
     }
-    assert_int_equal(write(in[n], "yes\n", 4), 4); /* what a success has left stays */
+    assert_int_equal(write(in[n], "yes\n", 4), 4); /* a process that a successful run left stays */
     helper_rig_expect_line(out[n], "alive yes\n");
     close(in[n]);
     helper_rig_expect_eof(out[n]);
     assert_true(wait(NULL) > 0);
 }
 
-/* What ignores the kill signal gets SIGKILL after the grace, in whatever group it is. */
+/* A process that ignores the kill signal gets SIGKILL after the grace, in whatever group it is. */
 static void test_end_of_main_reaches_a_program_that_left_its_group(void **state)
 {
     struct helper_rig w;
@@ -385,22 +394,22 @@ static void test_end_of_main_reaches_a_program_that_left_its_group(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_failure_reaches_what_escaped),
-        cmocka_unit_test(test_kill_reaches_what_escaped),
+        cmocka_unit_test(test_failure_reaches_processes_that_escaped),
+        cmocka_unit_test(test_kill_reaches_processes_that_escaped),
         cmocka_unit_test(test_kill_remembers_descendants),
         cmocka_unit_test(test_escaping_goes_on_while_being_killed),
         cmocka_unit_test(test_kill_reaches_a_program_that_left_its_group),
         cmocka_unit_test(test_kill_signal_reaches_a_program_that_left_its_group),
-        cmocka_unit_test(test_success_tells_what_is_left),
-        cmocka_unit_test(test_what_was_spared_is_cleared),
+        cmocka_unit_test(test_success_reports_processes_that_are_left),
+        cmocka_unit_test(test_spared_processes_are_cleared),
         cmocka_unit_test(test_nothing_to_clear),
         cmocka_unit_test(test_runs_do_not_touch_each_other),
-        cmocka_unit_test(test_end_of_main_reaches_what_escaped),
+        cmocka_unit_test(test_end_of_main_reaches_processes_that_escaped),
         cmocka_unit_test(test_end_of_main_reaches_a_program_that_left_its_group),
     };
 
-    /* In a process namespace that was entered from outside (./dev debian13) the group has no number, and
-     * no program can go to it. */
+    /* In a process namespace that was entered from outside (./dev debian13) the group has no
+     * number, and no program can go to it. */
     if (getpgrp() == 0)
         setpgid(0, 0);
     return cmocka_run_group_tests(tests, NULL, NULL);

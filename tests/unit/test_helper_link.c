@@ -143,7 +143,7 @@ static void test_end_of_main_ends_all(void **state)
     helper_rig_expect_eof(deaf);
 }
 
-/* ---- Many */
+/* ---- Many runs */
 
 static void test_64_at_a_time(void **state)
 {
@@ -163,7 +163,7 @@ static void test_64_at_a_time(void **state)
         helper_rig_expect_line(out[i], "ready\n");
     close(helper_rig_run(&w, N, HELPER_RIG_TRUE, ""));
     HELPER_RIG_AWAIT(&w, w.exited > 0);
-    assert_int_equal(w.end.run, N); /* none of the others */
+    assert_int_equal(w.end.run, N); /* none of the other programs */
     for (int i = N - 1; i >= 0; i--) {
         char *line = mem_printf("got %d\n", i);
 
@@ -190,7 +190,7 @@ static void run_many(struct helper_rig *w, size_t n)
     HELPER_RIG_AWAIT(w, w->exited == before + n && w->started == w->exited);
 }
 
-/* No descriptor, no zombie, no memory: what the first hundred needed is enough for the others. */
+/* No descriptor, zombie or memory is lost: the first hundred runs need as much as the others. */
 static void test_many_runs_leave_nothing(void **state)
 {
     const size_t many = campaign_size(400, 2000);
@@ -206,14 +206,14 @@ static void test_many_runs_leave_nothing(void **state)
     assert_int_equal(helper_rig_fds(getpid()), ours);
     assert_int_equal(helper_rig_fds(w.helper), its);
     assert_int_equal(helper_rig_children(w.helper), 0);
-#ifndef __SANITIZE_ADDRESS__ /* which keeps what was freed */
+#ifndef __SANITIZE_ADDRESS__ /* the allocator keeps freed memory */
     assert_in_range(helper_rig_memory(w.helper), 1, memory + 32);
 #endif
     (void)memory;
     helper_rig_close(&w);
 }
 
-/* Nothing blocks and nothing is lost when the helper does not read. */
+/* Main does not block, and no message is lost, when the helper does not read. */
 static void test_a_slow_helper(void **state)
 {
     enum { N = 300 };
@@ -241,7 +241,7 @@ static void test_a_slow_helper(void **state)
     helper_rig_close(&w);
 }
 
-/* The helper does not block either when main does not read: it answers all later. */
+/* The helper does not block either when main does not read: it answers everything later. */
 static void test_a_slow_main(void **state)
 {
     enum { N = 5000 };
@@ -267,7 +267,7 @@ static void test_too_big_an_environment(void **state)
     assert_true(w.end.run == 9 && w.end.how == HELPER_LINK_NOT_STARTED && w.end.value == E2BIG);
     assert_string_equal(w.end.stage, "send");
     close(helper_rig_run(&w, 9, HELPER_RIG_SHELL, script));
-    helper_link_dispose(&w.link); /* before it could be told */
+    helper_link_dispose(&w.link); /* before main heard of it */
     free(script);
     helper_rig_close(&w);
     assert_int_equal(w.exited, 1);
@@ -280,7 +280,7 @@ static void test_helper_without_descriptors(void **state)
     (void)state;
     helper_rig_open(&w);
     close(helper_rig_run(&w, 1, HELPER_RIG_TRUE, ""));
-    HELPER_RIG_AWAIT(&w, w.exited == 1); /* it has all of its own now: 0 to 5 */
+    HELPER_RIG_AWAIT(&w, w.exited == 1); /* the program has descriptors 0 to 5 of its own */
     for (rlim_t n = 6; n <= 10; n++) {
         const char *const stages[] = {"receive", "receive", "receive", "pipe", "pipe"};
         struct rlimit limit = {n, 4096};

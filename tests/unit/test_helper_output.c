@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Output files, written and removed by a real helper: bytes, mode, owner, folders, links and whatever else
- * may stand in their place. */
+/* Output files, written and removed by a real helper: bytes, mode, owner, folders, links and
+ * whatever else may stand in their place. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -56,7 +56,7 @@ static void test_new_changed_same(void **state)
     output_rig_close(&o);
 }
 
-/* More than any buffer on the way, and the difference at the very end. */
+/* A file larger than any buffer on the way, with the difference at the very end. */
 static void test_big(void **state)
 {
     enum { SIZE = 3 * 1024 * 1024 + 17 };
@@ -98,7 +98,7 @@ static void test_mode(void **state)
     assert_int_equal(chmod(output_rig_path(&o, "f"), 0604), 0);
     output_rig_write(&o, "x", WIRE_SAME);
     struct stat second = output_rig_stat(&o, "f");
-    assert_true(is_same_file(&first, &second)); /* set in place */
+    assert_true(is_same_file(&first, &second)); /* the mode is set in place */
     assert_int_equal(second.st_mode, S_IFREG | 0660);
     output_rig_close(&o);
 }
@@ -116,13 +116,13 @@ static void test_owner(void **state)
     assert_true(first.st_uid == HELPER_RIG_NOBODY && first.st_gid == getegid());
     assert_int_equal(first.st_mode, S_IFREG | 0640);
     assert_int_equal(chown(output_rig_path(&o, "f"), 0, HELPER_RIG_NOBODY), 0);
-    output_rig_write(&o, "x", WIRE_WRITTEN); /* not given away in place */
+    output_rig_write(&o, "x", WIRE_WRITTEN); /* the file is not given away in place */
     struct stat second = output_rig_stat(&o, "f");
     assert_false(is_same_file(&first, &second));
     assert_true(second.st_uid == HELPER_RIG_NOBODY && second.st_gid == getegid());
     output_rig_write(&o, "x", WIRE_SAME);
     output_rig_close(&o);
-    output_rig_open(&o, "/f"); /* no owner set: whose it is does not count */
+    output_rig_open(&o, "/f"); /* no owner is set: the owner of the file does not count */
     output_rig_put(&o, "f", "x");
     assert_int_equal(chown(output_rig_path(&o, "f"), HELPER_RIG_NOBODY, HELPER_RIG_NOBODY), 0);
     output_rig_write(&o, "x", WIRE_SAME);
@@ -132,7 +132,8 @@ static void test_owner(void **state)
     output_rig_close(&o);
 }
 
-/* A link in the target's place goes; where it points to is not touched, whatever is there. */
+/* A link in the target's place is removed; the file that it points to is not touched, whatever it
+ * is. */
 static void test_link_as_target(void **state)
 {
     static const char *const to[] = {"other", "no-such", "folder", "/etc/passwd", "f"};
@@ -158,8 +159,8 @@ static void test_link_as_target(void **state)
     output_rig_close(&o);
 }
 
-/* A file with a second name elsewhere is replaced even if it is the same: its owner and mode are not
- * for us to change there. */
+/* A file with a second name elsewhere is replaced even if it is the same: the helper must not
+ * change its owner and mode there. */
 static void test_second_name(void **state)
 {
     struct output_rig o;
@@ -186,7 +187,7 @@ static void expect_target_refused(struct output_rig *o, int error)
     assert_int_equal(output_rig_count(o, ""), 1);
 }
 
-static void test_what_is_no_file(void **state)
+static void test_targets_that_are_no_files(void **state)
 {
     struct output_rig o;
 
@@ -207,7 +208,7 @@ static void test_fixed_folders(void **state)
     (void)state;
     output_rig_open(&o, "/sub/f");
     output_rig_refuse(&o, "x", "folder", ENOENT);
-    assert_int_equal(output_rig_count(&o, ""), 0); /* it is not made */
+    assert_int_equal(output_rig_count(&o, ""), 0); /* the folder is not made */
     output_rig_remove(&o, WIRE_SAME);
     output_rig_put(&o, "sub", "no folder");
     output_rig_refuse(&o, "x", "folder", ENOTDIR);
@@ -235,21 +236,22 @@ static void test_variable_folders(void **state)
     output_rig_await(&o);
     output_rig_write(&o, "x", WIRE_SAME);
     output_rig_remove(&o, WIRE_REMOVED);
-    assert_int_equal(output_rig_count(&o, "shop/x"), 1); /* the other's stays */
+    assert_int_equal(output_rig_count(&o, "shop/x"), 1); /* the folder of the other file stays */
     output_rig_expect_file(&o, "shop/x/api.d/prod-api", "y");
     output_rig_remove(&o, WIRE_SAME);
     output_rig_put(&o, "shop/x/mine", "z");
     output_rig_begin(&o, WIRE_PROGRAM_REMOVE, "shop", "api", "");
     output_rig_await(&o);
     output_rig_expect(&o, HELPER_LINK_EXITED, 0, WIRE_REMOVED);
-    assert_int_equal(output_rig_count(&o, "shop/x"), 1); /* only what is empty goes */
+    assert_int_equal(output_rig_count(&o, "shop/x"), 1); /* only empty folders are removed */
     assert_int_equal(unlink(output_rig_path(&o, "shop/x/mine")), 0);
-    output_rig_remove(&o, WIRE_SAME); /* as after a crash in between: the folders are still there */
+    output_rig_remove(&o,
+                      WIRE_SAME); /* like after a crash in between: the folders are still there */
     assert_int_equal(output_rig_count(&o, ""), 0);
     output_rig_close(&o);
 }
 
-/* Who may write in a folder must not lead the helper out of it. */
+/* A user who may write in a folder must not lead the helper out of it. */
 static void test_links_as_variable_folders(void **state)
 {
     struct output_rig o;
@@ -277,7 +279,7 @@ static void test_links_as_variable_folders(void **state)
     output_rig_close(&o);
 }
 
-/* The same while the folder is swapped for a link all the time. */
+/* The same while the folder is swapped for a link over and over. */
 static void test_swapped_folder(void **state)
 {
     const size_t runs = campaign_size(60, 200);
@@ -362,7 +364,7 @@ static void test_leftover(void **state)
     output_rig_put(&o, temp, "a half");
     output_rig_write(&o, "two", WIRE_WRITTEN);
     assert_int_equal(output_rig_count(&o, ""), 1);
-    assert_int_equal(symlink("f.cfg", output_rig_path(&o, temp)), 0); /* is not followed */
+    assert_int_equal(symlink("f.cfg", output_rig_path(&o, temp)), 0); /* the link is not followed */
     output_rig_write(&o, "three", WIRE_WRITTEN);
     output_rig_expect_file(&o, "f.cfg", "three");
     assert_int_equal(output_rig_count(&o, ""), 1);
@@ -388,7 +390,7 @@ static void expect_input_refused(struct output_rig *o, int in, int error)
     assert_int_equal(output_rig_count(o, ""), 0);
 }
 
-/* Of a given size, without a byte of it being there. */
+/* A memory file of a given size that takes no memory. */
 static int persist_of(off_t size, int seals)
 {
     int fd = memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -398,7 +400,8 @@ static int persist_of(off_t size, int seals)
     return fd;
 }
 
-/* A main that is not itself any more has no file read, nor one that changes, nor the disk filled. */
+/* A compromised main cannot have the helper read a file, send one that changes, or fill the
+ * disk. */
 static void test_bad_input(void **state)
 {
     enum { FIXED = F_SEAL_SHRINK | F_SEAL_GROW };
@@ -435,7 +438,7 @@ static void test_apply(void **state)
     output_rig_close(&o);
 }
 
-/* Main asks for no program that a hook does not have. */
+/* A broken main asks for a program that the hook does not have. */
 static void test_no_such_program(void **state)
 {
     static const enum wire_program programs[] = {WIRE_PROGRAM_OUTPUT, WIRE_PROGRAM_REMOVE,
@@ -466,7 +469,7 @@ int main(void)
         cmocka_unit_test(test_owner),
         cmocka_unit_test(test_link_as_target),
         cmocka_unit_test(test_second_name),
-        cmocka_unit_test(test_what_is_no_file),
+        cmocka_unit_test(test_targets_that_are_no_files),
         cmocka_unit_test(test_fixed_folders),
         cmocka_unit_test(test_variable_folders),
         cmocka_unit_test(test_links_as_variable_folders),

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The check of an output file: what it sees, what its end means, and that it ends with its run. */
+/* The check of an output file: its surroundings, the meaning of its end, and that it ends with its
+ * run. */
 #include <errno.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -40,7 +41,7 @@ static void test_good_and_bad(void **state)
     output_rig_write(&o, "good\n", WIRE_WRITTEN);
     expect_line(&o, "sees good\n");
     helper_rig_expect_line(o.out, "told\n");
-    output_rig_write(&o, "good\n", WIRE_SAME); /* not checked again */
+    output_rig_write(&o, "good\n", WIRE_SAME); /* the file is not checked again */
     helper_rig_expect_eof(o.out);
     o.out = -1;
     output_rig_begin(&o, WIRE_PROGRAM_OUTPUT, "shop", "web", "bad\n");
@@ -52,7 +53,8 @@ static void test_good_and_bad(void **state)
     output_rig_begin(&o, WIRE_PROGRAM_OUTPUT, "other", "web", "bad\n");
     output_rig_await(&o);
     output_rig_expect(&o, HELPER_LINK_EXITED, 1, WIRE_CHECK);
-    assert_int_equal(output_rig_count(&o, ""), 1); /* no folder is left for a file that never was */
+    assert_int_equal(output_rig_count(&o, ""),
+                     1); /* no folder is left of a file that was never written */
     output_rig_close(&o);
 }
 
@@ -60,8 +62,8 @@ static const char show_all[] =
     "stat -c %a \"$1\"; dirname \"$1\"; echo \"$2\"; cat \"${1%/*}/web.cfg\"; "
     "echo $INFORMERD_NAME $PATH; umask; cat; ls /proc/self/fd | wc -l";
 
-/* What a check may rely on: the place, mode and name of the new file while the old one stands. */
-static void test_what_it_sees(void **state)
+/* The place, mode and name of the new file while the old one stands. */
+static void test_the_surroundings_of_a_check(void **state)
 {
     struct output_rig o;
 
@@ -84,7 +86,7 @@ static void test_what_it_sees(void **state)
     assert_memory_equal(twice + 7, folder, strlen(folder) - 1);
     expect_line(&o, "old\n");
     expect_line(&o, "web /usr/bin:/bin\n");
-    expect_line(&o, "0077\n"); /* the hook's; and nothing on stdin */
+    expect_line(&o, "0077\n"); /* the hook's environment, and nothing on stdin */
     expect_line(&o, "4\n");
     free(twice);
     free(folder);
@@ -97,7 +99,7 @@ static void test_as_the_user(void **state)
 
     (void)state;
     if (geteuid() != 0)
-        skip(); /* only root becomes another */
+        skip(); /* only root can become another user */
     output_rig_init(&o, "/f");
     o.hook.check = ARGV("/bin/sh", "-c", "id -u; id -g; cat \"$1\"", "sh", "${file}");
     o.hook.change_user = true;
@@ -150,7 +152,7 @@ static void test_killed(void **state)
     output_rig_close(&o);
 }
 
-/* As at a timeout: a signal to the group, which both have. */
+/* Like at a timeout: a signal to the group, which both are in. */
 static void test_ended_by_signal(void **state)
 {
     struct output_rig o;
@@ -164,12 +166,13 @@ static void test_ended_by_signal(void **state)
     output_rig_await(&o);
     output_rig_expect(&o, HELPER_LINK_SIGNALED, SIGTERM, WIRE_CHECK);
     assert_int_equal(output_rig_count(&o, ""), 0);
-    helper_rig_expect_eof(o.out); /* the check and all of its own are gone */
+    helper_rig_expect_eof(o.out); /* the check and all its processes are gone */
     o.out = -1;
     output_rig_close(&o);
 }
 
-/* A check that takes the signal as no reason to fail: its run has failed, the file must not come. */
+/* A check that does not fail for the signal: its run has failed all the same, and the file must not
+ * come. */
 static void test_signal_ignored(void **state)
 {
     struct output_rig o;
@@ -199,7 +202,7 @@ static void test_killed_hard(void **state)
     output_rig_expect(&o, HELPER_LINK_SIGNALED, SIGKILL, "");
     output_rig_expect_file(&o, "shop/web.cfg", NULL);
     assert_int_equal(output_rig_count(&o, "shop"), 1);
-    helper_rig_expect_eof(o.out); /* the check has gone with it */
+    helper_rig_expect_eof(o.out); /* the check is gone with the writer */
     o.out = -1;
     output_rig_write(&o, "fast\n", WIRE_WRITTEN);
     output_rig_expect_file(&o, "shop/web.cfg", "fast\n");
@@ -207,7 +210,7 @@ static void test_killed_hard(void **state)
     output_rig_close(&o);
 }
 
-/* With the helper the writer dies, and the check with that. */
+/* The writer dies with the helper, and the check with the writer. */
 static void test_helper_killed(void **state)
 {
     struct output_rig o;
@@ -225,7 +228,7 @@ static void test_helper_killed(void **state)
     output_rig_close(&o);
 }
 
-/* Who may write in the folder changes the new file under the check. */
+/* A user who may write in the folder changes the new file during the check. */
 static void test_replaced_meanwhile(void **state)
 {
     struct output_rig o;
@@ -240,7 +243,7 @@ static void test_replaced_meanwhile(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_good_and_bad),   cmocka_unit_test(test_what_it_sees),
+        cmocka_unit_test(test_good_and_bad),   cmocka_unit_test(test_the_surroundings_of_a_check),
         cmocka_unit_test(test_as_the_user),    cmocka_unit_test(test_not_executable),
         cmocka_unit_test(test_killed),         cmocka_unit_test(test_ended_by_signal),
         cmocka_unit_test(test_signal_ignored), cmocka_unit_test(test_killed_hard),

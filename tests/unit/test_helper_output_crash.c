@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Output files when the system or somebody else stops the writing: a full disk, one that cannot be
- * written, kill -9 at any moment. The file is the old or the new one, whole, at any time. */
+/* Output files when the system or somebody else stops the writing: a full disk, a read-only one,
+ * kill -9 at any moment. The file is the old or the new one, whole, at any time. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -28,7 +28,7 @@
 
 enum { DISK = 1024 * 1024 };
 
-/* Bytes that tell whether they are all there: the same letter, and one at the end. */
+/* Bytes that show whether all of them are there: the same letter, and a dot at the end. */
 static char *filled(size_t n, char letter)
 {
     char *bytes = mem_alloc(n + 1);
@@ -39,7 +39,7 @@ static char *filled(size_t n, char letter)
     return bytes;
 }
 
-/* Whoever calls it sees mounts of its own from here on. False if that is not allowed. */
+/* The caller has mounts of its own from here on. False if that is not allowed. */
 static bool own_mounts(void)
 {
     return unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0;
@@ -51,7 +51,7 @@ static void test_full_disk(void **state)
 
     (void)state;
     if (!own_mounts())
-        skip(); /* not root: there is no small disk to be had */
+        skip(); /* without root there is no small disk */
     char *small = filled(1000, 'a');
     char *big = filled((size_t)2 * DISK, 'b');
     output_rig_init(&o, "/${namespace}/f");
@@ -115,7 +115,7 @@ static void test_read_only_disk(void **state)
     output_rig_close(&o);
 }
 
-/* A helper that is no root, in a folder that is not its own. */
+/* A helper that is not root, in a folder of another user. */
 static void test_read_only_folder(void **state)
 {
     struct output_rig o;
@@ -138,7 +138,7 @@ static void test_read_only_folder(void **state)
 
 enum { A = 700001, B = 300007 };
 
-/* The file is whole: 'a's or 'b's of their own number, and the end. */
+/* The file is whole: its own number of 'a's or 'b's, and the end. */
 static void expect_whole(const struct output_rig *o)
 {
     char *bytes = mem_alloc(A + B);
@@ -178,12 +178,12 @@ static uint64_t measure_ns(struct output_rig *o, const char *bytes)
     return (uint64_t)((now.tv_sec - start.tv_sec) * 1000000000 + now.tv_nsec - start.tv_nsec);
 }
 
-/* Writers of two files by turns, which are stopped at any moment. */
+/* Writers of two files in turn, which are stopped at any moment. */
 struct kills {
     struct output_rig o;
     struct rng rng;
     char *bytes[2];
-    uint64_t took_ns; /* by one that nobody stops, when the machine has time for it */
+    uint64_t took_ns; /* by a writer that is not stopped, when the machine has time for it */
 };
 
 static void kills_open(struct kills *k, uint64_t seed)
@@ -202,7 +202,7 @@ static void kills_open(struct kills *k, uint64_t seed)
     }
 }
 
-/* Begins to write, and returns at any moment of it, or shortly after its end. */
+/* Begins to write, and returns at any moment of the writing, or shortly after it. */
 static void kills_begin(struct kills *k)
 {
     output_rig_begin(&k->o, WIRE_PROGRAM_OUTPUT, "shop", "web",
@@ -210,7 +210,7 @@ static void kills_begin(struct kills *k)
     wait_ns(rng_between(&k->rng, 0, 2 * k->took_ns));
 }
 
-/* After all of them a run writes as ever, and no trace is left. */
+/* After all of them a run writes as usual, and no temporary file is left. */
 static void kills_close(struct kills *k)
 {
     output_rig_begin(&k->o, WIRE_PROGRAM_OUTPUT, "shop", "web", k->bytes[1]);
@@ -222,7 +222,7 @@ static void kills_close(struct kills *k)
     free(k->bytes[1]);
 }
 
-/* By the group of the run, as at the end of a timeout's grace; the helper goes on. */
+/* A signal to the group of the run, like at the end of a timeout's grace; the helper goes on. */
 static void test_kills_of_a_run(void **state)
 {
     const size_t kills = campaign_size(30, 200);
@@ -241,7 +241,7 @@ static void test_kills_of_a_run(void **state)
     kills_close(&k);
 }
 
-/* Of the helper, by its number: what it was doing dies with it. */
+/* A signal to the helper: the writer dies with it. */
 static void test_kills_of_the_helper(void **state)
 {
     const size_t kills = campaign_size(8, 30);
@@ -264,7 +264,7 @@ static void test_kills_of_the_helper(void **state)
     kills_close(&k);
 }
 
-/* Other objects' files come and go, and the folder with them. */
+/* Files of other objects come and go, and the folder with them. */
 NORETURN static void race(const char *folder)
 {
     enum { PAUSE_NS = 100000 };

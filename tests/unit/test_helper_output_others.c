@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Output files of a root helper in folders that others own: they put links, files and folders there, and
- * get nothing by it that they could not have done themselves. */
+/* Output files of a root helper in folders that others own: the owners put links, files and folders
+ * there, and gain nothing that they could not have done themselves. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -32,7 +32,7 @@ static void make_link(const struct output_rig *o, const char *to, const char *na
 
 /* ---- Folders before the first variable */
 
-/* Whether root goes by a link depends on who could have put it there. */
+/* Root follows a link only if nobody else could have put it there. */
 static void test_links_on_the_way(void **state)
 {
     static const struct {
@@ -45,15 +45,15 @@ static void test_links_on_the_way(void **state)
         {01777, 0,                 HELPER_RIG_NOBODY, ELOOP},
         {0777,  0,                 0,                 ELOOP},
         {0775,  0,                 0,                 ELOOP},
-        {0755,  HELPER_RIG_NOBODY, 0,                 ELOOP}, /* moved there */
-        {01777, HELPER_RIG_NOBODY, 0,                 ELOOP}, /* to who owns a folder sticky means nothing */
+        {0755,  HELPER_RIG_NOBODY, 0,                 ELOOP}, /* the owner of the folder may have moved it there */
+        {01777, HELPER_RIG_NOBODY, 0,                 ELOOP}, /* a sticky folder does not stop its owner */
         {0755,  HELPER_RIG_NOBODY, HELPER_RIG_NOBODY, ELOOP},
         {0755,  0,                 HELPER_RIG_NOBODY, ELOOP},
     };
 
     (void)state;
     if (geteuid() != 0)
-        skip(); /* others' folders cannot be made */
+        skip(); /* only root can make folders of others */
     for (size_t i = 0; i < ARRAY_LEN(ways); i++) {
         struct output_rig o;
 
@@ -85,7 +85,7 @@ static void test_link_behind_a_link(void **state)
 
     (void)state;
     if (geteuid() != 0)
-        skip(); /* as above */
+        skip(); /* only root can make folders of others */
     output_rig_open(&o, "/a/f");
     make_folder(&o, "theirs", 0755, HELPER_RIG_NOBODY);
     make_folder(&o, "precious", 0755, 0);
@@ -94,11 +94,11 @@ static void test_link_behind_a_link(void **state)
     output_rig_refuse(&o, "x", "folder", ELOOP);
     assert_int_equal(unlink(output_rig_path(&o, "theirs/conf")), 0);
     make_folder(&o, "theirs/conf", 0755,
-                HELPER_RIG_NOBODY); /* without a link it is as good as any */
+                HELPER_RIG_NOBODY); /* without a link the folder is as good as any */
     output_rig_write(&o, "x", WIRE_WRITTEN);
     output_rig_expect_file(&o, "theirs/conf/f", "x");
     assert_int_equal(unlink(output_rig_path(&o, "a")), 0);
-    make_link(&o, output_rig_path(&o, "theirs/conf"), "a", 0); /* from the root folder */
+    make_link(&o, output_rig_path(&o, "theirs/conf"), "a", 0); /* a path from the root folder */
     output_rig_write(&o, "x", WIRE_SAME);
     assert_int_equal(unlink(output_rig_path(&o, "a")), 0);
     make_link(&o, "a", "a", 0);
@@ -106,7 +106,7 @@ static void test_link_behind_a_link(void **state)
     output_rig_close(&o);
 }
 
-/* An ordinary user's helper goes wherever that user may. */
+/* The helper of an ordinary user follows every link that the user may follow. */
 static void test_links_of_an_ordinary_user(void **state)
 {
     struct output_rig o;
@@ -128,14 +128,14 @@ static void test_links_of_an_ordinary_user(void **state)
 
 /* ---- Files */
 
-/* Who has put it there may still have it open: it must not become root's. */
+/* The user who put the file there may still have it open: it must not become root's. */
 static void test_file_of_others_with_the_same_bytes(void **state)
 {
     struct output_rig o;
 
     (void)state;
     if (geteuid() != 0)
-        skip(); /* nobody else's files */
+        skip(); /* only root can make files of others */
     output_rig_open_owned(&o, 0, (gid_t)-1, 0644);
     output_rig_put(&o, "f", "x");
     assert_int_equal(chown(output_rig_path(&o, "f"), HELPER_RIG_NOBODY, (gid_t)-1), 0);
@@ -151,7 +151,7 @@ static void test_file_of_others_with_the_same_bytes(void **state)
     output_rig_close(&o);
 }
 
-/* Its new group could read it, or hold it open for writing, before its new mode is set. */
+/* The new group could read the file, or hold it open for writing, before the new mode is set. */
 static void test_owner_and_mode_change_together(void **state)
 {
     struct output_rig o;
@@ -166,7 +166,8 @@ static void test_owner_and_mode_change_together(void **state)
     output_rig_write(&o, "x", WIRE_WRITTEN);
     struct stat st;
     assert_int_equal(fstat(old, &st), 0);
-    assert_true(st.st_gid == 0 && st.st_mode == (S_IFREG | 0660)); /* never both */
+    assert_true(st.st_gid == 0 &&
+                st.st_mode == (S_IFREG | 0660)); /* never the new group with the old mode */
     assert_int_equal(output_rig_stat(&o, "f").st_gid, HELPER_RIG_NOBODY);
     assert_int_equal(output_rig_stat(&o, "f").st_mode, S_IFREG | 0600);
     close(old);
@@ -175,7 +176,7 @@ static void test_owner_and_mode_change_together(void **state)
 
 /* ---- Folders behind the first variable */
 
-/* What an administrator has set up is not made anew with other rights. */
+/* Folders that an administrator has made do not get other rights. */
 static void test_folder_that_was_there(void **state)
 {
     struct output_rig o;
@@ -189,14 +190,15 @@ static void test_folder_that_was_there(void **state)
     output_rig_await(&o);
     output_rig_expect(&o, HELPER_LINK_EXITED, 1, WIRE_CHECK);
     assert_int_equal(output_rig_stat(&o, "shop").st_mode, S_IFDIR | 0700);
-    assert_int_equal(output_rig_count(&o, "shop"), 0); /* what was made is gone */
+    assert_int_equal(output_rig_count(&o, "shop"),
+                     0); /* the folders that the helper made are gone */
     output_rig_close(&o);
 }
 
 /* ---- check */
 
-/* It has left the group, and does not stay for the steps behind it to fail. */
-static void test_what_a_check_leaves_when_a_later_step_fails(void **state)
+/* The check has left the group; it must not stay and make the steps behind it fail. */
+static void test_processes_of_a_check_when_a_later_step_fails(void **state)
 {
     static const char script[] =
         "setsid sh -c 'echo ready; touch \"$0.up\"; exec sleep 1000' \"$0\" & "
@@ -204,7 +206,8 @@ static void test_what_a_check_leaves_when_a_later_step_fails(void **state)
     struct output_rig o;
 
     (void)state;
-    assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1), 0); /* of what outlives the helper */
+    assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1),
+                     0); /* of processes that outlive the helper */
     output_rig_init(&o, "/f");
     o.hook.check = ARGV("/bin/sh", "-c", script, "${file}");
     output_rig_start(&o);
@@ -226,7 +229,7 @@ int main(void)
         cmocka_unit_test(test_file_of_others_with_the_same_bytes),
         cmocka_unit_test(test_owner_and_mode_change_together),
         cmocka_unit_test(test_folder_that_was_there),
-        cmocka_unit_test(test_what_a_check_leaves_when_a_later_step_fails),
+        cmocka_unit_test(test_processes_of_a_check_when_a_later_step_fails),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

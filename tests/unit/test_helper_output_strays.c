@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Strays, removed by a real helper: what it touches, and what it does not whatever main says. */
+/* Stray files, removed by a real helper: which files it removes, and which it never touches,
+ * whatever main asks for. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -29,7 +30,7 @@ static void put_stray(struct buf *out, const char *path, const char *bytes)
     buf_puts(out, path);
 }
 
-/* Has the helper do it; how many answers come is how many are read. */
+/* Has the helper remove it; reads as many answers as the test expects. */
 static size_t sweep(struct output_rig *o, struct buf *strays, char *answers, size_t room)
 {
     int in = memfd_create("test", MFD_CLOEXEC);
@@ -49,7 +50,7 @@ static size_t sweep(struct output_rig *o, struct buf *strays, char *answers, siz
     return (size_t)n;
 }
 
-/* What becomes of one that was seen to have these bytes. */
+/* The outcome for a file that was seen with these bytes. */
 static void expect(struct output_rig *o, const char *path, const char *bytes, enum wire_swept swept)
 {
     struct buf strays = {0};
@@ -65,7 +66,7 @@ static void make_folder(const struct output_rig *o, const char *name)
     assert_int_equal(mkdir(output_rig_path(o, name), 0755), 0);
 }
 
-static void test_what_was_written_goes_with_its_folder(void **state)
+static void test_a_written_file_goes_with_its_folder(void **state)
 {
     struct output_rig o;
 
@@ -110,7 +111,7 @@ static void test_many_at_once(void **state)
     output_rig_close(&o);
 }
 
-static void test_what_is_not_a_file_of_its_own_stays(void **state)
+static void test_anything_but_its_own_file_stays(void **state)
 {
     struct output_rig o;
 
@@ -134,7 +135,7 @@ static void test_what_is_not_a_file_of_its_own_stays(void **state)
     output_rig_close(&o);
 }
 
-/* Its state is its user's, and so is what it says. */
+/* The state belongs to its user, and so do the paths in it. */
 static void test_a_main_of_fewer_rights_has_nothing_removed_elsewhere(void **state)
 {
     struct output_rig o;
@@ -182,9 +183,9 @@ static void test_a_file_of_another_owner_stays(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_was_written_goes_with_its_folder),
+        cmocka_unit_test(test_a_written_file_goes_with_its_folder),
         cmocka_unit_test(test_many_at_once),
-        cmocka_unit_test(test_what_is_not_a_file_of_its_own_stays),
+        cmocka_unit_test(test_anything_but_its_own_file_stays),
         cmocka_unit_test(test_a_main_of_fewer_rights_has_nothing_removed_elsewhere),
         cmocka_unit_test(test_a_file_of_another_owner_stays),
     };

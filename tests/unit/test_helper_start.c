@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Programs that cannot be started: why is told, and nothing is left of the attempt. Programs that are
- * replaced or deleted while they run. */
+/* Programs that cannot be started: the reason is reported, and nothing is left of the attempt.
+ * Programs that are replaced or deleted while they run. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -102,7 +102,7 @@ static void test_arguments_too_big(void **state)
     free(big);
 }
 
-/* Beside what test_helper_link shows: the helper's table of descriptors is full. */
+/* test_helper_link has the other cases. Here the helper's table of descriptors is full. */
 static void test_no_descriptors(void **state)
 {
     const struct rlimit few = {HELPER_RIG_FDS, 4096};
@@ -125,7 +125,7 @@ static void test_no_descriptors(void **state)
     helper_rig_close(&w);
 }
 
-/* What it was. */
+/* The reason. */
 static rlim_t limit_processes(pid_t pid, rlim_t n)
 {
     struct rlimit limit;
@@ -137,7 +137,7 @@ static rlim_t limit_processes(pid_t pid, rlim_t n)
     return before;
 }
 
-/* The hook's user has too many processes: one, and may have none. */
+/* The hook's user has too many processes: it has one, and may have none. */
 static void test_user_has_too_many_processes(void **state)
 {
     struct helper_hook hook = {.argv = ARGV("/bin/sh", "-c", "echo ready; read x"),
@@ -170,7 +170,7 @@ static void test_user_has_too_many_processes(void **state)
     helper_rig_close(&w);
 }
 
-/* The helper's user has: one besides the helper, which makes two, and may have two. */
+/* The helper's user has too many: one beside the helper, which makes two, and it may have two. */
 static void test_helper_has_too_many_processes(void **state)
 {
     uid_t lonely = (uid_t)(100000 + getpid()); /* nobody else runs as this user */
@@ -200,7 +200,7 @@ static void test_helper_has_too_many_processes(void **state)
     helper_rig_close(&w);
 }
 
-/* Never as root instead: -1 means "no change" to the kernel. */
+/* Such a run must never become root's instead: -1 means "no change" to the kernel. */
 static void test_users_that_are_none(void **state)
 {
     static const struct {
@@ -214,7 +214,7 @@ static void test_users_that_are_none(void **state)
 
     (void)state;
     if (getuid() != 0)
-        skip(); /* may not change users at all */
+        skip(); /* the helper may not change users at all */
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
         struct helper_hook hook = {.argv = ARGV("/bin/true"), .env = plain_env};
         struct helper_rig w;
@@ -228,7 +228,7 @@ static void test_users_that_are_none(void **state)
     }
 }
 
-/* ---- Its file is not the program's life */
+/* ---- A program runs on without its file */
 
 static void write_program(const char *path, const char *text)
 {
@@ -259,7 +259,7 @@ static void replace_program(struct program *p, const char *text)
     assert_int_equal(rename(p->next, p->path), 0);
 }
 
-/* With its folder. */
+/* Also with the folder of the file. */
 static void remove_program(struct program *p)
 {
     assert_int_equal(unlink(p->path), 0);

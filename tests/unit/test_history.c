@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-/* The last runs of a hook, as informerctl runs shows them. */
+/* The last runs of a hook, as `informerctl runs` shows them. */
 
 static struct hooks_verdict end_with(struct run *run, const struct run_result *result)
 {
@@ -58,7 +58,7 @@ static void test_a_run_is_kept_with_all_that_is_known(void **state)
     assert_true(str_is(buf_str(&r->err), "no"));
 }
 
-static void test_outcomes_are_those_of_the_unit(void **state)
+static void test_outcomes_are_those_of_the_work_item(void **state)
 {
     (void)state;
     struct hook *h = add_key(HOOK_OBJECT);
@@ -119,7 +119,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, hook_rig_set_up, hook_rig_clean_up)
     const struct CMUnitTest tests[] = {
         TEST(test_a_run_is_kept_with_all_that_is_known),
-        TEST(test_outcomes_are_those_of_the_unit),
+        TEST(test_outcomes_are_those_of_the_work_item),
         TEST(test_a_run_for_a_whole_hook_has_no_key),
         TEST(test_the_oldest_goes_and_the_newest_comes_first),
     };

@@ -56,14 +56,14 @@ static void test_nothing_runs_before_all_sources_are_synced(void **state)
     hook_rig_nothing();
     assert_int_equal(h->gate, GATE_CLOSED);
     assert_int_equal(hooks_wake_ms(&hook_rig.hooks), NEVER_MS);
-    change(DELTA_DELETED, "ns/b", "u2", NULL); /* nobody was told of it */
+    change(DELTA_DELETED, "ns/b", "u2", NULL); /* no run has had it */
     hook_rig_sync(1);
     struct run *run = hook_rig_starts(DELTA_ADDED, "u1");
     assert_int_equal(run->reason, RUN_EXISTING);
     assert_int_equal(run->attempt, 1);
     hook_rig_nothing();
     assert_false(hooks_ready(&hook_rig.hooks));
-    end(run, false); /* ready means: ended, well or not */
+    end(run, false); /* ready means: the run has ended, well or not */
     assert_true(hooks_ready(&hook_rig.hooks));
 }
 
@@ -101,7 +101,7 @@ static void test_an_empty_snapshot_runs_once(void **state)
     assert_false(hooks_ready(&hook_rig.hooks));
     assert_int_equal(end(run, false), INITIAL_MS);
     assert_true(hooks_ready(&hook_rig.hooks));
-    assert_int_equal(h->gate, GATE_FIRST); /* and it is still owed */
+    assert_int_equal(h->gate, GATE_FIRST); /* and the first run is still due */
     change(DELTA_ADDED, "ns/a", "u1", NULL);
     change(DELTA_DELETED, "ns/a", "u1", NULL);
     hook_rig.now += INITIAL_MS;
@@ -123,14 +123,14 @@ static void test_existing_objects_are_skipped_when_asked(void **state)
     hook_rig_nothing();
     assert_true(hooks_ready(&hook_rig.hooks));
     change(DELTA_MODIFIED, "ns/a", "u1", "\"a\":1");
-    hook_rig_nothing(); /* counts as handled */
+    hook_rig_nothing(); /* the object counts as handled */
     change(DELTA_DELETED, "ns/a", "u1", "\"a\":1");
-    hook_rig_pass(DELTA_DELETED, "u1"); /* and as announced */
+    hook_rig_pass(DELTA_DELETED, "u1"); /* and as delivered */
     hook_rig_pass(DELTA_DELETED, "u1");
     hook_rig_nothing();
 }
 
-static void test_a_hook_for_deletes_hears_of_what_existed(void **state)
+static void test_a_hook_for_deletes_gets_ends_of_existing_objects(void **state)
 {
     (void)state;
     struct hook *h = add_object(1U << DELTA_DELETED);
@@ -167,7 +167,7 @@ static void fail_times(int n, enum delta_type type)
         fail_once(type, "u1");
 }
 
-static void test_a_delete_that_failed_five_times_gives_way(void **state)
+static void test_a_delete_that_failed_five_times_is_superseded(void **state)
 {
     (void)state;
     add_object(ALL);
@@ -182,7 +182,7 @@ static void test_a_delete_that_failed_five_times_gives_way(void **state)
     hook_rig_nothing();
 }
 
-static void test_a_left_that_failed_five_times_gives_way(void **state)
+static void test_a_left_that_failed_five_times_is_superseded(void **state)
 {
     (void)state;
     add_object(ALL);
@@ -194,7 +194,7 @@ static void test_a_left_that_failed_five_times_gives_way(void **state)
     hook_rig_nothing();
 }
 
-static void test_a_delete_goes_on_failing_until_there_is_a_next_life(void **state)
+static void test_a_delete_goes_on_failing_until_there_is_a_successor(void **state)
 {
     (void)state;
     add_object(ALL);
@@ -208,7 +208,7 @@ static void test_a_delete_goes_on_failing_until_there_is_a_next_life(void **stat
     hook_rig_nothing();
 }
 
-/* The failures were those of another matter. */
+/* The failures before were those of another event. */
 static void test_a_delete_behind_failed_changes_has_tries_of_its_own(void **state)
 {
     (void)state;
@@ -221,14 +221,15 @@ static void test_a_delete_behind_failed_changes_has_tries_of_its_own(void **stat
     assert_int_equal(end(run, false), INITIAL_MS);
 }
 
-static void test_the_end_of_a_life_does_not_wait_for_its_backoff(void **state)
+static void test_the_end_of_an_incarnation_does_not_wait_for_its_backoff(void **state)
 {
     (void)state;
     add_modified();
     fail_times(3, DELTA_MODIFIED);
     struct run *run = hook_rig_starts(DELTA_MODIFIED, "u1");
     change(DELTA_DELETED, "ns/a", "u1", NULL);
-    assert_int_equal(end(run, false), NEVER_MS); /* not for that reason */
+    assert_int_equal(end(run, false),
+                     NEVER_MS); /* the end does not wait for the backoff of MODIFIED */
     hook_rig_pass(DELTA_DELETED, "u1");
 }
 
@@ -244,7 +245,7 @@ static void test_a_change_brings_the_next_try_forward(void **state)
     assert_int_equal(hooks_wake_ms(&hook_rig.hooks), hook_rig.now - 100 + INITIAL_MS);
     hook_rig.now += INITIAL_MS - 100;
     struct run *run = hook_rig_starts(DELTA_MODIFIED, "u1");
-    assert_int_equal(run->attempt, 5); /* only success resets the ladder */
+    assert_int_equal(run->attempt, 5); /* only success resets the backoff */
     end(run, true);
 }
 
@@ -297,7 +298,7 @@ static void test_a_hanging_hook_leaves_the_others_their_slot(void **state)
     assert_true(others >= 1);
 }
 
-static void test_a_failed_snapshot_tells_both_lives_again(void **state)
+static void test_a_failed_snapshot_has_both_incarnations_again(void **state)
 {
     (void)state;
     add(HOOK_SNAPSHOT, ALL, HOOK_EXISTING_RUN, 1);
@@ -336,8 +337,8 @@ static void test_pending_counts_what_waits(void **state)
     hook_rig.now += 10;
     assert_int_equal(hook_pending(h), 1);
     assert_int_equal(hook_oldest_pending_ms(h, hook_rig.now),
-                     15);                      /* it runs, but it is not handled */
-    change(DELTA_DELETED, "ns/a", "u1", NULL); /* not asked for */
+                     15); /* the run is under way, but the change is not handled */
+    change(DELTA_DELETED, "ns/a", "u1", NULL); /* the hook does not take DELETED */
     assert_int_equal(hook_pending(h), 1);
     assert_int_equal(hook_oldest_pending_ms(h, hook_rig.now), 10);
     end(run, true);
@@ -369,17 +370,17 @@ int main(void)
         TEST(test_reasons_are_existing_change_and_retry),
         TEST(test_an_empty_snapshot_runs_once),
         TEST(test_existing_objects_are_skipped_when_asked),
-        TEST(test_a_hook_for_deletes_hears_of_what_existed),
-        TEST(test_a_delete_that_failed_five_times_gives_way),
-        TEST(test_a_left_that_failed_five_times_gives_way),
-        TEST(test_a_delete_goes_on_failing_until_there_is_a_next_life),
+        TEST(test_a_hook_for_deletes_gets_ends_of_existing_objects),
+        TEST(test_a_delete_that_failed_five_times_is_superseded),
+        TEST(test_a_left_that_failed_five_times_is_superseded),
+        TEST(test_a_delete_goes_on_failing_until_there_is_a_successor),
         TEST(test_a_delete_behind_failed_changes_has_tries_of_its_own),
-        TEST(test_the_end_of_a_life_does_not_wait_for_its_backoff),
+        TEST(test_the_end_of_an_incarnation_does_not_wait_for_its_backoff),
         TEST(test_a_change_brings_the_next_try_forward),
         TEST(test_a_hook_is_ready_when_its_last_existing_key_vanished),
         TEST(test_one_key_never_runs_twice_at_a_time),
         TEST(test_a_hanging_hook_leaves_the_others_their_slot),
-        TEST(test_a_failed_snapshot_tells_both_lives_again),
+        TEST(test_a_failed_snapshot_has_both_incarnations_again),
         TEST(test_pending_counts_what_waits),
         TEST(test_results_are_kept_for_people),
     };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "hook_rig.h"
 
-/* Mode batch: everything since the last handled run, the newest state of each key
+/* Mode batch: all changes since the last handled run, with the newest state of each key
  * (docs/design.md "Hook input"). */
 
 enum { NO_DELETED = 0x3f & ~(1U << DELTA_DELETED | 1U << DELTA_LEFT) };
@@ -58,7 +58,7 @@ static void test_changes_settle_into_one_run_for_all(void **state)
     hook_rig_waits_until(NEVER_MS);
 }
 
-static void test_a_key_has_at_most_the_end_of_one_life_and_the_next_one(void **state)
+static void test_a_key_has_at_most_an_end_and_the_next_incarnation(void **state)
 {
     (void)state;
     add_two((struct hook_rig_hook){0});
@@ -75,14 +75,15 @@ static void test_a_key_has_at_most_the_end_of_one_life_and_the_next_one(void **s
     hook_rig_waits_until(NEVER_MS);
 }
 
-static void test_a_failed_run_is_told_again_with_the_newest_state(void **state)
+static void test_a_failed_run_comes_again_with_the_newest_state(void **state)
 {
     (void)state;
     add_two((struct hook_rig_hook){0});
     hook_rig_change(0, DELTA_MODIFIED, "ns/a", "u1", "\"a\":2");
     hook_rig_end(starts(1, RUN_CHANGE, 1), 1);
     hook_rig.now += HOOK_RIG_INITIAL_MS;
-    hook_rig_change(0, DELTA_MODIFIED, "ns/a", "u1", "\"a\":1"); /* back: it may have had effects */
+    hook_rig_change(0, DELTA_MODIFIED, "ns/a", "u1",
+                    "\"a\":1"); /* back to the old state: the failed run may have had effects */
     hook_rig_change(0, DELTA_MODIFIED, "ns/b", "u2", "\"b\":1");
     struct run *run = starts(2, RUN_RETRY, 2);
     hook_rig_event_is(run, 0, DELTA_MODIFIED, "u1");
@@ -93,7 +94,7 @@ static void test_a_failed_run_is_told_again_with_the_newest_state(void **state)
     hook_rig_waits_until(NEVER_MS);
 }
 
-static void test_what_changes_while_it_runs_is_told_after_it(void **state)
+static void test_changes_during_a_run_come_after_it(void **state)
 {
     (void)state;
     struct hook *h = add_two((struct hook_rig_hook){0});
@@ -111,8 +112,8 @@ static void test_what_changes_while_it_runs_is_told_after_it(void **state)
     hook_rig_waits_until(NEVER_MS);
 }
 
-/* However often it fails: nothing is left out (giving way is for keys). */
-static void test_an_end_never_gives_way(void **state)
+/* However often a batch fails, it leaves out no end: only keys are superseded. */
+static void test_an_end_is_never_superseded(void **state)
 {
     (void)state;
     add_two((struct hook_rig_hook){0});
@@ -126,8 +127,9 @@ static void test_an_end_never_gives_way(void **state)
     }
 }
 
-/* The second life was told too: its end is owed as well, and the third life waits. */
-static void test_two_ends_are_told_before_the_third_life(void **state)
+/* The second incarnation was delivered, too: its end is due as well, and the third incarnation
+ * waits. */
+static void test_two_ends_come_before_the_third_incarnation(void **state)
 {
     (void)state;
     add_two((struct hook_rig_hook){0});
@@ -144,7 +146,7 @@ static void test_two_ends_are_told_before_the_third_life(void **state)
     hook_rig_waits_until(NEVER_MS);
 }
 
-static void test_what_cancels_out_is_not_run_for(void **state)
+static void test_changes_that_cancel_out_start_no_run(void **state)
 {
     (void)state;
     struct hook *h = add((struct hook_rig_hook){
@@ -156,7 +158,7 @@ static void test_what_cancels_out_is_not_run_for(void **state)
     assert_int_equal(map_count(&h->queue.sources[0].by_key), 0);
 }
 
-/* The run that failed may not be tried again: there is nothing to tell. The ladder starts anew. */
+/* The run that failed cannot be tried again: it would have no event. The backoff starts anew. */
 static void test_a_failure_whose_events_vanish_is_forgotten(void **state)
 {
     (void)state;
@@ -196,7 +198,7 @@ static void test_the_reason_of_first_runs_is_existing(void **state)
     struct run *run = starts(1, RUN_EXISTING, 1);
     assert_int_equal(h->gate, GATE_FIRST);
     hook_rig_end(run, 1);
-    assert_true(hooks_ready(&hook_rig.hooks)); /* it has ended, if not well */
+    assert_true(hooks_ready(&hook_rig.hooks)); /* the run has ended, though not well */
     hook_rig.now += HOOK_RIG_INITIAL_MS;
     hook_rig_end(starts(1, RUN_RETRY, 2), 0);
     assert_int_equal(h->gate, GATE_OPEN);
@@ -223,7 +225,7 @@ static void test_a_preview_changes_nothing(void **state)
             run_free(run);
         }
         hook_pause(h, false);
-        hook_rig_change(0, DELTA_DELETED, "ns/a", "u1", NULL); /* nobody was told of it */
+        hook_rig_change(0, DELTA_DELETED, "ns/a", "u1", NULL); /* no run has had it */
         for (struct run *run; (run = hooks_next(&hook_rig.hooks, hook_rig.now)) != NULL;) {
             assert_int_equal(run->event_count, 0);
             hook_rig_end(run, 0);
@@ -238,12 +240,12 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, hook_rig_set_up, hook_rig_clean_up)
     const struct CMUnitTest tests[] = {
         TEST(test_changes_settle_into_one_run_for_all),
-        TEST(test_a_key_has_at_most_the_end_of_one_life_and_the_next_one),
-        TEST(test_a_failed_run_is_told_again_with_the_newest_state),
-        TEST(test_what_changes_while_it_runs_is_told_after_it),
-        TEST(test_an_end_never_gives_way),
-        TEST(test_two_ends_are_told_before_the_third_life),
-        TEST(test_what_cancels_out_is_not_run_for),
+        TEST(test_a_key_has_at_most_an_end_and_the_next_incarnation),
+        TEST(test_a_failed_run_comes_again_with_the_newest_state),
+        TEST(test_changes_during_a_run_come_after_it),
+        TEST(test_an_end_is_never_superseded),
+        TEST(test_two_ends_come_before_the_third_incarnation),
+        TEST(test_changes_that_cancel_out_start_no_run),
         TEST(test_a_failure_whose_events_vanish_is_forgotten),
         TEST(test_old_objects_are_those_handled_last),
         TEST(test_the_reason_of_first_runs_is_existing),

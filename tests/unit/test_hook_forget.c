@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hooks_forget(): a source is another cluster's by now, and what is known of it counts for nothing. */
+/* hooks_forget(): a source shows another cluster by now, and its deliveries of before count for
+ * nothing. */
 #include "hook_rig.h"
 
 static void forget(struct hook *h)
@@ -13,8 +14,8 @@ static struct hook *add(enum hook_mode mode, size_t sources)
     return hook_rig_add(&(struct hook_rig_hook){.rules = {.mode = mode}, .sources = sources});
 }
 
-/* Waiting, failed, parked or running: no end of it is told, and no run follows. */
-static void test_nothing_of_it_is_told_any_more(void **state)
+/* Waiting, failed, parked or running: no run for its end comes, nor any other run. */
+static void test_no_event_of_a_forgotten_source_comes(void **state)
 {
     static const enum hook_mode modes[] = {HOOK_OBJECT, HOOK_BATCH, HOOK_SNAPSHOT};
 
@@ -55,7 +56,7 @@ static void test_a_run_under_way_counts_for_nothing(void **state)
     }
 }
 
-/* An object of the other cluster under the same name is no other life of the one before. */
+/* An object of the other cluster under the same name is no other incarnation of the one before. */
 static void test_the_other_clusters_objects_are_new_as_at_a_first_start(void **state)
 {
     struct hook *h = add(HOOK_OBJECT, 1);
@@ -66,7 +67,7 @@ static void test_the_other_clusters_objects_are_new_as_at_a_first_start(void **s
     hook_rig_pass(DELTA_ADDED, "u1");
     forget(h);
     hook_rig_change(0, DELTA_ADDED, "ns/a", "u9", "\"a\":1");
-    hook_rig_nothing(); /* it is not synced */
+    hook_rig_nothing(); /* the source is not synced */
     hook_rig_sync(0);
     struct run *run = hook_rig_starts(DELTA_ADDED, "u9");
     assert_int_equal(run->reason, RUN_EXISTING);
@@ -74,7 +75,8 @@ static void test_the_other_clusters_objects_are_new_as_at_a_first_start(void **s
     hook_rig_nothing();
 }
 
-/* Half a snapshot is none: it waits as it did at the start, for all its sources. */
+/* A snapshot with only half of its sources has no run: the hook waits as it did at the start, for
+ * all sources. */
 static void test_a_hook_with_other_sources_waits_for_the_first_list_again(void **state)
 {
     struct hook *h = add(HOOK_SNAPSHOT, 2);
@@ -98,7 +100,7 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, hook_rig_set_up, hook_rig_clean_up)
     const struct CMUnitTest tests[] = {
-        TEST(test_nothing_of_it_is_told_any_more),
+        TEST(test_no_event_of_a_forgotten_source_comes),
         TEST(test_a_run_under_way_counts_for_nothing),
         TEST(test_the_other_clusters_objects_are_new_as_at_a_first_start),
         TEST(test_a_hook_with_other_sources_waits_for_the_first_list_again),

@@ -3,11 +3,11 @@
 
 #include "hook/why.h"
 
-/* Runs that the system has no means to start: they say nothing about their hook. */
+/* Runs that could not start for a shortage: they say nothing about their hook. */
 
 enum { ADDED_DELETED = 1U << DELTA_ADDED | 1U << DELTA_DELETED };
 
-static void deny(struct run *run)
+static void not_started(struct run *run)
 {
     const struct run_result result = {
         .end = RUN_NOT_STARTED, .shortage = SHORTAGE_PROCESSES, .text = "fork: no more"};
@@ -34,7 +34,7 @@ static void test_no_attempt_is_used_up_and_the_backoff_stays(void **state)
     struct hook *h = add_handled((struct hook_rig_hook){.work_queue = {.attempts = 3}});
     hook_rig_change(0, DELTA_MODIFIED, "ns/a", "u1", "\"a\":2");
     for (int i = 0; i < 10; i++) {
-        deny(hook_rig_starts_as(DELTA_MODIFIED, "u1", RUN_CHANGE, 1));
+        not_started(hook_rig_starts_as(DELTA_MODIFIED, "u1", RUN_CHANGE, 1));
         hook_rig_waits_until(hook_rig.now + SCHEDULER_NOT_STARTED_MS);
     }
     hook_rig_fail(DELTA_MODIFIED, "u1", RUN_CHANGE, 1);
@@ -43,7 +43,7 @@ static void test_no_attempt_is_used_up_and_the_backoff_stays(void **state)
     hook_rig_fail(DELTA_MODIFIED, "u1", RUN_RETRY, 2);
     hook_rig_waits_until(hook_rig.now + 2000);
     for (int i = 0; i < 10; i++) {
-        deny(hook_rig_starts_as(DELTA_MODIFIED, "u1", RUN_RETRY, 3));
+        not_started(hook_rig_starts_as(DELTA_MODIFIED, "u1", RUN_RETRY, 3));
         hook_rig_waits_until(hook_rig.now + SCHEDULER_NOT_STARTED_MS);
     }
     assert_int_equal(hook_parked(h), 0);
@@ -56,7 +56,7 @@ static void test_a_success_ends_it(void **state)
     (void)state;
     struct hook *h = add_handled((struct hook_rig_hook){0});
     hook_rig_change(0, DELTA_MODIFIED, "ns/a", "u1", "\"a\":2");
-    deny(hook_rig_next());
+    not_started(hook_rig_next());
     assert_false(hooks_quiet(&hook_rig.hooks));
     assert_int_equal(hook_pending(h), 1);
     hook_rig.now += SCHEDULER_NOT_STARTED_MS;
@@ -72,7 +72,7 @@ static void test_a_change_does_not_bring_it_forward(void **state)
     add_handled((struct hook_rig_hook){
         .work_queue = {.retry = {.initial_ms = 10, .max_ms = 100, .factor = 2}}});
     hook_rig_change(0, DELTA_MODIFIED, "ns/a", "u1", "\"a\":2");
-    deny(hook_rig_next());
+    not_started(hook_rig_next());
     uint64_t at = hook_rig.now + SCHEDULER_NOT_STARTED_MS;
     hook_rig.now += 20;
     hook_rig_change(0, DELTA_MODIFIED, "ns/a", "u1", "\"a\":3");
@@ -80,7 +80,7 @@ static void test_a_change_does_not_bring_it_forward(void **state)
     hook_rig_pass(DELTA_MODIFIED, "u1");
 }
 
-static void test_what_is_due_no_more_is_forgotten(void **state)
+static void test_a_key_that_is_not_due_any_more_is_forgotten(void **state)
 {
     (void)state;
     struct hook *h = hook_rig_add(&(struct hook_rig_hook){.events = 1U << DELTA_MODIFIED});
@@ -88,7 +88,7 @@ static void test_what_is_due_no_more_is_forgotten(void **state)
     hook_rig_nothing();
     hook_rig_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1");
     hook_rig_change(0, DELTA_MODIFIED, "ns/a", "u1", "\"a\":2");
-    deny(hook_rig_next());
+    not_started(hook_rig_next());
     hook_rig_change(0, DELTA_DELETED, "ns/a", "u1", "\"a\":2");
     assert_int_equal(h->work_queue.not_started, 0);
     hook_rig_waits_until(NEVER_MS);
@@ -101,7 +101,7 @@ static void test_a_delete_does_not_give_way(void **state)
     hook_rig_change(0, DELTA_DELETED, "ns/a", "u1", "\"a\":1");
     hook_rig_change(0, DELTA_ADDED, "ns/a", "u2", "\"a\":1");
     for (int i = 0; i < 8; i++) {
-        deny(hook_rig_starts_as(DELTA_DELETED, "u1", RUN_CHANGE, 1));
+        not_started(hook_rig_starts_as(DELTA_DELETED, "u1", RUN_CHANGE, 1));
         hook_rig.now += SCHEDULER_NOT_STARTED_MS;
     }
     hook_rig_fail(DELTA_DELETED, "u1", RUN_CHANGE, 1);
@@ -110,7 +110,7 @@ static void test_a_delete_does_not_give_way(void **state)
         hook_rig_fail(DELTA_DELETED, "u1", RUN_RETRY, attempt);
     }
     hook_rig_waits_until(hook_rig.now + 8000);
-    deny(hook_rig_starts_as(DELTA_DELETED, "u1", RUN_RETRY, 5));
+    not_started(hook_rig_starts_as(DELTA_DELETED, "u1", RUN_RETRY, 5));
     hook_rig.now += SCHEDULER_NOT_STARTED_MS;
     hook_rig_fail(DELTA_DELETED, "u1", RUN_RETRY, 5);
     hook_rig_pass(DELTA_ADDED, "u2");
@@ -123,7 +123,7 @@ static void first_run(enum hook_mode mode)
     hook_rig_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1");
     hook_rig_sync(0);
     for (int i = 0; i < 3; i++) {
-        deny(hook_rig_starts_as(DELTA_ADDED, "u1", RUN_EXISTING, 1));
+        not_started(hook_rig_starts_as(DELTA_ADDED, "u1", RUN_EXISTING, 1));
         assert_false(hook_first_ended(h));
         hook_rig.now += SCHEDULER_NOT_STARTED_MS;
     }
@@ -149,7 +149,7 @@ static void test_the_first_snapshot_has_not_ended(void **state)
     first_run(HOOK_SNAPSHOT);
 }
 
-static void test_who_ordered_it_waits(void **state)
+static void test_a_manual_run_waits(void **state)
 {
     struct err err;
 
@@ -157,16 +157,16 @@ static void test_who_ordered_it_waits(void **state)
     struct hook *h = add_handled((struct hook_rig_hook){0});
     assert_int_equal(hook_run_manually(h, str_c("ns/a"), &err), ERR_OK);
     for (int i = 0; i < 3; i++) {
-        deny(hook_rig_starts_as(DELTA_MODIFIED, "u1", RUN_MANUAL, 1));
-        assert_int_equal(hook_rig_order(h)->left, 1);
+        not_started(hook_rig_starts_as(DELTA_MODIFIED, "u1", RUN_MANUAL, 1));
+        assert_int_equal(hook_rig_manual_run(h)->left, 1);
         hook_rig_waits_until(hook_rig.now + SCHEDULER_NOT_STARTED_MS);
     }
     hook_rig_end(hook_rig_starts_as(DELTA_MODIFIED, "u1", RUN_MANUAL, 1), 0);
-    assert_int_equal(hook_rig_order(h)->left, 0);
-    assert_int_equal(hook_rig_order(h)->failed, 0);
+    assert_int_equal(hook_rig_manual_run(h)->left, 0);
+    assert_int_equal(hook_rig_manual_run(h)->failed, 0);
 }
 
-static void test_another_order_is_tried_at_once(void **state)
+static void test_another_manual_run_is_tried_at_once(void **state)
 {
     struct err err;
 
@@ -175,12 +175,12 @@ static void test_another_order_is_tried_at_once(void **state)
     assert_int_equal(hook_run_manually(h, str_c("ns/a"), &err), ERR_OK);
     struct run *run = hook_rig_next();
     assert_int_equal(hook_run_manually(h, str_c("ns/a"), &err), ERR_OK); /* while it is under way */
-    deny(run);
+    not_started(run);
     hook_rig_nothing();
     hook_rig.now += 10;
     assert_int_equal(hook_run_manually(h, str_c("ns/a"), &err), ERR_OK);
     hook_rig_end(hook_rig_starts_as(DELTA_MODIFIED, "u1", RUN_MANUAL, 1), 0);
-    assert_int_equal(hook_rig_order(h)->left, 0);
+    assert_int_equal(hook_rig_manual_run(h)->left, 0);
     hook_rig_waits_until(NEVER_MS);
 }
 
@@ -192,7 +192,7 @@ static void test_min_interval_does_not_count_from_it(void **state)
     hook_rig_sync(0);
     hook_rig_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1");
     hook_rig_change(0, DELTA_ADDED, "ns/b", "u2", "\"a\":1");
-    deny(hook_rig_starts(DELTA_ADDED, "u1"));
+    not_started(hook_rig_starts(DELTA_ADDED, "u1"));
     hook_rig_pass(DELTA_ADDED, "u2"); /* another key has its turn */
     assert_int_equal(h->work_queue.not_started, 1);
     uint64_t started = hook_rig.now;
@@ -207,8 +207,8 @@ static size_t known(const struct hook *h)
     return map_count(&h->queue.sources[0].by_key);
 }
 
-/* A run was denied: nothing of it has happened. */
-static void deny_what_is_due_no_more(struct run *run)
+/* A run could not start: the hook is as if it had not been tried. */
+static void not_started_and_not_due(struct run *run)
 {
     const struct run_result result = {
         .end = RUN_NOT_STARTED, .shortage = SHORTAGE_PROCESSES, .text = "fork: no more"};
@@ -227,14 +227,14 @@ static void test_an_object_that_no_program_saw_cancels_out(void **state)
         hook_rig_sync(0);
         hook_rig_nothing();
         hook_rig_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1");
-        deny(hook_rig_starts_as(DELTA_ADDED, "u1", RUN_CHANGE, 1));
+        not_started(hook_rig_starts_as(DELTA_ADDED, "u1", RUN_CHANGE, 1));
         assert_int_equal(hook_pending(h), 1);
         hook_rig_change(0, DELTA_DELETED, "ns/a", "u1", "\"a\":1");
         hook_rig_waits_until(NEVER_MS);
         hook_rig_change(0, DELTA_ADDED, "ns/a", "u2", "\"a\":1");
         struct run *run = hook_rig_starts(DELTA_ADDED, "u2");
         hook_rig_change(0, DELTA_DELETED, "ns/a", "u2", "\"a\":1");
-        deny_what_is_due_no_more(run);
+        not_started_and_not_due(run);
         hook_rig_waits_until(NEVER_MS);
         assert_int_equal(known(h), 0);
         assert_true(hooks_quiet(&hook_rig.hooks));
@@ -243,8 +243,8 @@ static void test_an_object_that_no_program_saw_cancels_out(void **state)
     }
 }
 
-/* The next one is not tried at once either. */
-static void test_the_next_life_waits_as_its_forerunner_did(void **state)
+/* The run behind it is not tried at once either. */
+static void test_the_next_incarnation_waits_like_the_one_before(void **state)
 {
     (void)state;
     hook_rig_add(&(struct hook_rig_hook){0});
@@ -253,13 +253,13 @@ static void test_the_next_life_waits_as_its_forerunner_did(void **state)
     struct run *run = hook_rig_starts(DELTA_ADDED, "u1");
     hook_rig_change(0, DELTA_DELETED, "ns/a", "u1", "\"a\":1");
     hook_rig_change(0, DELTA_ADDED, "ns/a", "u2", "\"a\":1");
-    deny(run);
+    not_started(run);
     hook_rig_waits_until(hook_rig.now + SCHEDULER_NOT_STARTED_MS);
     hook_rig_pass(DELTA_ADDED, "u2");
     hook_rig_waits_until(NEVER_MS);
 }
 
-static void test_a_life_that_a_program_may_have_seen_does_not_cancel_out(void **state)
+static void test_an_incarnation_that_a_program_may_have_seen_does_not_cancel_out(void **state)
 {
     (void)state;
     hook_rig_add(&(struct hook_rig_hook){0});
@@ -268,7 +268,7 @@ static void test_a_life_that_a_program_may_have_seen_does_not_cancel_out(void **
     hook_rig_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1");
     hook_rig_fail(DELTA_ADDED, "u1", RUN_CHANGE, 1);
     hook_rig.now += HOOK_RIG_INITIAL_MS;
-    deny(hook_rig_starts_as(DELTA_ADDED, "u1", RUN_RETRY, 2));
+    not_started(hook_rig_starts_as(DELTA_ADDED, "u1", RUN_RETRY, 2));
     hook_rig_change(0, DELTA_DELETED, "ns/a", "u1", "\"a\":1");
     hook_rig_pass(DELTA_DELETED, "u1");
     hook_rig_waits_until(NEVER_MS);
@@ -279,13 +279,13 @@ static void test_a_change_that_no_program_saw_cancels_out(void **state)
     (void)state;
     add_handled((struct hook_rig_hook){0});
     hook_rig_change(0, DELTA_MODIFIED, "ns/a", "u1", "\"a\":2");
-    deny(hook_rig_starts_as(DELTA_MODIFIED, "u1", RUN_CHANGE, 1));
+    not_started(hook_rig_starts_as(DELTA_MODIFIED, "u1", RUN_CHANGE, 1));
     hook_rig_change(0, DELTA_MODIFIED, "ns/a", "u1", "\"a\":1");
     hook_rig_waits_until(NEVER_MS);
     hook_rig_change(0, DELTA_MODIFIED, "ns/a", "u1", "\"a\":2");
     struct run *run = hook_rig_starts(DELTA_MODIFIED, "u1");
     hook_rig_change(0, DELTA_MODIFIED, "ns/a", "u1", "\"a\":1");
-    deny_what_is_due_no_more(run);
+    not_started_and_not_due(run);
     hook_rig_change(0, DELTA_MODIFIED, "ns/a", "u1", "\"b\":1");
     run = hook_rig_starts(DELTA_MODIFIED, "u1");
     assert_true(str_is(buf_str(&run->events[0].changed), "data.a\ndata.b\n"));
@@ -297,20 +297,20 @@ static void test_an_end_that_no_program_saw_is_undone(void **state)
     (void)state;
     add_handled((struct hook_rig_hook){0});
     hook_rig_change(0, DELTA_DELETED, "ns/a", "u1", "\"a\":1");
-    deny(hook_rig_starts_as(DELTA_DELETED, "u1", RUN_CHANGE, 1));
-    hook_rig_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1"); /* back, as it was */
+    not_started(hook_rig_starts_as(DELTA_DELETED, "u1", RUN_CHANGE, 1));
+    hook_rig_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1"); /* back to the old state */
     hook_rig_waits_until(NEVER_MS);
     hook_rig_change(0, DELTA_DELETED, "ns/a", "u1", "\"a\":1");
     struct run *run = hook_rig_starts(DELTA_DELETED, "u1");
     hook_rig_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":2");
-    deny(run);
+    not_started(run);
     hook_rig.now += SCHEDULER_NOT_STARTED_MS;
     run = hook_rig_starts_as(DELTA_MODIFIED, "u1", RUN_CHANGE, 1);
     assert_non_null(run->events[0].old);
     hook_rig_end(run, 0);
 }
 
-/* DELETED of one life, ADDED of the next: a batch tells both at once. */
+/* DELETED of one incarnation and ADDED of the next: one run of a batch has both. */
 static void test_a_batch_is_undone_as_a_whole(void **state)
 {
     (void)state;
@@ -320,14 +320,14 @@ static void test_a_batch_is_undone_as_a_whole(void **state)
     struct run *run = hook_rig_next();
     assert_int_equal(run->event_count, 2);
     hook_rig_change(0, DELTA_DELETED, "ns/a", "u2", "\"a\":2");
-    deny(run);
+    not_started(run);
     hook_rig.now += SCHEDULER_NOT_STARTED_MS;
     hook_rig_pass(DELTA_DELETED, "u1");
     assert_int_equal(known(h), 0);
 }
 
-/* The end that has given way has not yet, if the next life was not told. */
-static void test_what_gave_way_is_owed_until_a_program_starts(void **state)
+/* An end that was superseded is not, as long as no run with the next incarnation was started. */
+static void test_a_superseded_end_is_due_until_a_program_starts(void **state)
 {
     (void)state;
     add_handled((struct hook_rig_hook){.park_exit = 75});
@@ -336,7 +336,7 @@ static void test_what_gave_way_is_owed_until_a_program_starts(void **state)
     hook_rig_end(hook_rig_starts(DELTA_DELETED, "u1"), 75);
     struct run *run = hook_rig_starts(DELTA_ADDED, "u2");
     hook_rig_change(0, DELTA_DELETED, "ns/a", "u2", "\"a\":1");
-    deny(run);
+    not_started(run);
     hook_rig.now += SCHEDULER_NOT_STARTED_MS;
     hook_rig_pass(DELTA_DELETED, "u1");
     hook_rig_waits_until(NEVER_MS);
@@ -355,8 +355,8 @@ static void rerun(enum hook_mode mode)
         struct run *run = hook_rig_next();
 
         assert_int_equal(run->reason, RUN_RERUN);
-        deny(run);
-        assert_true(hooks_quiet(&hook_rig.hooks)); /* nobody waits for it */
+        not_started(run);
+        assert_true(hooks_quiet(&hook_rig.hooks)); /* no manual run waits for it */
         assert_int_equal(hook_pending(h), 0);
         hook_rig_waits_until(hook_rig.now + SCHEDULER_NOT_STARTED_MS);
     }
@@ -364,7 +364,7 @@ static void rerun(enum hook_mode mode)
     assert_int_equal(run->reason, RUN_RERUN);
     hook_rig_end(run, 0);
     hook_rig_waits_until(hook_rig.now + 60000);
-    deny(hook_rig_next());
+    not_started(hook_rig_next());
     hook_rig_change(0, DELTA_DELETED, "ns/a", "u1", "\"a\":1");
     hook_rig.now += SCHEDULER_NOT_STARTED_MS;
     run = hook_rig_next();
@@ -383,7 +383,7 @@ static void test_a_rerun_stays_one(void **state)
     }
 }
 
-/* Nobody has written it: another key may have it. */
+/* No run has written the file: another key may have it. */
 static void test_a_file_that_no_program_wrote_is_let_go(void **state)
 {
     struct err err = {0};
@@ -395,19 +395,19 @@ static void test_a_file_that_no_program_wrote_is_let_go(void **state)
     struct run *run = hook_rig_starts(DELTA_ADDED, "u1");
     assert_int_equal(files_claim(run, &err), ERR_OK);
     hook_rig_change(0, DELTA_DELETED, "n1/a", "u1", NULL);
-    deny_what_is_due_no_more(run);
+    not_started_and_not_due(run);
     hook_rig_change(0, DELTA_ADDED, "n2/a", "u2", NULL);
     run = hook_rig_starts(DELTA_ADDED, "u2");
     assert_int_equal(files_claim(run, &err), ERR_OK);
     hook_rig_end_file(run, RUN_FILE_WRITTEN, 1);
 }
 
-static void test_why_tells_when_it_is_tried_again(void **state)
+static void test_why_has_the_time_of_the_next_try(void **state)
 {
     (void)state;
     struct hook *h = add_handled((struct hook_rig_hook){0});
     hook_rig_change(0, DELTA_MODIFIED, "ns/a", "u1", "\"a\":2");
-    deny(hook_rig_next());
+    not_started(hook_rig_next());
     struct why w = why_delivery(&hook_rig.hooks, h,
                                 delivery_queue_find(&h->queue, 0, str_c("ns/a")), hook_rig.now);
     assert_int_equal(w.reason, WHY_BACKOFF);
@@ -423,24 +423,24 @@ int main(void)
         STAGED(test_no_attempt_is_used_up_and_the_backoff_stays),
         STAGED(test_a_success_ends_it),
         STAGED(test_a_change_does_not_bring_it_forward),
-        STAGED(test_what_is_due_no_more_is_forgotten),
+        STAGED(test_a_key_that_is_not_due_any_more_is_forgotten),
         STAGED(test_a_delete_does_not_give_way),
         STAGED(test_the_first_run_of_an_object_has_not_ended),
         STAGED(test_the_first_batch_has_not_ended),
         STAGED(test_the_first_snapshot_has_not_ended),
-        STAGED(test_who_ordered_it_waits),
-        STAGED(test_another_order_is_tried_at_once),
+        STAGED(test_a_manual_run_waits),
+        STAGED(test_another_manual_run_is_tried_at_once),
         STAGED(test_min_interval_does_not_count_from_it),
         STAGED(test_an_object_that_no_program_saw_cancels_out),
-        STAGED(test_the_next_life_waits_as_its_forerunner_did),
-        STAGED(test_a_life_that_a_program_may_have_seen_does_not_cancel_out),
+        STAGED(test_the_next_incarnation_waits_like_the_one_before),
+        STAGED(test_an_incarnation_that_a_program_may_have_seen_does_not_cancel_out),
         STAGED(test_a_change_that_no_program_saw_cancels_out),
         STAGED(test_an_end_that_no_program_saw_is_undone),
         STAGED(test_a_batch_is_undone_as_a_whole),
-        STAGED(test_what_gave_way_is_owed_until_a_program_starts),
+        STAGED(test_a_superseded_end_is_due_until_a_program_starts),
         STAGED(test_a_rerun_stays_one),
         STAGED(test_a_file_that_no_program_wrote_is_let_go),
-        STAGED(test_why_tells_when_it_is_tried_again),
+        STAGED(test_why_has_the_time_of_the_next_try),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "hook_rig.h"
 
-/* What becomes of failures: the ladder, parking, ends of lives that give way. */
+/* What becomes of failures: the backoff, parking, ends of incarnations that are superseded. */
 
 enum { PARK = 75, ADDED_DELETED = 1U << DELTA_ADDED | 1U << DELTA_DELETED };
 
@@ -42,7 +42,7 @@ static void test_park_exit_waits_for_a_change(void **state)
     hook_rig_end(hook_rig_starts_as(DELTA_MODIFIED, "u1", RUN_RETRY, 2), 0);
     modify("\"a\":4");
     hook_rig_end(hook_rig_starts_as(DELTA_MODIFIED, "u1", RUN_CHANGE, 1),
-                 0); /* only success resets the ladder */
+                 0); /* only success resets the backoff */
 }
 
 static void test_other_exit_codes_do_not_park(void **state)
@@ -60,7 +60,7 @@ static void test_other_exit_codes_do_not_park(void **state)
     assert_int_equal(hook_parked(h), 0);
 }
 
-static void test_a_run_that_cannot_be_told_is_parked(void **state)
+static void test_a_run_whose_input_cannot_be_made_is_parked(void **state)
 {
     (void)state;
     struct hook *h = add_handled((struct hook_rig_hook){0});
@@ -112,14 +112,14 @@ static void test_a_change_while_it_fails_keeps_it_from_being_parked(void **state
         modify(status == 1 ? "\"a\":3" : "\"a\":4");
         struct hooks_verdict v = hook_rig_end(run, status);
         assert_int_equal(v.retry_ms, HOOK_RIG_INITIAL_MS);
-        assert_int_equal(v.outcome, HISTORY_FAILED); /* it is not parked */
+        assert_int_equal(v.outcome, HISTORY_FAILED); /* the key is not parked */
         hook_rig.now += HOOK_RIG_INITIAL_MS;
     }
     parks(h, hook_rig_starts(DELTA_MODIFIED, "u1"), PARK);
 }
 
-/* With changes_in, what else changes is no reason to try what has failed any sooner. */
-static void test_a_change_that_does_not_count_changes_nothing_for_what_failed(void **state)
+/* With changes_in, a change of other paths is no reason to try a failed run any sooner. */
+static void test_a_change_that_does_not_count_does_not_retry_a_failed_key(void **state)
 {
     static const enum hook_mode modes[] = {HOOK_OBJECT, HOOK_BATCH, HOOK_SNAPSHOT};
 
@@ -185,7 +185,7 @@ static void test_a_change_that_does_not_count_does_not_prolong_settling(void **s
     }
 }
 
-/* Events that a batch does not take do not keep it from being parked either. */
+/* Events that a batch does not take do not keep it from being parked. */
 static void test_events_that_are_not_taken_do_not_wake_a_parked_batch(void **state)
 {
     (void)state;
@@ -228,7 +228,7 @@ static void test_a_batch_is_parked_until_anything_changes(void **state)
     }
 }
 
-static void test_another_life_starts_a_new_backoff_at_once(void **state)
+static void test_another_incarnation_starts_a_new_backoff_at_once(void **state)
 {
     (void)state;
     struct hook *h = add_handled((struct hook_rig_hook){.park_exit = PARK});
@@ -261,7 +261,7 @@ static void delete_and_add(void)
     hook_rig_change(0, DELTA_ADDED, "ns/a", "u2", NULL);
 }
 
-static void test_a_delete_that_is_parked_gives_way_at_once(void **state)
+static void test_a_delete_that_is_parked_is_superseded_at_once(void **state)
 {
     (void)state;
     struct hook *h = add_handled((struct hook_rig_hook){.park_exit = PARK});
@@ -273,7 +273,7 @@ static void test_a_delete_that_is_parked_gives_way_at_once(void **state)
     hook_rig_waits_until(NEVER_MS);
 }
 
-static void test_a_delete_with_its_attempts_used_up_gives_way_at_once(void **state)
+static void test_a_delete_with_its_attempts_used_up_is_superseded_at_once(void **state)
 {
     (void)state;
     struct hook *h = add_handled((struct hook_rig_hook){.work_queue = {.attempts = 2}});
@@ -286,7 +286,7 @@ static void test_a_delete_with_its_attempts_used_up_gives_way_at_once(void **sta
     hook_rig_waits_until(NEVER_MS);
 }
 
-static void test_a_parked_delete_gives_way_to_the_life_that_comes_later(void **state)
+static void test_a_parked_delete_is_superseded_by_a_later_incarnation(void **state)
 {
     (void)state;
     struct hook *h = add_handled((struct hook_rig_hook){.park_exit = PARK});
@@ -297,7 +297,7 @@ static void test_a_parked_delete_gives_way_to_the_life_that_comes_later(void **s
     hook_rig_waits_until(NEVER_MS);
 }
 
-/* There is nothing to give way to. */
+/* The end has no successor that could supersede it. */
 static void test_a_hook_of_ends_alone_goes_on_with_the_delete(void **state)
 {
     (void)state;
@@ -316,7 +316,7 @@ static void test_a_hook_of_ends_alone_goes_on_with_the_delete(void **state)
     hook_rig_waits_until(NEVER_MS);
 }
 
-static void test_a_life_that_ends_again_before_its_run_leaves_the_delete(void **state)
+static void test_an_incarnation_that_ends_before_its_run_leaves_the_delete(void **state)
 {
     (void)state;
     struct hook *h =
@@ -330,7 +330,7 @@ static void test_a_life_that_ends_again_before_its_run_leaves_the_delete(void **
     assert_int_equal(map_count(&h->queue.sources[0].by_key), 0);
 }
 
-/* A started run may have had effects. */
+/* A run that was started may have had effects. */
 static void test_a_change_there_and_back_after_a_failure_runs_again(void **state)
 {
     (void)state;
@@ -343,11 +343,11 @@ static void test_a_change_there_and_back_after_a_failure_runs_again(void **state
     assert_string_equal(buf_cstr(&run->events[0].changed), "data.a\n");
     hook_rig_end(run, 0);
     modify("\"a\":2,\"b\":1");
-    modify("\"a\":1,\"b\":1"); /* nobody was told */
+    modify("\"a\":1,\"b\":1"); /* no run was started */
     hook_rig_waits_until(NEVER_MS);
 }
 
-static void test_changed_unites_what_all_runs_since_the_last_handled_state_were_told(void **state)
+static void test_changed_has_the_paths_of_all_runs_since_the_handled_state(void **state)
 {
     (void)state;
     add_handled((struct hook_rig_hook){.rules = {.include_old = true}});
@@ -370,8 +370,8 @@ static void test_changed_unites_what_all_runs_since_the_last_handled_state_were_
     hook_rig_end(run, 0);
 }
 
-/* What a run before the end of the life was told says nothing of the life that is accepted. */
-static void test_changed_forgets_what_was_told_of_a_life_that_ended(void **state)
+/* The paths that runs before the end had as changed do not count for the accepted incarnation. */
+static void test_changed_forgets_the_paths_of_an_incarnation_that_ended(void **state)
 {
     (void)state;
     hook_rig_add(&(struct hook_rig_hook){.events = 1U << DELTA_MODIFIED | 1U << DELTA_DELETED});
@@ -383,7 +383,7 @@ static void test_changed_forgets_what_was_told_of_a_life_that_ended(void **state
     hook_rig_change(0, DELTA_DELETED, "ns/a", "u1", "\"a\":2");
     hook_rig_fail(DELTA_DELETED, "u1", RUN_CHANGE, 1);
     hook_rig_change(0, DELTA_ADDED, "ns/a", "u1",
-                    "\"a\":2"); /* it is back, and ADDED is not taken */
+                    "\"a\":2"); /* the object is back, and the hook does not take ADDED */
     hook_rig_waits_until(NEVER_MS);
     modify("\"a\":2,\"b\":1");
     struct run *run = hook_rig_starts(DELTA_MODIFIED, "u1");
@@ -391,8 +391,8 @@ static void test_changed_forgets_what_was_told_of_a_life_that_ended(void **state
     hook_rig_end(run, 0);
 }
 
-/* A hook that does not take ADDED knows the next life without being told: its changes and its end
- * are not held up by an end that cannot be told. */
+/* A hook that does not take ADDED accepts the next incarnation without a run: the changes and the
+ * end of that one are not held up by an end that cannot be delivered. */
 static void next_life_is_heard(const struct hook_rig_hook *p, int status, unsigned runs)
 {
     struct hook *h = hook_rig_add(p);
@@ -422,7 +422,7 @@ static void next_life_is_heard(const struct hook_rig_hook *p, int status, unsign
     hook_rig_waits_until(NEVER_MS);
 }
 
-static void test_an_end_gives_way_for_hooks_without_added_too(void **state)
+static void test_an_end_is_superseded_for_hooks_without_added_too(void **state)
 {
     static const unsigned events = 1U << DELTA_MODIFIED | 1U << DELTA_DELETED;
 
@@ -436,8 +436,8 @@ static void test_an_end_gives_way_for_hooks_without_added_too(void **state)
                        2);
 }
 
-/* The same when it is parked before the next life comes. */
-static void test_a_parked_end_gives_way_for_hooks_without_added_too(void **state)
+/* The same when the end is parked before the next incarnation comes. */
+static void test_a_parked_end_is_superseded_for_hooks_without_added_too(void **state)
 {
     (void)state;
     struct hook *h = hook_rig_add(&(struct hook_rig_hook){
@@ -461,26 +461,26 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_park_exit_waits_for_a_change),
         TEST(test_other_exit_codes_do_not_park),
-        TEST(test_a_run_that_cannot_be_told_is_parked),
+        TEST(test_a_run_whose_input_cannot_be_made_is_parked),
         TEST(test_attempts_used_up_park_and_a_change_gives_one_more),
         TEST(test_a_change_of_a_parked_key_waits_for_the_first_step),
         TEST(test_a_change_while_it_fails_keeps_it_from_being_parked),
-        TEST(test_a_change_that_does_not_count_changes_nothing_for_what_failed),
+        TEST(test_a_change_that_does_not_count_does_not_retry_a_failed_key),
         TEST(test_a_change_that_does_not_count_does_not_prolong_settling),
         TEST(test_events_that_are_not_taken_do_not_wake_a_parked_batch),
         TEST(test_a_batch_is_parked_until_anything_changes),
-        TEST(test_another_life_starts_a_new_backoff_at_once),
+        TEST(test_another_incarnation_starts_a_new_backoff_at_once),
         TEST(test_a_parked_key_that_is_no_more_is_forgotten),
-        TEST(test_a_delete_that_is_parked_gives_way_at_once),
-        TEST(test_a_delete_with_its_attempts_used_up_gives_way_at_once),
-        TEST(test_a_parked_delete_gives_way_to_the_life_that_comes_later),
+        TEST(test_a_delete_that_is_parked_is_superseded_at_once),
+        TEST(test_a_delete_with_its_attempts_used_up_is_superseded_at_once),
+        TEST(test_a_parked_delete_is_superseded_by_a_later_incarnation),
         TEST(test_a_hook_of_ends_alone_goes_on_with_the_delete),
-        TEST(test_a_life_that_ends_again_before_its_run_leaves_the_delete),
+        TEST(test_an_incarnation_that_ends_before_its_run_leaves_the_delete),
         TEST(test_a_change_there_and_back_after_a_failure_runs_again),
-        TEST(test_changed_unites_what_all_runs_since_the_last_handled_state_were_told),
-        TEST(test_changed_forgets_what_was_told_of_a_life_that_ended),
-        TEST(test_an_end_gives_way_for_hooks_without_added_too),
-        TEST(test_a_parked_end_gives_way_for_hooks_without_added_too),
+        TEST(test_changed_has_the_paths_of_all_runs_since_the_handled_state),
+        TEST(test_changed_forgets_the_paths_of_an_incarnation_that_ended),
+        TEST(test_an_end_is_superseded_for_hooks_without_added_too),
+        TEST(test_a_parked_end_is_superseded_for_hooks_without_added_too),
     };
 #undef TEST
 

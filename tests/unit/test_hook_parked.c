@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ends that are parked are bounded by number and age, and so are their marks. */
+/* Parked ends are bounded by number and age, and so are their delivery records. */
 #include "restarted_hook.h"
 
 #include <stdio.h>
@@ -21,7 +21,7 @@ static size_t entries(void)
     return map_count(&restarted_hook.hook->queue.sources[0].by_key);
 }
 
-/* Whatever is due fails, and is put as it would be. */
+/* Each run that is due fails, and its delivery record is put. */
 static void fail_all(void)
 {
     struct run *run;
@@ -34,7 +34,7 @@ static void fail_all(void)
     restarted_hook_keep();
 }
 
-/* An object is made, and is gone: both runs fail for good. */
+/* An object is made and deleted: both runs fail for good. */
 static void come_and_go(size_t i)
 {
     char key[16];
@@ -50,7 +50,7 @@ static void come_and_go(size_t i)
     fail_all();
 }
 
-/* Of so many names no more is left than the bound, in memory and on disk, in each mode. */
+/* Of so many names no more than the bound stays, in memory and on disk, in each mode. */
 static void test_parked_ends_are_bounded_by_number(void **state)
 {
     static const enum hook_mode modes[] = {HOOK_OBJECT, HOOK_BATCH, HOOK_SNAPSHOT};
@@ -66,7 +66,7 @@ static void test_parked_ends_are_bounded_by_number(void **state)
         assert_int_equal(restarted_hook.hook->queue.pending_count, KEPT);
         assert_int_equal(hook_parked(restarted_hook.hook), modes[m] == HOOK_OBJECT ? KEPT : 1);
         assert_int_equal(restarted_hook.hook->forgotten, NAMES - KEPT);
-        assert_int_equal(restarted_hook.disk.memory.forgotten, NAMES - KEPT);
+        assert_int_equal(restarted_hook.disk.record.forgotten, NAMES - KEPT);
         assert_non_null(
             hook_disk_delivery(&restarted_hook.disk, "ns/n49", "u49")); /* the oldest have gone */
         assert_non_null(hook_disk_delivery(&restarted_hook.disk, "ns/n47", "u47"));
@@ -102,7 +102,7 @@ static void test_parked_ends_are_bounded_by_age(void **state)
     }
 }
 
-/* The name is free for another life, which nobody tells the end of the first one before. */
+/* The name is free for another incarnation, which comes without the end of the first one. */
 static void test_a_name_that_was_forgotten_is_new(void **state)
 {
     (void)state;
@@ -116,8 +116,8 @@ static void test_a_name_that_was_forgotten_is_new(void **state)
     hook_rig_nothing();
 }
 
-/* What is there is no matter of age, and of a key that is back only its newest state counts. */
-static void test_what_is_parked_and_lives_is_kept(void **state)
+/* An object that exists does not grow old; of a key that is back only its newest state counts. */
+static void test_a_parked_object_that_exists_is_kept(void **state)
 {
     (void)state;
     restarted_hook_add(bounded(HOOK_OBJECT));
@@ -137,7 +137,7 @@ static void test_what_is_parked_and_lives_is_kept(void **state)
     assert_int_equal(restarted_hook.hook->forgotten, 0);
     hook_rig_change(0, DELTA_DELETED, "ns/n1", "u1", "\"a\":1");
     fail_all();
-    hook_rig_change(0, DELTA_ADDED, "ns/n1", "u1", "\"a\":1"); /* the end was none */
+    hook_rig_change(0, DELTA_ADDED, "ns/n1", "u1", "\"a\":1"); /* the end did not count */
     fail_all();
     hook_rig.now += 8 * day_ms;
     hook_rig_nothing();
@@ -153,7 +153,7 @@ static void restart_after(uint64_t ms)
     hook_rig_sync(0);
 }
 
-/* Their age counts over restarts, to the minute. */
+/* The age of an end goes on over restarts, to the minute. */
 static void test_parked_ends_grow_older_over_restarts(void **state)
 {
     (void)state;
@@ -170,7 +170,7 @@ static void test_parked_ends_grow_older_over_restarts(void **state)
     restart_after(11 * day_ms);
     fail_all();
     assert_int_equal(restarted_hook.disk.row_count, 0);
-    assert_int_equal(restarted_hook.disk.memory.forgotten, 2);
+    assert_int_equal(restarted_hook.disk.record.forgotten, 2);
 }
 
 /* The next process has another bound. */
@@ -186,7 +186,7 @@ static void test_parked_ends_of_an_earlier_process_are_bounded_too(void **state)
     fail_all();
     assert_int_equal(entries(), 1);
     assert_int_equal(restarted_hook.disk.row_count, 1);
-    assert_int_equal(restarted_hook.disk.memory.forgotten, KEPT - 1);
+    assert_int_equal(restarted_hook.disk.record.forgotten, KEPT - 1);
 }
 
 /* A batch is not parked after a restart, and its ends are as old as they were. */
@@ -205,7 +205,7 @@ static void test_ends_of_a_batch_grow_older_over_restarts(void **state)
     assert_int_equal(restarted_hook.disk.row_count, 0);
 }
 
-static void test_minutes_are_told_apart_for_a_year(void **state)
+static void test_minutes_are_distinguished_for_a_year(void **state)
 {
     const uint64_t minute_ns = UINT64_C(60) * 1000000000;
     const uint64_t year = UINT64_C(60) * 24 * 363;
@@ -234,11 +234,11 @@ int main(void)
         TEST(test_parked_ends_are_bounded_by_number),
         TEST(test_parked_ends_are_bounded_by_age),
         TEST(test_a_name_that_was_forgotten_is_new),
-        TEST(test_what_is_parked_and_lives_is_kept),
+        TEST(test_a_parked_object_that_exists_is_kept),
         TEST(test_parked_ends_grow_older_over_restarts),
         TEST(test_parked_ends_of_an_earlier_process_are_bounded_too),
         TEST(test_ends_of_a_batch_grow_older_over_restarts),
-        cmocka_unit_test(test_minutes_are_told_apart_for_a_year),
+        cmocka_unit_test(test_minutes_are_distinguished_for_a_year),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,9 +8,9 @@
 #include "base/mem.h"
 #include "campaign.h"
 
-/* Random programs of changes, relists, pauses, orders, runs that succeed, fail, overlap and hang,
- * in virtual time, judged by hook_oracle and hook_schedule_oracle. PROGRAM=N in the environment runs one of
- * them, PROGRAMS=N so many. */
+/* Random programs of changes, relists, pauses, manual runs, and runs that succeed, fail, overlap
+ * and hang, in virtual time, judged by hook_oracle and hook_schedule_oracle. PROGRAM=N in the
+ * environment runs one of them, PROGRAMS=N so many. */
 
 enum { HOOKS = 3, STEPS = 90, INITIAL_MS = 100, ALL = 0x3f, OBJECTS = 0xf };
 
@@ -27,7 +27,7 @@ static uint64_t now;
 static unsigned uids;
 static unsigned last_uid[ORACLE_SOURCES][ORACLE_KEYS];
 static bool failing;
-static bool upwards; /* a hook may wait for the next one, else for the one before */
+static bool upwards; /* a hook may wait for the next hook, else for the one before */
 
 static unsigned pick(unsigned n)
 {
@@ -42,7 +42,7 @@ static unsigned state_of(const struct object *o)
     return (unsigned)strtoul(text, NULL, 10);
 }
 
-/* What the store tells goes to the oracles, then to the hooks. */
+/* A delta of the store goes to the oracles, then to the hooks. */
 static void on_delta(void *arg, const struct delta *d)
 {
     size_t source = (size_t)((struct store **)arg - stores);
@@ -68,7 +68,8 @@ static void on_delta(void *arg, const struct delta *d)
 static struct filter random_filter(struct oracle *o, enum hook_when_stale when_stale)
 {
     static const char *const paths[] = {"data.a"};
-    unsigned all = when_stale == HOOK_STALE_WAIT ? OBJECTS : ALL; /* as the configuration demands */
+    unsigned all =
+        when_stale == HOOK_STALE_WAIT ? OBJECTS : ALL; /* the configuration demands the same */
     unsigned events = pick(2) == 0 ? all : 1 + pick(all);
     struct filter f;
 
@@ -93,10 +94,10 @@ static struct work_queue_params random_work_queue(void)
     };
 }
 
-/* Nobody waits for a hook that waits for him. */
+/* No two hooks wait for each other. */
 static struct hook_rules random_rules(size_t i)
 {
-    static const int park = WARDEN_PARK;
+    static const int park = SCHEDULE_PARK;
     size_t before = upwards ? i + 1 : i - 1;
     bool after = pick(4) == 0 && !(upwards ? i == HOOKS - 1 : i == 0);
 
@@ -196,7 +197,7 @@ static struct run_result random_result(void)
     else if (what < 8)
         r.status = 1;
     else if (what < 9)
-        r.status = WARDEN_PARK;
+        r.status = SCHEDULE_PARK;
     else
         r.end = pick(3) == 0 ? RUN_UNFIT : RUN_FAILED;
     return r;
@@ -242,7 +243,7 @@ static void pause_one(void)
 }
 
 /* key ORACLE_KEYS + 1 = all. */
-static void order(size_t i, size_t key)
+static void order_run(size_t i, size_t key)
 {
     struct err err = {0};
     struct hook *h = hooks.v[i];
@@ -271,8 +272,8 @@ static struct object *next_object(size_t source, size_t key, unsigned uid)
     return oracle_object(&cache, source, key, &state);
 }
 
-/* Most changes keep the life; some bring the last one back (it left a selector and returns), or any
- * one (etcd was restored from a backup). */
+/* Most changes keep the incarnation; some bring the last one back (it left a selector and returns),
+ * or an earlier one (etcd was restored from a backup). */
 static unsigned next_uid(size_t source, size_t key)
 {
     unsigned is = cache.states[cache.now[source][key]].uid;
@@ -320,7 +321,7 @@ static void relist(size_t source, bool empty)
     store_commit(stores[source], 0, CAUSE_RELIST, now);
 }
 
-/* A source may say what is known already. */
+/* A source may say again that it is stale or fresh. */
 static void turn_stale(size_t source, bool stale)
 {
     bool was = cache.stale[source];
@@ -330,7 +331,8 @@ static void turn_stale(size_t source, bool stale)
             continue;
         oracle_stale(&oracles[i], source);
         if (was != stale)
-            hook_schedule_oracle_change(&schedule_oracles[i], source, WARDEN_OUTAGE, true, !stale);
+            hook_schedule_oracle_change(&schedule_oracles[i], source, SCHEDULE_OUTAGE, true,
+                                        !stale);
     }
     hooks_stale(&hooks, (struct source){.watch = watches[source]}, stale, now, now);
     for (size_t i = 0; i < HOOKS; i++)
@@ -363,12 +365,12 @@ static void step(void)
     else if (what < 23)
         pause_one();
     else
-        order(pick(HOOKS), pick(ORACLE_KEYS + 2));
+        order_run(pick(HOOKS), pick(ORACLE_KEYS + 2));
     if (pick(4) > 0)
         pump();
 }
 
-/* Whatever waits for a person gets one. */
+/* Everything that waits for a person gets one. */
 static void put_right(void)
 {
     for (size_t s = 0; s < ORACLE_SOURCES; s++) {
@@ -382,7 +384,7 @@ static void put_right(void)
     pump();
     for (size_t i = 0; i < HOOKS; i++)
         if (hook_parked(hooks.v[i]) > 0)
-            order(i, ORACLE_KEYS + 1);
+            order_run(i, ORACLE_KEYS + 1);
 }
 
 /* Everything succeeds from now on, until nothing is left to do. */
@@ -441,7 +443,7 @@ static void test_random_programs_keep_the_guarantees(void **state)
     campaign_programs(run_program, 400, 3000);
 }
 
-/* Stopping in the middle of everything leaks nothing. */
+/* A stop in the middle of a program leaks nothing. */
 static void test_a_stop_at_any_time_is_clean(void **state)
 {
     (void)state;

@@ -12,13 +12,13 @@ size_t __sanitizer_get_current_allocated_bytes(void); /* its header is not alway
 #include <malloc.h>
 #endif
 
-/* What hooks that do not get on keep: bounded by keys, however much changes
+/* Memory of hooks that fail or hang: bounded by the number of keys, however much changes
  * (docs/design.md "Bounds"). */
 
 enum {
     KEYS = 1000,
     BODY = 1024,
-    STATES = 6, /* that an entry may refer to: see struct delivery */
+    STATES = 6, /* that a delivery may refer to: see struct delivery */
 };
 
 static size_t changes(void)
@@ -44,7 +44,7 @@ static size_t bytes_in_use(void)
 #endif
 }
 
-/* Each one is about another path. */
+/* Each condition is about another path. */
 static struct object *make(size_t key, size_t change)
 {
     char name[16];
@@ -76,7 +76,7 @@ static void tell(enum delta_type type, size_t key, size_t change)
     object_unref(&o);
 }
 
-/* Most changes are MODIFIED; lives end and begin anew too. */
+/* Most changes are MODIFIED; incarnations end and begin, too. */
 static void change(size_t i)
 {
     size_t key = i % KEYS;
@@ -91,11 +91,11 @@ static void change(size_t i)
     }
 }
 
-/* The bytes in use, which keys bound. */
+/* The bytes in use, which the number of keys bounds. */
 static size_t check_bound(void)
 {
     const size_t state = BODY + 512;                    /* of an object, with its overhead */
-    const size_t entry = sizeof(struct delivery) + 512; /* with its map, key and told paths */
+    const size_t entry = sizeof(struct delivery) + 512; /* with its map, key and reported paths */
     size_t used = bytes_in_use() - at_start;
 
     for (size_t i = 0; i < hook_rig.hooks.n; i++) {
@@ -144,7 +144,7 @@ static void check_mode(enum hook_mode mode, bool fails)
         if (i % (all / 40) == 0)
             peak[half] = max(peak[half], check_bound());
     }
-    assert_true(peak[1] < peak[0] + peak[0] / 4); /* it does not grow */
+    assert_true(peak[1] < peak[0] + peak[0] / 4); /* memory does not grow */
     assert_int_equal(hook_rig.hooks.v[0]->work_queue.running, fails ? 0 : 1);
     for (size_t key = 0; key < KEYS; key++)
         tell(DELTA_DELETED, key, 0);

@@ -20,7 +20,7 @@ static size_t known(const struct hook *h)
     return map_count(&h->queue.sources[0].by_key);
 }
 
-static void test_an_unchanged_key_is_told_again_from_the_start_of_its_last_run(void **state)
+static void test_a_rerun_counts_from_the_start_of_the_last_run(void **state)
 {
     (void)state;
     struct hook *h = hook_rig_add(&(struct hook_rig_hook){.work_queue = {.rerun_ms = RERUN}});
@@ -30,7 +30,7 @@ static void test_an_unchanged_key_is_told_again_from_the_start_of_its_last_run(v
     uint64_t due = hook_rig.now + RERUN;
     hook_rig.now += 500;
     hook_rig_end(run, 0);
-    assert_true(hooks_quiet(&hook_rig.hooks)); /* a rerun is nothing that is waited for */
+    assert_true(hooks_quiet(&hook_rig.hooks)); /* a rerun is no change that waits */
     assert_int_equal(hook_pending(h), 0);
     hook_rig_waits_until(due);
     reruns(DELTA_MODIFIED, "u1", 0);
@@ -38,7 +38,7 @@ static void test_an_unchanged_key_is_told_again_from_the_start_of_its_last_run(v
     reruns(DELTA_MODIFIED, "u1", 0);
 }
 
-static void test_without_modified_it_is_told_as_added(void **state)
+static void test_without_modified_a_rerun_has_added(void **state)
 {
     (void)state;
     hook_rig_add(
@@ -56,7 +56,7 @@ static void test_without_modified_it_is_told_as_added(void **state)
     hook_rig_waits_until(hook_rig.now + RERUN);
 }
 
-static void test_without_either_there_is_nothing_to_tell_again(void **state)
+static void test_without_added_and_modified_there_is_no_rerun(void **state)
 {
     (void)state;
     hook_rig_add(
@@ -84,7 +84,7 @@ static void test_a_change_comes_before_the_rerun_and_puts_it_off(void **state)
     hook_rig_waits_until(hook_rig.now + RERUN);
 }
 
-/* A change there and back: nothing was started, the rerun comes as if nothing had been. */
+/* A change there and back: no run was started, so the rerun comes as if nothing had changed. */
 static void test_a_change_that_cancels_out_leaves_the_rerun(void **state)
 {
     (void)state;
@@ -121,7 +121,7 @@ static void test_a_rerun_that_fails_is_tried_again(void **state)
     hook_rig_waits_until(NEVER_MS); /* parked: no rerun either */
 }
 
-static void test_a_key_that_vanishes_is_not_told_again(void **state)
+static void test_a_key_that_vanished_has_no_rerun(void **state)
 {
     (void)state;
     struct hook *h = hook_rig_add(
@@ -149,8 +149,8 @@ static void test_a_key_that_vanishes_is_not_told_again(void **state)
     assert_int_equal(known(h), 0);
 }
 
-/* Whatever it is that the hook was not told of: it counts from when the hook saw it. */
-static void test_what_was_never_run_is_told_again_too(void **state)
+/* An object that was never in a run: its time counts from when the hook saw it. */
+static void test_an_object_that_never_ran_has_reruns_too(void **state)
 {
     (void)state;
     hook_rig_add(&(struct hook_rig_hook){.rules = {.existing = HOOK_EXISTING_SKIP},
@@ -168,7 +168,7 @@ static void test_what_was_never_run_is_told_again_too(void **state)
     reruns(DELTA_MODIFIED, "u2", 0);
 }
 
-static void test_an_outage_is_not_told_again(void **state)
+static void test_an_outage_has_no_rerun(void **state)
 {
     (void)state;
     hook_rig_add(&(struct hook_rig_hook){.work_queue = {.rerun_ms = RERUN}});
@@ -179,7 +179,7 @@ static void test_an_outage_is_not_told_again(void **state)
     hook_rig_waits_until(NEVER_MS);
 }
 
-static void test_a_batch_is_told_of_all_objects_again(void **state)
+static void test_a_rerun_of_a_batch_has_all_objects(void **state)
 {
     (void)state;
     hook_rig_add(
@@ -210,12 +210,12 @@ static void test_a_batch_is_told_of_all_objects_again(void **state)
     hook_rig_change(0, DELTA_DELETED, "ns/b", "u2", NULL);
     hook_rig_pass(DELTA_DELETED, "u2");
     hook_rig_waits_until(told + RERUN);
-    hook_rig_waits_until(hook_rig.now + RERUN); /* there is nothing to tell */
+    hook_rig_waits_until(hook_rig.now + RERUN); /* a run would have no event */
     hook_rig_change(0, DELTA_ADDED, "ns/c", "u3", NULL);
     hook_rig_pass(DELTA_ADDED, "u3");
 }
 
-/* What is told of what has changed only is no rerun. */
+/* A run with the changed objects only is no rerun. */
 static void test_changes_do_not_put_off_the_rerun_of_a_batch(void **state)
 {
     (void)state;
@@ -239,7 +239,7 @@ static void test_changes_do_not_put_off_the_rerun_of_a_batch(void **state)
     assert_int_equal(run->event_count, 2);
     hook_rig_end(run, 0);
     due += RERUN;
-    hook_rig.now = due - 50; /* a change settles when the rerun is due: it comes with it */
+    hook_rig.now = due - 50; /* a change settles when the rerun is due: one run has both */
     hook_rig_change(0, DELTA_MODIFIED, "ns/a", "u1", "\"a\":3");
     hook_rig.now = due + 50;
     run = hook_rig_next();
@@ -285,7 +285,7 @@ static void test_min_interval_is_kept_between_the_starts_of_a_hook(void **state)
         hook_rig_fail(DELTA_ADDED, "u1", RUN_CHANGE, 1);
         hook_rig_change(0, DELTA_ADDED, "ns/b", "u2", NULL);
         hook_rig_waits_until(start + HOOK_RIG_INITIAL_MS);
-        hook_rig_waits_until(start + 5000); /* neither another key nor a retry comes before */
+        hook_rig_waits_until(start + 5000); /* no other key and no retry comes before that */
         hook_rig_end(hook_rig_next(), 0);
         if (modes[i] == HOOK_OBJECT) {
             hook_rig_waits_until(start + 10000);
@@ -296,7 +296,7 @@ static void test_min_interval_is_kept_between_the_starts_of_a_hook(void **state)
     }
 }
 
-/* With more keys than min_interval lets run in time, a rerun is always ready. */
+/* With more keys than min_interval lets run in time, one is always ready for its rerun. */
 static void test_reruns_that_are_late_do_not_keep_a_hook_from_being_quiet(void **state)
 {
     static const enum hook_mode modes[] = {HOOK_OBJECT, HOOK_BATCH, HOOK_SNAPSHOT};
@@ -360,16 +360,16 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, hook_rig_set_up, hook_rig_clean_up)
     const struct CMUnitTest tests[] = {
-        TEST(test_an_unchanged_key_is_told_again_from_the_start_of_its_last_run),
-        TEST(test_without_modified_it_is_told_as_added),
-        TEST(test_without_either_there_is_nothing_to_tell_again),
+        TEST(test_a_rerun_counts_from_the_start_of_the_last_run),
+        TEST(test_without_modified_a_rerun_has_added),
+        TEST(test_without_added_and_modified_there_is_no_rerun),
         TEST(test_a_change_comes_before_the_rerun_and_puts_it_off),
         TEST(test_a_change_that_cancels_out_leaves_the_rerun),
         TEST(test_a_rerun_that_fails_is_tried_again),
-        TEST(test_a_key_that_vanishes_is_not_told_again),
-        TEST(test_what_was_never_run_is_told_again_too),
-        TEST(test_an_outage_is_not_told_again),
-        TEST(test_a_batch_is_told_of_all_objects_again),
+        TEST(test_a_key_that_vanished_has_no_rerun),
+        TEST(test_an_object_that_never_ran_has_reruns_too),
+        TEST(test_an_outage_has_no_rerun),
+        TEST(test_a_rerun_of_a_batch_has_all_objects),
         TEST(test_changes_do_not_put_off_the_rerun_of_a_batch),
         TEST(test_a_snapshot_is_shown_again_without_changes),
         TEST(test_min_interval_is_kept_between_the_starts_of_a_hook),

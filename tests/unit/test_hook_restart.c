@@ -10,8 +10,8 @@
 #include "campaign.h"
 
 /* Random programs of changes and runs, in virtual time, of a hook whose process dies at any point
- * and is followed by one that knows what its ledger says, judged by hook_oracle over all of them.
- * PROGRAM=N in the environment runs one of them, PROGRAMS=N so many. */
+ * and is followed by one that has restored the delivery log, judged by hook_oracle over all of
+ * them. PROGRAM=N in the environment runs one of them, PROGRAMS=N so many. */
 
 enum { STEPS = 120, PARK = 75, ALL = 0x3f };
 
@@ -29,7 +29,7 @@ static struct rng rng;
 static uint64_t now;
 static unsigned uids;
 static bool failing;
-static enum { NOTHING, NAMES, BODIES } left; /* of objects, on disk */
+static enum { NOTHING, NAMES, BODIES } left; /* what is on disk of each object */
 static uint64_t program;
 
 /* The configuration. */
@@ -118,8 +118,9 @@ static struct object *next_object(size_t source, size_t key, unsigned uid)
     return oracle_object(&cache, source, key, &state);
 }
 
-/* The cache changes; heard = false: no process is there to hear of an end. */
-static void change(enum delta_type type, enum delta_cause cause, struct object *o, bool heard)
+/* The cache changes; process_runs = false: there is no process that could see an end. */
+static void change(enum delta_type type, enum delta_cause cause, struct object *o,
+                   bool process_runs)
 {
     size_t source = (size_t)(object_namespace(o).p[1] - '0');
     size_t key = oracle_key_index(o);
@@ -134,13 +135,13 @@ static void change(enum delta_type type, enum delta_cause cause, struct object *
     cached[source][key] = over ? NULL : object_ref(o);
     cache.now[source][key] = over ? 0 : oracle_number(object_rv(o));
     oracle_delta(&oracle, source, &d);
-    if (heard)
+    if (process_runs)
         hooks_delta(hooks, (struct source){.watch = watches[source]}, &d, now);
     oracle_settled(&oracle);
     object_unref(&old);
 }
 
-static void change_key(size_t source, size_t key, enum delta_cause cause, bool heard)
+static void change_key(size_t source, size_t key, enum delta_cause cause, bool process_runs)
 {
     struct object *was = cached[source][key];
     unsigned uid = was != NULL ? oracle_number(object_uid(was)) : 0;
@@ -150,14 +151,14 @@ static void change_key(size_t source, size_t key, enum delta_cause cause, bool h
 
     if (was != NULL && !same) {
         object_ref(was);
-        change(pick(3) == 0 && heard ? DELTA_LEFT : DELTA_DELETED, cause, was, heard);
+        change(pick(3) == 0 && process_runs ? DELTA_LEFT : DELTA_DELETED, cause, was, process_runs);
         object_unref(&was);
     }
     if (ends && !same)
         return;
     uid = same ? uid : back ? 1 + pick(uids) : ++uids;
     was = next_object(source, key, uid);
-    change(same ? DELTA_MODIFIED : DELTA_ADDED, cause, was, heard);
+    change(same ? DELTA_MODIFIED : DELTA_ADDED, cause, was, process_runs);
     object_unref(&was);
 }
 
@@ -178,7 +179,7 @@ static void sync_source(size_t source)
 
 /* ---- Runs. */
 
-/* What is known of the last state is told. */
+/* If the last state is on disk, a run for an end has it. */
 static void check_last(const struct run *run)
 {
     for (size_t i = 0; i < run->event_count; i++) {
@@ -225,8 +226,8 @@ static void finish_one(void)
 
 /* ---- Deaths. */
 
-/* All that is left of an object is told. */
-static void tell_bare(enum delta_type type, size_t source, const struct object *of)
+/* The hook gets an object of which only the name is left. */
+static void deliver_bare(enum delta_type type, size_t source, const struct object *of)
 {
     struct object *o = object_create(&(struct object_parts){.ns = object_namespace(of),
                                                             .name = object_name(of),
@@ -243,8 +244,8 @@ static void tell_bare(enum delta_type type, size_t source, const struct object *
     object_unref(&o);
 }
 
-/* What the cache holds, or is known to have held; to the oracle that is nothing new. */
-static void tell_all(enum delta_cause cause)
+/* The hook gets the objects that the cache holds, or held; to the oracle that is no change. */
+static void deliver_all(enum delta_cause cause)
 {
     for (size_t s = 0; s < ORACLE_SOURCES; s++)
         for (size_t k = 0; k < ORACLE_KEYS; k++) {
@@ -252,28 +253,28 @@ static void tell_all(enum delta_cause cause)
                 .type = DELTA_ADDED, .cause = cause, .object = cached[s][k], .received_ns = now};
 
             if (cached[s][k] != NULL && left == NAMES && cause == CAUSE_RESTART)
-                tell_bare(DELTA_ADDED, s, cached[s][k]);
+                deliver_bare(DELTA_ADDED, s, cached[s][k]);
             else if (cached[s][k] != NULL)
                 hooks_delta(hooks, (struct source){.watch = watches[s]}, &d, now);
         }
 }
 
-static void change_some(bool heard)
+static void change_some(bool process_runs)
 {
     for (size_t s = 0; s < ORACLE_SOURCES; s++)
         for (size_t k = 0; k < ORACLE_KEYS; k++)
             if (pick(2) == 0)
-                change_key(s, k, CAUSE_RESTART, heard);
+                change_key(s, k, CAUSE_RESTART, process_runs);
 }
 
-/* It ends while no process is there. */
+/* The outage ends while no process runs. */
 static void end_outage(size_t source)
 {
     cache.stale[source] = false;
     oracle_stale(&oracle, source);
 }
 
-/* Whether a source is stale is seen anew. */
+/* The next process finds out anew whether a source is stale. */
 static void look_at_outages(void)
 {
     for (size_t s = 0; s < ORACLE_SOURCES; s++) {
@@ -286,7 +287,7 @@ static void look_at_outages(void)
     }
 }
 
-/* The process is followed by another, which has recalled what it left. */
+/* The process is followed by another one, which has restored the rows on disk. */
 static void replace_process(void)
 {
     struct hooks *dead = hooks;
@@ -294,7 +295,7 @@ static void replace_process(void)
 
     memcpy(watched, watches, sizeof(watched));
     hooks = dead == processes ? processes + 1 : processes;
-    oracle_reborn(&oracle, running, running_count, start_process());
+    oracle_restarted(&oracle, running, running_count, start_process());
     running_count = 0;
     hooks_fini(dead);
     for (size_t s = 0; s < ORACLE_SOURCES; s++)
@@ -302,7 +303,7 @@ static void replace_process(void)
     hook_disk_restore(&disk, hooks->v[0], now);
 }
 
-/* Names are loaded, and what a list does not have is told first. */
+/* Names are loaded, and objects that a list does not have are deleted first. */
 static void change_named(void)
 {
     struct object *was[ORACLE_SOURCES][ORACLE_KEYS];
@@ -310,19 +311,19 @@ static void change_named(void)
     for (size_t s = 0; s < ORACLE_SOURCES; s++)
         for (size_t k = 0; k < ORACLE_KEYS; k++)
             was[s][k] = cached[s][k] != NULL ? object_ref(cached[s][k]) : NULL;
-    tell_all(CAUSE_RESTART);
+    deliver_all(CAUSE_RESTART);
     change_some(false);
     for (size_t s = 0; s < ORACLE_SOURCES; s++)
         for (size_t k = 0; k < ORACLE_KEYS; k++) {
             struct object *is = cached[s][k];
 
             if (was[s][k] != NULL && (is == NULL || !str_eq(object_uid(is), object_uid(was[s][k]))))
-                tell_bare(DELTA_DELETED, s, was[s][k]);
+                deliver_bare(DELTA_DELETED, s, was[s][k]);
             object_unref(&was[s][k]);
         }
 }
 
-/* What the hook did is gone, or it is another by now. */
+/* The effects of the hook are gone, or its settings have changed. */
 static void renew(void)
 {
     if (rules.existing == HOOK_EXISTING_SKIP || pick(4) > 0)
@@ -336,14 +337,15 @@ static void die(void)
     replace_process();
     renew();
     if (left == BODIES)
-        tell_all(CAUSE_RESTART);
+        deliver_all(CAUSE_RESTART);
     if (left == NAMES)
         change_named();
     else
         change_some(left == BODIES);
     if (left != BODIES) {
-        tell_all(CAUSE_RELIST);
-        sync_source(0); /* what ended and comes back before that was never away to the hook */
+        deliver_all(CAUSE_RELIST);
+        sync_source(
+            0); /* to the hook, an object that ended and comes back before that was never away */
         sync_source(1);
     }
     look_at_outages();
@@ -407,16 +409,16 @@ static void drain(void)
     assert_true(hooks_ready(hooks));
 }
 
-/* What is handled stays quiet over a restart. */
+/* Handled objects stay quiet over a restart. */
 static void check_quiet_restart(void)
 {
     replace_process();
-    tell_all(left != NOTHING ? CAUSE_RESTART : CAUSE_RELIST);
+    deliver_all(left != NOTHING ? CAUSE_RESTART : CAUSE_RELIST);
     for (size_t s = 0; s < ORACLE_SOURCES; s++)
         sync_source(s);
     assert_null(hooks_next(hooks, now));
-    if (left == NAMES) /* as what was too big for the list */
-        tell_all(CAUSE_RELIST);
+    if (left == NAMES) /* like objects that were too big for the list */
+        deliver_all(CAUSE_RELIST);
     assert_null(hooks_next(hooks, now));
     oracle_gate(&oracle);
     assert_true(hooks_ready(hooks) && hooks_quiet(hooks));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "hook_rig.h"
 
-/* Hooks that hear of outages: the events of whole sources. Each hook has two sources. */
+/* Hooks that take outages: the events of whole sources. Each hook has two sources. */
 
 enum {
     ALL = HOOK_RIG_ALL,
@@ -64,7 +64,7 @@ static void test_stale_and_fresh_are_runs_of_their_source(void **state)
 {
     (void)state;
     struct hook *h = add(HOOK_OBJECT, ALL);
-    add(HOOK_OBJECT, 0xf); /* hears of nothing */
+    add(HOOK_OBJECT, 0xf); /* this one does not take outages */
     sync_all();
     hook_rig_nothing();
     hook_rig_stale(1, true);
@@ -98,7 +98,7 @@ static void test_each_source_has_its_own_outage(void **state)
     hook_rig_nothing();
 }
 
-static void test_an_outage_that_nobody_heard_of_cancels_out(void **state)
+static void test_an_outage_that_was_never_delivered_cancels_out(void **state)
 {
     (void)state;
     struct hook *h = add(HOOK_OBJECT, OUTAGES);
@@ -128,15 +128,16 @@ static void test_a_failed_stale_is_tried_again_as_long_as_it_is_true(void **stat
     assert_int_equal(run->reason, RUN_RETRY);
     assert_int_equal(run->attempt, 2);
     hook_rig_stale(0, false);
-    assert_int_equal(end(run, false), NEVER_MS); /* it is another matter now */
+    assert_int_equal(end(run, false), NEVER_MS); /* the retry is for another event now */
     assert_int_equal(end(starts(DELTA_FRESH, 0), false), INITIAL_MS);
     hook_rig.now += INITIAL_MS;
     pass(DELTA_FRESH, 0);
     hook_rig_nothing();
 }
 
-/* However often FRESH has failed: nothing else tells the hook that the outage is over. */
-static void test_fresh_never_gives_way(void **state)
+/* However often FRESH has failed, it is not superseded: no other event says that the outage is
+ * over. */
+static void test_fresh_is_never_superseded(void **state)
 {
     (void)state;
     add(HOOK_OBJECT, ALL);
@@ -174,13 +175,13 @@ static void check_gate(enum hook_existing existing)
     pass(DELTA_FRESH, 0);
 }
 
-static void test_a_source_that_is_stale_when_the_gate_opens_is_told_once(void **state)
+static void test_a_source_that_is_stale_when_the_gate_opens_is_delivered_once(void **state)
 {
     (void)state;
     check_gate(HOOK_EXISTING_RUN);
 }
 
-/* The objects are skipped; that they are not up to date is news. */
+/* The objects are skipped, but the outage is news. */
 static void test_skipping_what_exists_does_not_skip_stale(void **state)
 {
     (void)state;
@@ -251,10 +252,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_stale_and_fresh_are_runs_of_their_source),
         TEST(test_each_source_has_its_own_outage),
-        TEST(test_an_outage_that_nobody_heard_of_cancels_out),
+        TEST(test_an_outage_that_was_never_delivered_cancels_out),
         TEST(test_a_failed_stale_is_tried_again_as_long_as_it_is_true),
-        TEST(test_fresh_never_gives_way),
-        TEST(test_a_source_that_is_stale_when_the_gate_opens_is_told_once),
+        TEST(test_fresh_is_never_superseded),
+        TEST(test_a_source_that_is_stale_when_the_gate_opens_is_delivered_once),
         TEST(test_skipping_what_exists_does_not_skip_stale),
         TEST(test_a_snapshot_hook_that_skips_runs_for_stale),
         TEST(test_in_mode_snapshot_outages_are_among_the_changes),

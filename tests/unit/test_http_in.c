@@ -12,7 +12,7 @@
 #include "base/compiler.h"
 #include "proto/http_in.h"
 
-/* What the parser told: the head as one line, the body, then how it went. */
+/* The callbacks of the parser as text: the head as one line, the body, then the end. */
 struct seen {
     struct buf text;
     bool refuse_head;
@@ -62,7 +62,8 @@ struct message {
     const char *bytes;
 };
 
-/* Feeds bytes [0, cut) and the rest, each piece in portions of step; adds the result to the text. */
+/* Feeds bytes [0, cut) and the rest, each piece in portions of step; adds the result to the
+ * text. */
 static void run(struct seen *s, const struct message *m, size_t cut, size_t step, struct err *err)
 {
     struct http_in *h = http_in_create(m->kind, &m->limits, &events, s);
@@ -241,7 +242,7 @@ static void test_retry_after(void **state)
     }
 }
 
-/* What two readers could take for two different messages is refused (RFC 9112 11.2). */
+/* A message that two readers could take for two different messages is refused (RFC 9112 11.2). */
 static void test_ambiguous_framing(void **state)
 {
     static const char *const fields[] = {
@@ -287,7 +288,7 @@ static void test_ambiguous_framing(void **state)
              "200 keep|x|protocol");
 }
 
-static void test_what_is_no_response(void **state)
+static void test_messages_that_are_no_responses(void **state)
 {
     static const char *const texts[] = {"<html>hello</html>",         "GET / HTTP/1.1\r\n\r\n",
                                         "HTTP/2.0 200 OK\r\n\r\n",    "HTTP/1.2 200 OK\r\n\r\n",
@@ -374,7 +375,7 @@ static void test_body_limit_is_exact(void **state)
     expect_always(&m, "200 close|abcde|too_big");
 }
 
-/* Extensions and trailers could go on for ever; ordinary chunk heads do, and may. */
+/* Extensions and trailers could go on for ever and are bounded; ordinary chunk heads may go on. */
 static void test_framing_limit_is_exact(void **state)
 {
     static const char extension[] = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -466,7 +467,7 @@ int main(void)
         cmocka_unit_test(test_informational_responses_are_skipped),
         cmocka_unit_test(test_retry_after),
         cmocka_unit_test(test_ambiguous_framing),
-        cmocka_unit_test(test_what_is_no_response),
+        cmocka_unit_test(test_messages_that_are_no_responses),
         cmocka_unit_test(test_requests),
         cmocka_unit_test(test_head_limit_is_exact),
         cmocka_unit_test(test_target_is_part_of_the_head),

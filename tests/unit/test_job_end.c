@@ -8,7 +8,7 @@
 
 #include "io/job_end.h"
 
-/* What the helper says of the last program of a run, in words and as a result. */
+/* The helper's report of the last program of a run, in words and as a result. */
 
 static const struct runner_hook hook = {
     .program = "/h/command", .check = "/h/check", .apply = "/h/apply", .timeout_ms = 300};
@@ -77,7 +77,7 @@ static void test_commands(void **state)
                        "output over 64 MiB: killed by signal 15 (Terminated)"});
     is(WIRE_PROGRAM_COMMAND, JOB_CUT_FULL, exited(0, ""),
        (struct wanted){RUN_FAILED, RUN_FILE_NONE, "output over 64 MiB: exit status 0"});
-    is(WIRE_PROGRAM_COMMAND, JOB_CUT_TIMEOUT, late, /* it had ended by then */
+    is(WIRE_PROGRAM_COMMAND, JOB_CUT_TIMEOUT, late, /* the program had ended by then */
        (struct wanted){RUN_EXITED, RUN_FILE_NONE, "exit status 0"});
     late.killed = true;
     is(WIRE_PROGRAM_COMMAND, JOB_CUT_TIMEOUT, late,
@@ -99,7 +99,7 @@ static void test_files(void **state)
        (struct wanted){RUN_EXITED, RUN_FILE_WRITTEN, "file written"});
     is(WIRE_PROGRAM_REMOVE, JOB_CUT_NONE, exited(0, WIRE_REMOVED),
        (struct wanted){RUN_EXITED, RUN_FILE_REMOVED, "file removed"});
-    is(WIRE_PROGRAM_OUTPUT, JOB_CUT_NONE, exited(75, WIRE_CHECK), /* no park_exit */
+    is(WIRE_PROGRAM_OUTPUT, JOB_CUT_NONE, exited(75, WIRE_CHECK), /* not in park_exit */
        (struct wanted){RUN_FAILED, RUN_FILE_NONE, "check: exit status 75 (the old file stays)"});
     is(WIRE_PROGRAM_OUTPUT, JOB_CUT_TIMEOUT, signaled(SIGKILL, WIRE_CHECK),
        (struct wanted){

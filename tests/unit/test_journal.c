@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* admin/journal: what each line says, and what the ring keeps. */
+/* admin/journal: the text of each line, and which lines the ring keeps. */
 #include "objects.h"
 
 #include <stdio.h>
@@ -12,22 +12,22 @@
 static struct journal *journal;
 static struct watch *w;
 static struct buf out;
-static unsigned lines_told;
+static unsigned lines_reported;
 
 static void on_line(void *arg)
 {
-    assert_ptr_equal(arg, &lines_told);
-    lines_told++;
+    assert_ptr_equal(arg, &lines_reported);
+    lines_reported++;
 }
 
 static int set_up(void **state)
 {
     (void)state;
     log_set_level(LOG_LVL_ERROR);
-    lines_told = 0;
+    lines_reported = 0;
     w = objects_watch("w", NULL, NULL);
     journal = journal_create();
-    journal_watch_lines(journal, on_line, &lines_told);
+    journal_watch_lines(journal, on_line, &lines_reported);
     return 0;
 }
 
@@ -74,7 +74,7 @@ static size_t check_lines(void)
     return n;
 }
 
-static void test_what_each_line_says(void **state)
+static void test_the_text_of_each_line(void **state)
 {
     struct object *o = objects_make("a/x", "u1", "7", "\"password\":\"secret\"");
     const struct delta d = {.type = DELTA_MODIFIED,
@@ -121,7 +121,7 @@ static void test_what_each_line_says(void **state)
         "\"print\",\"state\":\"paused\"}\n"
         "{\"time\":\"1970-01-01T00:00:03.000000000Z\",\"seq\":7,\"what\":\"watch\","
         "\"cluster\":\"c\",\"watch\":\"w\",\"state\":\"resumed\",\"objects\":10000}\n");
-    assert_int_equal(lines_told, 7);
+    assert_int_equal(lines_reported, 7);
     object_unref(&o);
 }
 
@@ -218,7 +218,7 @@ static void test_long_values_are_cut_between_characters(void **state)
     assert_int_equal(check_lines(), 5);
 }
 
-/* Six values, every byte of which takes six: still far below the ring. */
+/* Six values, every byte of which takes six when written: still far below the ring's size. */
 static void test_the_longest_line(void **state)
 {
     char longest[4000] = "";
@@ -239,7 +239,7 @@ static void test_the_longest_line(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        NOTED(test_what_each_line_says),     NOTED(test_an_empty_one),
+        NOTED(test_the_text_of_each_line),   NOTED(test_an_empty_one),
         NOTED(test_the_last_lines_are_kept), NOTED(test_bytes_are_bounded_too),
         NOTED(test_no_value_breaks_a_line),  NOTED(test_long_values_are_cut_between_characters),
         NOTED(test_the_longest_line),

@@ -33,7 +33,7 @@ static void assert_diff(const char *a, const char *b, const char *wanted)
     assert_string_equal(diff_up_to(a, a, 100), "");
 }
 
-static void test_the_deepest_difference_is_told(void **state)
+static void test_the_deepest_path_that_differs_is_found(void **state)
 {
     static const char *const cases[][3] = {
         {"{\"a\":1}",                     "{\"a\":2}",                     "a\n"               },
@@ -100,7 +100,7 @@ static void test_many_strings_with_escapes_are_read(void **state)
     buf_free(&b);
 }
 
-static void test_what_no_path_can_lead_to_is_told_of_what_holds_it(void **state)
+static void test_a_value_without_a_path_counts_for_its_container(void **state)
 {
     (void)state;
     assert_diff("1", "2", "*\n");
@@ -112,7 +112,8 @@ static void test_what_no_path_can_lead_to_is_told_of_what_holds_it(void **state)
                 "{\"x\":{\"\\u0001\":2,\"b\":{\"c\":2}}}", "x\nx.b.c\n");
 }
 
-/* Names that are too long, and more steps than a path may have, up to where JSON itself ends. */
+/* Names that are too long, and more steps than a path may have, up to the depth that JSON itself
+ * may have. */
 static void test_paths_stay_within_bounds(void **state)
 {
     char *name = mem_printf("%01024d", 0);
@@ -184,8 +185,8 @@ static void test_a_bad_text_leaves_lines_alone(void **state)
     buf_free(&many);
 }
 
-/* Only the part of b that differs is read. White space before b makes that all of it, which must
- * give the same. */
+/* The diff reads only the part of b that differs. With white space before b that is all of it, and
+ * the result must be the same. */
 static void assert_part_is_enough(struct str a, struct str b, size_t limit)
 {
     struct buf whole = {0};
@@ -202,7 +203,7 @@ static void assert_part_is_enough(struct str a, struct str b, size_t limit)
     buf_free(&want);
 }
 
-static void test_what_differs_may_end_elsewhere_than_it_begins(void **state)
+static void test_a_difference_may_end_elsewhere_than_it_begins(void **state)
 {
     static const char *const cases[][3] = {
         {"{\"a\":[1],\"b\":[2]}",     "{\"a\":[1,3],\"b\":[2]}",    "a[1]\n"            },
@@ -267,7 +268,7 @@ static void diff_models(struct world *w, enum model_style style, size_t limit, s
     buf_free(&b);
 }
 
-/* Cut here or afterwards, they are the same. */
+/* Cut by json_diff() or afterwards, the paths are the same. */
 static void assert_cut_alike(struct world *w, size_t limit, struct buf *want)
 {
     struct buf all = {0};
@@ -396,7 +397,7 @@ static void test_each_path_selects_something_else(void **state)
     assert_true(w.told > seeds / 3 * 2);
 }
 
-/* Does a path of lines lead to leaf ("PATH\tTEXT") or to what holds it? */
+/* Does one of the paths lead to the leaf ("PATH\tTEXT"), or to a value that holds it? */
 static bool covered(struct str lines, struct str leaf)
 {
     while (lines.n > 0) {
@@ -463,15 +464,15 @@ static void test_each_leaf_that_differs_is_covered(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(test_the_deepest_difference_is_told, clear),
+        cmocka_unit_test_teardown(test_the_deepest_path_that_differs_is_found, clear),
         cmocka_unit_test_teardown(test_another_form_of_the_same_value_is_no_difference, clear),
         cmocka_unit_test_teardown(test_a_creation_timestamp_that_is_null_is_absent, clear),
         cmocka_unit_test_teardown(test_many_strings_with_escapes_are_read, clear),
-        cmocka_unit_test_teardown(test_what_no_path_can_lead_to_is_told_of_what_holds_it, clear),
+        cmocka_unit_test_teardown(test_a_value_without_a_path_counts_for_its_container, clear),
         cmocka_unit_test_teardown(test_paths_stay_within_bounds, clear),
         cmocka_unit_test_teardown(test_too_many_are_cut_to_their_first_steps, clear),
         cmocka_unit_test_teardown(test_a_bad_text_leaves_lines_alone, clear),
-        cmocka_unit_test_teardown(test_what_differs_may_end_elsewhere_than_it_begins, clear),
+        cmocka_unit_test_teardown(test_a_difference_may_end_elsewhere_than_it_begins, clear),
         cmocka_unit_test_teardown(test_names_that_stand_there_twice_go_in_pairs, clear),
         cmocka_unit_test(test_a_naive_diff_finds_the_same),
         cmocka_unit_test_teardown(test_a_part_of_the_other_text_is_enough, clear),

@@ -17,8 +17,8 @@ static int clean_up(void **state)
     return 0;
 }
 
-/* Feeds text in pieces of the given size, the first one of another. */
-static void list_watch(struct str text, size_t first, size_t piece)
+/* Gives text to the reader in pieces of the given size, the first one of another. */
+static void feed(struct str text, size_t first, size_t piece)
 {
     struct json_in *j = json_in_create(JSON_IN_MAX_DEPTH, ref_add, &seen);
     struct err err;
@@ -59,7 +59,7 @@ static void test_tokens_of_a_document(void **state)
     };
 
     (void)state;
-    list_watch(str_c(text), sizeof(text), 1);
+    feed(str_c(text), sizeof(text), 1);
     assert_int_equal(seen.n, ARRAY_LEN(want));
     for (size_t i = 0; i < seen.n; i++) {
         const struct ref_token *t = &seen.v[i];
@@ -83,11 +83,11 @@ static void test_positions_do_not_depend_on_cuts(void **state)
             buf_puts(&gen.text, n % 2 == 0 ? " " : "\n");
         }
         for (size_t cut = 0; cut <= gen.text.len; cut++) {
-            list_watch(buf_str(&gen.text), cut, gen.text.len);
+            feed(buf_str(&gen.text), cut, gen.text.len);
             ref_assert_same(&seen, &gen.tokens);
         }
         for (size_t piece = 1; piece < 9; piece++) {
-            list_watch(buf_str(&gen.text), piece, piece);
+            feed(buf_str(&gen.text), piece, piece);
             ref_assert_same(&seen, &gen.tokens);
         }
     }
@@ -114,7 +114,7 @@ static void test_long_strings_in_small_pieces(void **state)
     }
     buf_puts(&text, "\",\"next\"]{}");
     for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
-        list_watch(buf_str(&text), sizes[i], sizes[i]);
+        feed(buf_str(&text), sizes[i], sizes[i]);
         assert_int_equal(seen.n, 6);
         assert_true(str_eq(str_of(seen.texts.data, seen.v[1].text_n), buf_str(&want)));
         assert_int_equal(seen.v[1].end, text.len - 10);
@@ -133,14 +133,14 @@ static enum err_kind list_watch_all(const char *text, size_t n, size_t piece, st
     for (size_t i = 0; kind == ERR_OK && i < n; i += piece)
         kind = json_in_feed(j, text + i, piece < n - i ? piece : n - i, err);
     if (kind != ERR_OK)
-        assert_int_equal(json_in_feed(j, "1", 1, NULL), ERR_CLOSED); /* for good */
+        assert_int_equal(json_in_feed(j, "1", 1, NULL), ERR_CLOSED); /* the error stays */
     else
         kind = json_in_finish(j, err);
     json_in_destroy(&j);
     return kind;
 }
 
-static void test_what_is_not_json(void **state)
+static void test_texts_that_are_not_json(void **state)
 {
     static const char *const bad[] = {
         "{\"secret\":}",   "[secret]",        "{secret:1}", "[1,]",    "[\"secret\\x\"]",
@@ -223,7 +223,8 @@ static void count_excess(void *arg, const char *why)
     excesses++;
 }
 
-/* Who can do without what is too much goes on behind it, with the same tokens. */
+/* A callback that can do without the rest of a token goes on behind it, and the tokens are the
+ * same. */
 static void test_limits_can_be_tolerated(void **state)
 {
     char text[6000];
@@ -255,8 +256,8 @@ static void test_limits_can_be_tolerated(void **state)
     }
 }
 
-/* Of a long token in pieces the beginning is kept, cut between two characters; what stands behind it
- * has its place. */
+/* The beginning of a long token in pieces is kept, cut between two characters; the token behind it
+ * has its right place. */
 static void test_long_tokens_may_be_cut(void **state)
 {
     static const char *const fills[] = {"x", "\\n", "\\u00e9", "\xc3\xa9", "\xe2\x82\xac\\\\", "7"};
@@ -349,7 +350,7 @@ int main(void)
         cmocka_unit_test(test_tokens_of_a_document),
         cmocka_unit_test(test_positions_do_not_depend_on_cuts),
         cmocka_unit_test(test_long_strings_in_small_pieces),
-        cmocka_unit_test(test_what_is_not_json),
+        cmocka_unit_test(test_texts_that_are_not_json),
         cmocka_unit_test(test_html_is_named),
         cmocka_unit_test(test_cut_short),
         cmocka_unit_test(test_depth_is_bounded),

@@ -21,7 +21,7 @@ static int clear(void **state)
     return 0;
 }
 
-/* What the paths (ended by NULL) select in text. */
+/* The values that the paths (ended by NULL) select in text. */
 static const char *select_all(const char *text, const char *const *paths)
 {
     struct json_path *parsed[8] = {0};
@@ -98,8 +98,9 @@ static void test_many_paths_in_one_pass(void **state)
     assert_string_equal(select_all(service, (const char *const[]){NULL}), "");
 }
 
-/* A value that moves from one path to the next one shows, whatever it looks like. */
-static void test_many_paths_are_told_apart(void **state)
+/* A value that moves from one path to the next one counts as a difference, whatever it looks
+ * like. */
+static void test_many_paths_are_distinguished(void **state)
 {
     static const char *const texts[] = {
         "{\"a\":[0,1],\"b\":[]}", "{\"a\":[0],\"b\":[1]}", "{\"a\":[],\"b\":[0,1]}",
@@ -201,7 +202,7 @@ static void test_a_value_with_nul_is_refused(void **state)
         values_of("{\"a\":\"1\",\"b\":\"x\\u0000y\",\"c\":\"\\u0000\"}", paths, 3, found, &err),
         ERR_CONFIG);
     assert_non_null(strstr(err.text, "path 'b': the value holds a NUL byte"));
-    /* As the bytes of a container it is an escape. */
+    /* In the bytes of a container the NUL is an escape. */
     assert_int_equal(values_of("{\"a\":[\"\\u0000\"]}", paths, 3, found, &err), ERR_OK);
     assert_string_equal(buf_cstr(&found[0]), "[\"\\u0000\"]");
     assert_int_equal(values_of("{\"a\":\"\\u0000\"", paths, 3, found, &err), ERR_CLOSED);
@@ -342,7 +343,7 @@ static void naive_put(size_t i, struct buf *want)
     naive_count++;
 }
 
-/* Token i begins a value; steps are what is left of the path. */
+/* Token i begins a value; steps is the rest of the path. */
 static void naive_select(size_t i, const struct naive_step *steps, size_t n, struct buf *want)
 {
     const struct ref_token *t = gen.tokens.v;
@@ -424,7 +425,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(test_selects, clear),
         cmocka_unit_test_teardown(test_many_paths_in_one_pass, clear),
-        cmocka_unit_test_teardown(test_many_paths_are_told_apart, clear),
+        cmocka_unit_test_teardown(test_many_paths_are_distinguished, clear),
         cmocka_unit_test_teardown(test_absent_is_null, clear),
         cmocka_unit_test_teardown(test_values_are_written_as_kubectl_does, clear),
         cmocka_unit_test_teardown(test_a_value_with_nul_is_refused, clear),

@@ -50,7 +50,7 @@ static void test_a_member_whose_value_was_cut_out_is_absent(void **state)
     assert_int_equal(digest("{\"a\":1,\"generation\": }"), digest("{\"a\":1}"));
 }
 
-static void test_what_differs_has_another_digest(void **state)
+static void test_different_values_have_different_digests(void **state)
 {
     static const char *const all[] = {
         "null",
@@ -102,7 +102,7 @@ static void test_what_differs_has_another_digest(void **state)
             assert_int_not_equal(digest(all[i]), digest(all[k]));
 }
 
-/* Behind some opened objects: with other members behind it, or none. */
+/* Behind some objects that were opened: with other members behind the value, or none. */
 static void put_void_members(struct buf *out, struct gen *g, struct str text)
 {
     bool in_string = false;
@@ -157,7 +157,7 @@ static void test_equal_values_have_equal_digests_and_others_do_not(void **state)
 }
 
 /* Nested as deep as there is, and deeper. */
-static void test_what_is_nested_deep_is_read(void **state)
+static void test_deeply_nested_values_are_read(void **state)
 {
     struct buf a = {0};
     struct buf b = {0};
@@ -180,7 +180,7 @@ static void test_what_is_nested_deep_is_read(void **state)
 }
 
 /* Any bytes, in memory of just that size. */
-static void test_what_is_no_json_is_read_to_its_end_and_no_further(void **state)
+static void test_bytes_that_are_no_json_are_read_to_their_end_and_no_further(void **state)
 {
     static const char some[] = "{}[]\",:\\u1n ";
     const size_t seeds = campaign_size(20000, 1000000);
@@ -207,10 +207,10 @@ int main(void)
         cmocka_unit_test(test_white_space_the_order_of_members_and_escapes_make_no_difference),
         cmocka_unit_test(test_a_creation_timestamp_that_is_null_is_absent),
         cmocka_unit_test(test_a_member_whose_value_was_cut_out_is_absent),
-        cmocka_unit_test(test_what_differs_has_another_digest),
+        cmocka_unit_test(test_different_values_have_different_digests),
         cmocka_unit_test(test_equal_values_have_equal_digests_and_others_do_not),
-        cmocka_unit_test(test_what_is_nested_deep_is_read),
-        cmocka_unit_test(test_what_is_no_json_is_read_to_its_end_and_no_further),
+        cmocka_unit_test(test_deeply_nested_values_are_read),
+        cmocka_unit_test(test_bytes_that_are_no_json_are_read_to_their_end_and_no_further),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

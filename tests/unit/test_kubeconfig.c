@@ -101,7 +101,9 @@ static void test_cut_at_every_byte(void **state)
         struct buf text = read_data(files[i]);
 
         for (size_t n = 0; n < text.len; n++) {
-            char *part = mem_dup(text.data, n); /* to the byte, so that ASan sees one more */
+            char *part = mem_dup(
+                text.data,
+                n); /* a copy of exactly these bytes, so that ASan sees a read behind them */
             struct kubeconfig k;
             struct err err = {0};
             enum err_kind kind = kubeconfig_parse(str_of(part, n), "k", NULL, &k, &err);
@@ -204,8 +206,8 @@ static void test_unknown_context_of_the_caller(void **state)
     assert_string_equal(err.text, "k:1: there is no context \"x\" in contexts");
 }
 
-/* Nulls and empty strings are not settings; data wins over a file. */
-static void test_what_counts_as_not_given(void **state)
+/* Nulls and empty strings do not count as settings; data wins over a file. */
+static void test_values_that_count_as_not_given(void **state)
 {
     static const char text[] =
         HEAD "clusters: [{name: k, cluster: {server: a, proxy-url: '', certificate-authority: f,\n"
@@ -222,7 +224,7 @@ static void test_what_counts_as_not_given(void **state)
     kubeconfig_fini(&k);
 }
 
-/* Aliases are followed, not copied: a bomb stays small, a loop ends. */
+/* Aliases are followed, not copied: a "billion laughs" file stays small, and a loop ends. */
 static void test_aliases(void **state)
 {
     static const char bomb[] = "a: &a [x, x]\nb: &b [*a, *a]\nc: &c [*b, *b]\nd: [*c, *c]\n" HEAD
@@ -306,7 +308,7 @@ int main(void)
         cmocka_unit_test(test_cut_at_every_byte),
         cmocka_unit_test(test_each_mistake_is_named),
         cmocka_unit_test(test_unknown_context_of_the_caller),
-        cmocka_unit_test(test_what_counts_as_not_given),
+        cmocka_unit_test(test_values_that_count_as_not_given),
         cmocka_unit_test(test_aliases),
         cmocka_unit_test(test_size_and_depth_are_bounded),
         cmocka_unit_test(test_base64),

@@ -14,7 +14,7 @@
         (text), (wanted)   \
     }
 
-/* What a reader said, one line an item, and the page in the last line. */
+/* The items that a reader had, one line each, and the page in the last line. */
 static struct buf said;
 static struct object *last;
 
@@ -82,7 +82,7 @@ static void assert_fails(const char *body, enum err_kind kind, const char *text)
 
         assert_int_equal(read_in_pieces(str_c(body), piece, piece, &err), kind);
         assert_int_equal(err.kind, kind);
-        err.text[strnlen(text, sizeof(err.text) - 1)] = '\0'; /* how it begins is enough */
+        err.text[strnlen(text, sizeof(err.text) - 1)] = '\0'; /* the beginning is enough */
         assert_string_equal(err.text, text);
     }
 }
@@ -210,7 +210,7 @@ static void test_too_big_items_are_skipped(void **state)
     buf_free(&body);
 }
 
-static void test_what_is_no_list(void **state)
+static void test_bodies_that_are_no_lists(void **state)
 {
     static const char *const cases[][2] = {
         PAIR("", "list: the body is empty"),
@@ -284,14 +284,14 @@ static void test_everything_else_is_bounded(void **state)
         for (size_t piece = 1; piece <= 2 * body.len; piece *= 2)
             assert_int_equal(read_in_pieces(buf_str(&body), piece, piece, &err), ERR_TOO_BIG);
     }
-    /* The same when it comes in one piece and is complete. */
+    /* The same for an item that comes in one piece and is complete. */
     buf_clear(&body);
     buf_printf(&body,
                "{\"x\":\"%01001d\","
                "\"kind\":\"PodList\"}",
                0);
     assert_fails(buf_cstr(&body), ERR_TOO_BIG, "list: what stands beside its items is over");
-    /* Many items are not much beside them, however they are separated. */
+    /* Many small items do not count as one large item, however they are separated. */
     buf_clear(&body);
     buf_puts(&body, POD_LIST "\"metadata\":{\"resourceVersion\":\"1\"},\"items\":[");
     for (int k = 0; k < 300; k++)
@@ -450,7 +450,7 @@ int main(void)
         cmocka_unit_test_teardown(test_empty, clear),
         cmocka_unit_test_teardown(test_same_bytes_as_watch_event, clear),
         cmocka_unit_test_teardown(test_too_big_items_are_skipped, clear),
-        cmocka_unit_test_teardown(test_what_is_no_list, clear),
+        cmocka_unit_test_teardown(test_bodies_that_are_no_lists, clear),
         cmocka_unit_test_teardown(test_what_was_expected, clear),
         cmocka_unit_test_teardown(test_everything_else_is_bounded, clear),
         cmocka_unit_test_teardown(test_pruned_and_selected, clear),

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cache/list_watch: conversations of lists and watches, their bodies cut anywhere; more stand in test_feed_*.c. */
+/* cache/list_watch: conversations of lists and watches, their bodies cut anywhere;
+ * test_list_watch_*.c have more. */
 #include "list_watch_script.h"
 
 #include <string.h>
@@ -253,7 +254,7 @@ static void test_s20_events_without_a_name_are_skipped_and_move_the_version(void
                    .next = WATCH("12")});
 }
 
-static void test_events_without_a_version_are_skipped_but_ends_are_told(void **state)
+static void test_events_without_a_version_are_skipped_except_ends(void **state)
 {
     (void)state;
     CHECK(SYNCED, {OK,
@@ -296,7 +297,7 @@ static void test_an_item_that_is_too_big_keeps_its_old_state(void **state)
            .next = WATCH("13")});
 }
 
-/* Versions and tokens go into C strings: a NUL must not make an empty one of them. */
+/* Versions and tokens become C strings: a NUL in one must not make it an empty one. */
 static void test_a_nul_in_a_version_or_token_is_a_broken_list(void **state)
 {
     (void)state;
@@ -345,7 +346,7 @@ static void test_a_list_with_an_item_without_a_name_deletes_nothing(void **state
            .heard = "-ns/b:u2:4?", .next = WATCH("13")});
 }
 
-static void test_an_item_with_a_name_that_is_none_keeps_what_has_its_uid(void **state)
+static void test_an_item_with_an_invalid_name_keeps_the_object_with_its_uid(void **state)
 {
     (void)state;
     CHECK(SYNCED,
@@ -367,7 +368,7 @@ static void test_a_change_that_is_skipped_causes_no_list(void **state)
                    .heard = "~ns/b:u2:14", .next = WATCH("15")});
 }
 
-static void test_an_end_is_told_whatever_the_last_state_is(void **state)
+static void test_an_end_counts_whatever_its_last_state_is(void **state)
 {
     (void)state;
     CHECK(SYNCED, {OK,
@@ -398,13 +399,13 @@ int main(void)
         cmocka_unit_test(test_s45_busy_in_the_stream_waits_and_watches),
         cmocka_unit_test(test_s20_events_of_another_kind_are_skipped_and_keep_the_version),
         cmocka_unit_test(test_s20_events_without_a_name_are_skipped_and_move_the_version),
-        cmocka_unit_test(test_events_without_a_version_are_skipped_but_ends_are_told),
+        cmocka_unit_test(test_events_without_a_version_are_skipped_except_ends),
         cmocka_unit_test(test_lists_of_another_kind_are_refused),
         cmocka_unit_test(test_an_item_that_is_too_big_keeps_its_old_state),
         cmocka_unit_test(test_a_list_with_an_item_without_a_name_deletes_nothing),
-        cmocka_unit_test(test_an_item_with_a_name_that_is_none_keeps_what_has_its_uid),
+        cmocka_unit_test(test_an_item_with_an_invalid_name_keeps_the_object_with_its_uid),
         cmocka_unit_test(test_a_change_that_is_skipped_causes_no_list),
-        cmocka_unit_test(test_an_end_is_told_whatever_the_last_state_is),
+        cmocka_unit_test(test_an_end_counts_whatever_its_last_state_is),
         cmocka_unit_test(test_a_nul_in_a_version_or_token_is_a_broken_list),
         cmocka_unit_test(test_a_frame_without_end_ends_the_stream),
     };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* io/list_watch_driver on the loopback: orders in every state, silence, the list gate, dispose anywhere. */
+/* io/list_watch_driver on the loopback: a relist ordered in every state, silence, the list gate,
+ * dispose anywhere. */
 #include "objects.h"
 
 #include <stdio.h>
@@ -160,8 +161,8 @@ static void run_until_asked(struct rig *r, unsigned requests)
     run_until(r, has_asked);
 }
 
-/* The scripts are those of the connections, in their order; a gate of one place; a failure waits
- * for an hour. */
+/* The scripts are those of the connections, in their order; the list gate has one place; a failure
+ * waits for an hour. */
 static void set_up(struct rig *r, const struct server_step *const *scripts)
 {
     *r = (struct rig){.params = objects_patient_watch_params("configmaps")};
@@ -208,7 +209,7 @@ static void relist(struct rig *r)
     r->calling = true;
     list_watch_driver_poke(r->source);
     r->calling = false;
-    list_watch_driver_poke(r->source); /* was carried out: nothing is left to do */
+    list_watch_driver_poke(r->source); /* the order was carried out: there is nothing left to do */
     assert_false(r->source != NULL && list_watch_is_ordered(list_watch(r)));
 }
 
@@ -224,7 +225,7 @@ static void assert_in_sync(struct rig *r, unsigned requests)
     assert_string_equal(buf_cstr(&r->deltas), "ADDED a/x;");
 }
 
-static void test_an_order_before_the_start_is_the_first_list(void **state)
+static void test_a_relist_ordered_before_the_start_is_the_first_list(void **state)
 {
     struct rig r;
 
@@ -245,7 +246,7 @@ static bool is_over(struct rig *r)
     return true;
 }
 
-static void test_an_order_in_the_start_jitter(void **state)
+static void test_a_relist_ordered_in_the_start_jitter(void **state)
 {
     struct rig r;
 
@@ -253,14 +254,14 @@ static void test_an_order_in_the_start_jitter(void **state)
     set_up(&r, SERVER_SCRIPTS(list, watch));
     r.params.reflector.start_jitter_ms = 3600000;
     begin(&r);
-    run_until(&r, is_over); /* timers fire in order: the source waits for its jitter now */
+    run_until(&r, is_over); /* timers fire in order: the driver waits for its jitter now */
     assert_int_equal(server_requests(r.server), 0);
     relist(&r);
     assert_in_sync(&r, 2);
     tear_down(&r);
 }
 
-static void test_an_order_in_the_gate(void **state)
+static void test_a_relist_ordered_in_the_gate(void **state)
 {
     struct rig r;
 
@@ -278,7 +279,7 @@ static void test_an_order_in_the_gate(void **state)
     tear_down(&r);
 }
 
-static void test_an_order_while_it_connects(void **state)
+static void test_a_relist_ordered_while_connecting(void **state)
 {
     struct rig r;
     char url[64];
@@ -314,13 +315,13 @@ static void order_when(bool (*is_true)(struct rig *r), const struct server_step 
     r.requests = 1;
     run_until(&r, is_true);
     relist(&r);
-    play_clock_pass(LATER_MS); /* a wait that was left is over */
+    play_clock_pass(LATER_MS); /* the wait that it left is over */
     assert_in_sync(&r, 3);
     assert_int_equal(r.heard[HEARD_FAILED], first == broken);
     tear_down(&r);
 }
 
-static void test_an_order_before_the_head_in_the_body_and_in_the_backoff(void **state)
+static void test_a_relist_ordered_before_the_head_in_the_body_and_in_the_backoff(void **state)
 {
     (void)state;
     order_when(has_asked, silent);
@@ -328,7 +329,7 @@ static void test_an_order_before_the_head_in_the_body_and_in_the_backoff(void **
     order_when(has_failed, broken);
 }
 
-static void test_an_order_while_it_watches(void **state)
+static void test_a_relist_ordered_while_watching(void **state)
 {
     struct rig r;
 
@@ -360,7 +361,7 @@ static void test_events_of_a_steady_watch_are_data(void **state)
     tear_down(&r);
 }
 
-/* A stream holds the only place until its end bookmark has come: then others may list. */
+/* A streaming list holds the only place until its end bookmark has come: then others may list. */
 static void test_a_stream_leaves_the_gate_at_its_end_bookmark(void **state)
 {
     struct rig r;
@@ -379,8 +380,8 @@ static void test_a_stream_leaves_the_gate_at_its_end_bookmark(void **state)
     tear_down(&r);
 }
 
-/* Without a word for list_idle_timeout: a list instead, for which there is a place. */
-static void test_a_stream_stuck_in_its_initial_events_gives_way(void **state)
+/* No byte for list_idle_timeout: a plain list follows, for which there is a place. */
+static void test_a_stream_stuck_in_its_initial_events_becomes_a_list(void **state)
 {
     struct rig r;
 
@@ -396,7 +397,7 @@ static void test_a_stream_stuck_in_its_initial_events_gives_way(void **state)
     tear_down(&r);
 }
 
-/* bookmark_timeout after the last word; what comes next has none to miss. */
+/* bookmark_timeout after the last event; the next watch has had no bookmark that it could miss. */
 static void test_a_watch_that_misses_its_bookmarks_is_resumed(void **state)
 {
     struct rig r;
@@ -453,15 +454,15 @@ static void test_dispose_before_the_start(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_an_order_before_the_start_is_the_first_list),
-        cmocka_unit_test(test_an_order_in_the_start_jitter),
-        cmocka_unit_test(test_an_order_before_the_head_in_the_body_and_in_the_backoff),
-        cmocka_unit_test(test_an_order_in_the_gate),
-        cmocka_unit_test(test_an_order_while_it_connects),
-        cmocka_unit_test(test_an_order_while_it_watches),
+        cmocka_unit_test(test_a_relist_ordered_before_the_start_is_the_first_list),
+        cmocka_unit_test(test_a_relist_ordered_in_the_start_jitter),
+        cmocka_unit_test(test_a_relist_ordered_before_the_head_in_the_body_and_in_the_backoff),
+        cmocka_unit_test(test_a_relist_ordered_in_the_gate),
+        cmocka_unit_test(test_a_relist_ordered_while_connecting),
+        cmocka_unit_test(test_a_relist_ordered_while_watching),
         cmocka_unit_test(test_events_of_a_steady_watch_are_data),
         cmocka_unit_test(test_a_stream_leaves_the_gate_at_its_end_bookmark),
-        cmocka_unit_test(test_a_stream_stuck_in_its_initial_events_gives_way),
+        cmocka_unit_test(test_a_stream_stuck_in_its_initial_events_becomes_a_list),
         cmocka_unit_test(test_a_watch_that_misses_its_bookmarks_is_resumed),
         cmocka_unit_test(test_dispose_inside_its_events),
         cmocka_unit_test(test_dispose_before_the_start),

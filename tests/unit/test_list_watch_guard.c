@@ -53,7 +53,7 @@ static struct list_watch_status status(void)
         list_watch_script_play(&script, answers, ARRAY_LEN(answers)); \
     } while (0)
 
-/* The last answer, and nothing of what comes behind it. */
+/* Answers the list, and looks at the next action alone. */
 static void answer_list(const char *body, enum list_watch_do next)
 {
     buf_clear(&script.heard);
@@ -82,7 +82,7 @@ static void test_a_second_list_that_looks_well_is_applied(void **state)
          {OK, .body = PAGE("31", "", EIGHT), .next = WATCH("31")});
 }
 
-static void test_what_passes_is_applied_at_once(void **state)
+static void test_a_list_that_passes_is_applied_at_once(void **state)
 {
     (void)state;
     PLAY(FILLED, LOST,
@@ -111,7 +111,7 @@ static void test_deletes_of_the_watch_are_never_held(void **state)
 
 #define OTHER(n) ITEM("i" n, "other", "20", "")
 
-static void test_s37_other_lives_count_as_deletes(void **state)
+static void test_s37_other_incarnations_count_as_deletes(void **state)
 {
     (void)state;
     PLAY(FILLED, LOST,
@@ -221,7 +221,7 @@ static void test_a_bookmark_that_goes_back_pauses_and_lists_the_newest(void **st
     assert_int_equal(status().relists[RELIST_BACKWARDS], 1);
 }
 
-static void test_a_bookmark_that_goes_back_is_told_in_words(void **state)
+static void test_a_bookmark_that_goes_back_has_an_error_text(void **state)
 {
     static const char body[] = BOOKMARK("20") BOOKMARK("19");
 
@@ -259,17 +259,17 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_s19_a_held_list_changes_nothing_till_a_second_one_agrees),
         TEST(test_a_second_list_that_looks_well_is_applied),
-        TEST(test_what_passes_is_applied_at_once),
+        TEST(test_a_list_that_passes_is_applied_at_once),
         TEST(test_the_first_list_is_never_held),
         TEST(test_deletes_of_the_watch_are_never_held),
-        TEST(test_s37_other_lives_count_as_deletes),
+        TEST(test_s37_other_incarnations_count_as_deletes),
         TEST(test_accept_applies_at_once),
         TEST(test_reject_keeps_the_cache_till_a_list_looks_well),
         TEST(test_a_held_list_is_no_trouble_of_the_stream),
         TEST(test_a_held_stream_waits_and_streams_anew),
         TEST(test_a_list_from_a_version_that_is_older_is_asked_for_anew_then_held),
         TEST(test_a_bookmark_that_goes_back_pauses_and_lists_the_newest),
-        TEST(test_a_bookmark_that_goes_back_is_told_in_words),
+        TEST(test_a_bookmark_that_goes_back_has_an_error_text),
         TEST(test_s20_events_may_go_back),
         TEST(test_a_future_version_is_found_by_a_probe_and_held),
     };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cache/list_watch: no server, however it answers, makes it ask without end. Servers that answer at once, of every sort
- * and at random; ten minutes each of virtual time. */
+/* cache/list_watch: no server, however it answers, makes a list_watch ask without end. Servers that
+ * answer at once, of every sort and at random; ten minutes each of virtual time. */
 #include "list_watch_script.h"
 
 #include <inttypes.h>
@@ -13,16 +13,16 @@
 
 enum {
     TEN_MINUTES_MS = 600000,
-    MOST_REQUESTS = 350, /* in ten minutes, pages behind the first one left out */
-    MOST_AT_ONCE = 15,   /* requests without a ms between them, the like */
+    MOST_REQUESTS = 350, /* in ten minutes; the pages behind the first one do not count */
+    MOST_AT_ONCE = 15,   /* requests without a ms between them; pages do not count either */
     MOST_PAGES = 1001,   /* of one list without end */
 };
 
-/* What a server may do; each is drawn from when it answers. */
+/* The ways in which a server may answer; each answer is drawn from these. */
 enum trick {
-    EMPTY,          /* 200 and nothing */
-    ONE_EVENT,      /* or an item */
-    ONE_BOOKMARK,   /* or a list of nothing */
+    EMPTY,          /* 200 without a body */
+    ONE_EVENT,      /* 200 with an item */
+    ONE_BOOKMARK,   /* 200 with an empty list */
     INITIAL,        /* the end of initial events, then the end */
     BACK_AND_FORTH, /* versions that jump */
     NO_OBJECTS,     /* for the guard */
@@ -44,13 +44,13 @@ enum trick {
     HTML,
     CUT_OFF,
     NO_ANSWER,
-    LIVES_A_WHILE, /* then ends without a word */
+    LIVES_A_WHILE, /* then the response ends */
     TRICKS,
 };
 
 struct hostile {
     struct rng rng;
-    enum trick tricks[4]; /* that this one has */
+    enum trick tricks[4]; /* of this server */
     size_t trick_count;
     struct list_watch_script script;
     struct buf body;
@@ -90,7 +90,7 @@ static void put_page(struct hostile *h, const char *rv, const char *next, bool i
                rv, next, item ? ITEM("a", "u1", "3", "") : "");
 }
 
-/* 200 with a body that suits what was asked for. */
+/* 200 with a body that suits the request. */
 static void put_good(struct hostile *h, enum trick trick)
 {
     static const char *const versions[] = {"10", "5", "10", "900", "7"};
@@ -161,7 +161,7 @@ static int error_code(enum trick trick)
     return codes[trick];
 }
 
-/* Whether the body was read to its end. */
+/* Was the body read to its end? */
 static bool answer(struct hostile *h, enum trick trick)
 {
     bool in_stream = trick >= STREAM_EXPIRED && trick <= STREAM_ERROR;
@@ -273,7 +273,7 @@ static void test_one_trick_alone_is_no_hot_loop(void **state)
             rng_seed(&h.rng, 1);
             run(&h, &setup);
             check(&h, (uint64_t)trick);
-            assert_true(h.requests > 5); /* it goes on trying */
+            assert_true(h.requests > 5); /* the list_watch goes on trying */
         }
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cache/list_watch: nothing is taken from another cluster that answers
- * (docs/design.md "Cluster identity"). */
+/* cache/list_watch: it takes nothing from another cluster that answers (docs/design.md "Cluster
+ * identity"). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,21 +15,21 @@
 
 static const struct err foreign = {.kind = ERR_FOREIGN, .text = "another cluster answers"};
 
-/* The answer of a server that was not asked yet. */
+/* The answer of a server that was not asked for its identity yet. */
 static void answer(const char *body)
 {
     resume_rig_head();
-    assert_true(list_watch_body(resume_rig_feed(), body, strlen(body), resume_rig.now));
-    resume_rig.next = list_watch_end(resume_rig_feed(), NULL, resume_rig.now);
+    assert_true(list_watch_body(resume_rig_list_watch(), body, strlen(body), resume_rig.now));
+    resume_rig.next = list_watch_end(resume_rig_list_watch(), NULL, resume_rig.now);
 }
 
 static void identify(const struct err *err)
 {
     assert_int_equal(resume_rig.next.what, LW_IDENTIFY);
-    resume_rig.next = list_watch_identified(resume_rig_feed(), err, resume_rig.now);
+    resume_rig.next = list_watch_identified(resume_rig_list_watch(), err, resume_rig.now);
 }
 
-/* It knows a and b, and watches. */
+/* The list_watch knows a and b, and watches. */
 static void follow(void)
 {
     resume_rig_start();
@@ -40,8 +40,8 @@ static void follow(void)
 
 static void relist(void)
 {
-    list_watch_order(resume_rig_feed(), RELIST_MANUAL);
-    resume_rig.next = list_watch_restart(resume_rig_feed(), resume_rig.now);
+    list_watch_order(resume_rig_list_watch(), RELIST_MANUAL);
+    resume_rig.next = list_watch_restart(resume_rig_list_watch(), resume_rig.now);
     resume_rig_asks(LISTS_NEWEST);
 }
 
@@ -98,26 +98,28 @@ static void test_a_list_of_another_cluster_is_dropped_and_held(void **state)
     resume_rig_hears("");
     assert_int_equal(resume_rig.next.what, LW_WAIT);
     assert_string_equal(held(), "identity");
-    assert_false(watch_guard(resume_rig.w, true)); /* that is for the cluster, not for the list */
+    assert_false(
+        watch_guard(resume_rig.w, true)); /* the error counts for the cluster, not for the list */
     assert_false(watch_guard(resume_rig.w, false));
     assert_int_equal(store_count(watch_store(resume_rig.w)), 2);
-    resume_rig.next = list_watch_timer(resume_rig_feed(), resume_rig.now.ms);
+    resume_rig.next = list_watch_timer(resume_rig_list_watch(), resume_rig.now.ms);
     resume_rig_asks(LISTS_NEWEST);
     answer(PAGE("13", "", ITEM("a", "u1", "3", "") "," ITEM("b", "u2", "4", "")));
     assert_null(held());
     assert_int_equal(resume_rig.next.what, LW_WATCH);
 }
 
-/* The request was not sent: the version stands, and nothing is listed when the right one is back. */
+/* The request was not sent: the version still holds, and there is no list when the right cluster is
+ * back. */
 static void test_a_watch_that_meets_another_cluster_keeps_its_version(void **state)
 {
     (void)state;
     follow();
-    resume_rig.next = list_watch_end(resume_rig_feed(), &foreign, resume_rig.now);
+    resume_rig.next = list_watch_end(resume_rig_list_watch(), &foreign, resume_rig.now);
     assert_int_equal(resume_rig.next.what, LW_WAIT);
     assert_string_equal(held(), "identity");
     resume_rig_has_version("10 10");
-    resume_rig.next = list_watch_timer(resume_rig_feed(), resume_rig.now.ms);
+    resume_rig.next = list_watch_timer(resume_rig_list_watch(), resume_rig.now.ms);
     resume_rig_asks(WATCHES("10"));
     resume_rig_head();
     assert_null(held());
@@ -135,45 +137,46 @@ static void test_without_an_answer_it_is_listed_again(void **state)
     resume_rig_hears("");
     assert_null(held());
     assert_int_equal(resume_rig.next.what, LW_WAIT);
-    resume_rig.next = list_watch_timer(resume_rig_feed(), resume_rig.now.ms);
+    resume_rig.next = list_watch_timer(resume_rig_list_watch(), resume_rig.now.ms);
     resume_rig_asks(LISTS_NEWEST);
     answer(PAGE("14", "", ITEM("a", "u1", "3", "")));
     identify(NULL);
     resume_rig_hears("-ns/b:u2:4?(relist)");
 }
 
-/* Servers number all resources by their etcd; one that is behind may have been restored. */
+/* A server numbers all resources by its etcd; a server that is behind may have been restored from a
+ * backup. */
 static void
 test_a_watch_from_beyond_the_revision_of_etcd_asks_for_the_newest_version_first(void **state)
 {
     (void)state;
     follow();
-    assert_false(list_watch_is_ahead(resume_rig_feed(), ""));
-    assert_false(list_watch_is_ahead(resume_rig_feed(), "10"));
-    assert_false(list_watch_is_ahead(resume_rig_feed(), "11"));
-    assert_true(list_watch_is_ahead(resume_rig_feed(), "9"));
-    resume_rig.next = list_watch_doubted(resume_rig_feed(), resume_rig.now.ms);
+    assert_false(list_watch_is_ahead(resume_rig_list_watch(), ""));
+    assert_false(list_watch_is_ahead(resume_rig_list_watch(), "10"));
+    assert_false(list_watch_is_ahead(resume_rig_list_watch(), "11"));
+    assert_true(list_watch_is_ahead(resume_rig_list_watch(), "9"));
+    resume_rig.next = list_watch_doubted(resume_rig_list_watch(), resume_rig.now.ms);
     resume_rig_asks(PATH "?limit=1");
-    assert_false(list_watch_is_ahead(resume_rig_feed(), "9")); /* that is no watch */
-    answer(PAGE("10", "", ""));                                /* its own numbers: all is well */
+    assert_false(list_watch_is_ahead(resume_rig_list_watch(), "9")); /* that request is no watch */
+    answer(PAGE("10", "", ""));                                      /* the cluster's own numbers */
     resume_rig_asks(WATCHES("10"));
-    resume_rig.next = list_watch_doubted(resume_rig_feed(), resume_rig.now.ms);
+    resume_rig.next = list_watch_doubted(resume_rig_list_watch(), resume_rig.now.ms);
     answer(PAGE("8", "", ""));
     resume_rig_asks(LISTS_NEWEST);
 }
 
-static void test_what_is_accepted_is_learned_as_at_a_first_start(void **state)
+static void test_an_accepted_cluster_is_listed_as_at_a_first_start(void **state)
 {
     (void)state;
     follow();
-    resume_rig.next = list_watch_end(resume_rig_feed(), &foreign, resume_rig.now);
+    resume_rig.next = list_watch_end(resume_rig_list_watch(), &foreign, resume_rig.now);
     watch_forget(resume_rig.w);
     resume_rig_hears("");
     assert_int_equal(store_count(watch_store(resume_rig.w)), 0);
     assert_false(watch_synced(resume_rig.w));
     assert_null(held());
-    assert_true(list_watch_is_ordered(resume_rig_feed()));
-    resume_rig.next = list_watch_restart(resume_rig_feed(), resume_rig.now);
+    assert_true(list_watch_is_ordered(resume_rig_list_watch()));
+    resume_rig.next = list_watch_restart(resume_rig_list_watch(), resume_rig.now);
     resume_rig_asks(PATH "?resourceVersion=0&limit=500");
     answer(PAGE("2", "", ITEM("z", "u7", "1", "")));
     resume_rig_hears("+ns/z:u7:1(relist)");
@@ -190,7 +193,7 @@ int main(void)
         TEST(test_a_watch_that_meets_another_cluster_keeps_its_version),
         TEST(test_without_an_answer_it_is_listed_again),
         TEST(test_a_watch_from_beyond_the_revision_of_etcd_asks_for_the_newest_version_first),
-        TEST(test_what_is_accepted_is_learned_as_at_a_first_start),
+        TEST(test_an_accepted_cluster_is_listed_as_at_a_first_start),
     };
 #undef TEST
 

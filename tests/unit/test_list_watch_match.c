@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cache/list_watch: objects that match leaves out, and what a watch of metadata alone asks for
+/* cache/list_watch: objects that match leaves out, and the requests of a watch of metadata alone
  * (docs/design.md "Selection and pruning", docs/kubernetes-protocol.md "PartialObjectMetadata"). */
 #include "list_watch_script.h"
 
@@ -33,7 +33,7 @@ static void test_a_watch_says_left_with_the_last_state_that_was_selected(void **
            .heard = "xns/a:u1:3 +ns/b:u2:14", .next = WATCH("14")});
 }
 
-static void test_a_relist_says_left_of_what_is_still_there(void **state)
+static void test_a_relist_tells_left_for_objects_that_still_exist(void **state)
 {
     (void)state;
     CHECK(on_only, LISTED,
@@ -43,7 +43,7 @@ static void test_a_relist_says_left_of_what_is_still_there(void **state)
            .heard = "xns/a:u1:3 +ns/c:u3:13", .next = WATCH("20")});
 }
 
-static void test_another_life_that_is_not_selected_is_a_delete(void **state)
+static void test_another_incarnation_that_is_not_selected_is_a_delete(void **state)
 {
     (void)state;
     CHECK(on_only, LISTED,
@@ -149,8 +149,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_watch_says_left_with_the_last_state_that_was_selected),
-        cmocka_unit_test(test_a_relist_says_left_of_what_is_still_there),
-        cmocka_unit_test(test_another_life_that_is_not_selected_is_a_delete),
+        cmocka_unit_test(test_a_relist_tells_left_for_objects_that_still_exist),
+        cmocka_unit_test(test_another_incarnation_that_is_not_selected_is_a_delete),
         cmocka_unit_test(test_a_delete_is_one_whatever_match_says),
         cmocka_unit_test(test_initial_events_select_too),
         cmocka_unit_test(test_metadata_alone_is_asked_for_as_such),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cache/list_watch: deadlines, silence and probes (docs/kubernetes-protocol.md "Dead connections",
- * "Versions of the future"), and what status says of them. */
+ * "Versions of the future"), and the status. */
 #include "identified.h"
 #include "list_watch_script.h"
 
@@ -17,7 +17,7 @@ static const struct list_watch_script_setup plain = {.watch_list = WATCH_LIST_OF
 
 static struct list_watch_script script;
 
-/* It watches from 10. */
+/* The list_watch watches from 10. */
 static int set_up(void **state)
 {
     static const struct answer synced = SYNCED;
@@ -99,7 +99,7 @@ static void test_a_stream_that_had_a_bookmark_is_overdue_and_resumed_without_a_l
     assert_int_equal(status().err->kind, ERR_OK);
     for (int i = 0; i < RELIST_REASONS; i++)
         assert_int_equal(status().relists[i], 0);
-    list_watch_script_head(&script); /* and the next one has had none yet */
+    list_watch_script_head(&script); /* the next watch has had no bookmark yet */
     assert_int_equal(list_watch_due_ms(script.list_watch), UINT64_MAX);
 }
 
@@ -114,7 +114,8 @@ static void test_silent_streams_are_probed_and_go_on(void **state)
           {OK, .body = PAGE("17", "", ""), .next = WATCH("10")});
 }
 
-/* Unless it is refused three times: a watch from the future would be silent for its whole time. */
+/* A probe is tried again, unless it is refused three times: without it, a watch from the future
+ * would be silent for its whole time. */
 static void test_a_probe_that_fails_is_tried_again(void **state)
 {
     (void)state;
@@ -128,8 +129,8 @@ static void test_a_probe_that_fails_is_tried_again(void **state)
           {.code = 403, .body = "", .next = "WAIT 3200, " WATCH("10")});
 }
 
-/* The token of its page is no page of the list before. */
-static void test_the_token_of_a_probe_is_nobodys(void **state)
+/* The token of a probe's page is no token of the list before. */
+static void test_the_token_of_a_probe_is_not_used(void **state)
 {
     (void)state;
     CHECK({OK, .body = PAGE("10", "t", ITEM("a", "u1", "3", "")), .next = LIST_NEXT("t")},
@@ -156,7 +157,7 @@ static void test_contact_is_the_last_good_byte(void **state)
     list_watch_timer(script.list_watch, script.now.ms);
     assert_int_equal(status().err->kind, ERR_BUSY);
     list_watch_script_head(&script);
-    assert_int_equal(status().err->kind, ERR_OK); /* it is well again */
+    assert_int_equal(status().err->kind, ERR_OK); /* the cache is well again */
     assert_int_equal(status().contact_ms, script.now.ms);
     script.now.ms += 500;
     list_watch_script_body(&script, "\n");
@@ -194,9 +195,9 @@ static void test_a_watch_is_connected_from_its_head_to_its_end(void **state)
     assert_int_equal(status().follow_ms, script.now.ms);
 }
 
-/* ---- Orders. */
+/* ---- Ordered relists. */
 
-static void test_an_ordered_list_drops_what_is_under_way(void **state)
+static void test_an_ordered_list_drops_the_request_under_way(void **state)
 {
     (void)state;
     list_watch_script_head(&script);
@@ -212,7 +213,7 @@ static void test_an_ordered_list_drops_what_is_under_way(void **state)
     assert_int_equal(status().follow_ms, script.now.ms);
 }
 
-static void test_what_an_audit_orders_has_its_cause(void **state)
+static void test_a_relist_ordered_by_an_audit_has_that_cause(void **state)
 {
     static const struct answer relisted = {.code = 200,
                                            .body = PAGE("20", "", ITEM("b", "u2", "5", "")),
@@ -230,7 +231,7 @@ static void test_what_an_audit_orders_has_its_cause(void **state)
     list_watch_script_play(&script, &then, 1);
 }
 
-static void test_an_order_comes_before_a_wait(void **state)
+static void test_an_ordered_relist_comes_before_a_wait(void **state)
 {
     (void)state;
     assert_int_equal(
@@ -253,7 +254,8 @@ static void test_a_list_that_fails_lets_go_of_what_it_staged(void **state)
     list_watch_restart(script.list_watch, script.now);
     list_watch_script_head(&script);
     list_watch_script_body(&script, half);
-    assert_int_equal(store_would_delete(script.store, 0), 2); /* a's former life, and b */
+    assert_int_equal(store_would_delete(script.store, 0),
+                     2); /* the former incarnation of a, and b */
     assert_int_equal(
         list_watch_end_identified(script.list_watch, &(struct err){.kind = ERR_CLOSED}, script.now)
             .what,
@@ -271,13 +273,13 @@ int main(void)
         TEST(test_a_stream_that_had_a_bookmark_is_overdue_and_resumed_without_a_list),
         cmocka_unit_test(test_silent_streams_are_probed_and_go_on),
         cmocka_unit_test(test_a_probe_that_fails_is_tried_again),
-        cmocka_unit_test(test_the_token_of_a_probe_is_nobodys),
+        cmocka_unit_test(test_the_token_of_a_probe_is_not_used),
         TEST(test_contact_is_the_last_good_byte),
         TEST(test_events_and_bookmarks_have_their_times),
         TEST(test_a_watch_is_connected_from_its_head_to_its_end),
-        TEST(test_an_ordered_list_drops_what_is_under_way),
-        TEST(test_what_an_audit_orders_has_its_cause),
-        TEST(test_an_order_comes_before_a_wait),
+        TEST(test_an_ordered_list_drops_the_request_under_way),
+        TEST(test_a_relist_ordered_by_an_audit_has_that_cause),
+        TEST(test_an_ordered_relist_comes_before_a_wait),
         TEST(test_a_list_that_fails_lets_go_of_what_it_staged),
     };
 #undef TEST

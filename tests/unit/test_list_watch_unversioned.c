@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cache/list_watch: servers that give their lists no version. A watch without one tells all that there is,
- * in any order; a LIST beside it finds what was gone before. */
+/* cache/list_watch: servers that give their lists no version. A watch without a version tells all
+ * objects that exist, in any order; a LIST beside it finds those that were deleted before. */
 #include "identified.h"
 #include "list_watch_script.h"
 
@@ -13,7 +13,7 @@
 #define WATCH_ALL    "WATCH 310000 " PATH "?watch=true&allowWatchBookmarks=true&timeoutSeconds=300"
 #define BOTH         "+ns/a:u1:3 +ns/b:u2:4"
 
-/* a and b, and no version; the watch is asked for. */
+/* a and b, and no version; a watch without a version follows. */
 #define LISTED                                                                            \
     {                                                                                     \
         .code = 200, .body = LIST_OF(ITEM_A "," ITEM_B), .heard = BOTH, .next = WATCH_ALL \
@@ -68,7 +68,7 @@ static void heard(const char *want)
     buf_clear(&script.heard);
 }
 
-/* The watch is open, and these are its first words. */
+/* The watch is open, and these are its first events. */
 static void opens(const char *text)
 {
     buf_clear(&script.heard);
@@ -94,7 +94,7 @@ static void asks_beside(const char *want)
     assert_false(list_watch_wants_compare(script.list_watch));
 }
 
-/* The list beside the watch says this; does the watch go on? */
+/* The list beside the watch has this body; does the watch go on? */
 static bool lists(const char *text)
 {
     list_watch_compare_head(script.list_watch, &good);
@@ -110,7 +110,7 @@ static void compares(const char *text)
     assert_false(list_watch_wants_compare(script.list_watch));
 }
 
-/* The watch is over, and this comes next. */
+/* The watch has ended, and this is the next action. */
 static void ends(const char *want)
 {
     static const char *const names[] = {"LIST ", "STREAM ", "WATCH 310000 ", "IDENTIFY ", "WAIT"};
@@ -123,7 +123,7 @@ static void ends(const char *want)
     buf_free(&next);
 }
 
-/* It is open, has sent what there is, and is compared. */
+/* The watch is open, has told the objects that exist, and is compared. */
 static void follows(void)
 {
     opens(EVENT("ADDED", "b", "u2", "4") EVENT("ADDED", "a", "u1", "3"));
@@ -160,7 +160,7 @@ static void test_a_list_without_a_version_is_a_sync(void **state)
     assert_string_equal(status().rv, "");
 }
 
-static void test_what_has_neither_a_version_nor_items_is_no_list(void **state)
+static void test_a_body_without_version_and_items_is_no_list(void **state)
 {
     static const struct answer answers[] = {
         {.code = 200,
@@ -193,7 +193,7 @@ static void test_initial_events_in_any_order_change_nothing_that_was_listed(void
     assert_true(status().connected);
 }
 
-static void test_it_follows_only_when_what_is_gone_is_known(void **state)
+static void test_it_follows_only_when_deleted_objects_are_known(void **state)
 {
     (void)state;
     opens(EVENT("ADDED", "a", "u1", "3"));
@@ -223,7 +223,7 @@ static void test_a_busy_watch_is_compared_too(void **state)
     assert_true(list_watch_wants_compare(script.list_watch));
 }
 
-static void test_what_was_deleted_before_the_watch_began_is_found(void **state)
+static void test_objects_deleted_before_the_watch_began_are_found(void **state)
 {
     (void)state;
     opens(EVENT("ADDED", "a", "u1", "3"));
@@ -231,7 +231,7 @@ static void test_what_was_deleted_before_the_watch_began_is_found(void **state)
     heard("-ns/b:u2:4?");
 }
 
-static void test_a_list_does_not_bring_back_what_the_watch_has_deleted(void **state)
+static void test_a_list_does_not_bring_back_deleted_objects(void **state)
 {
     (void)state;
     opens(EVENT("ADDED", "a", "u1", "3") EVENT("ADDED", "b", "u2", "4"));
@@ -243,7 +243,7 @@ static void test_a_list_does_not_bring_back_what_the_watch_has_deleted(void **st
     heard("");
 }
 
-static void test_a_list_does_not_delete_what_the_watch_has_told(void **state)
+static void test_a_list_does_not_delete_objects_that_the_watch_added(void **state)
 {
     (void)state;
     opens(EVENT("ADDED", "a", "u1", "3"));
@@ -256,7 +256,7 @@ static void test_a_list_does_not_delete_what_the_watch_has_told(void **state)
     heard("");
 }
 
-static void test_a_list_tells_nothing_of_what_an_object_is_like(void **state)
+static void test_a_list_does_not_change_the_state_of_an_object(void **state)
 {
     (void)state;
     opens(EVENT("ADDED", "a", "u1", "3"));
@@ -264,7 +264,7 @@ static void test_a_list_tells_nothing_of_what_an_object_is_like(void **state)
     heard("");
 }
 
-static void test_a_list_that_names_another_life_says_that_one_has_ended(void **state)
+static void test_a_list_with_another_incarnation_ends_the_one_before(void **state)
 {
     (void)state;
     opens("");
@@ -287,7 +287,7 @@ static void test_all_pages_count_and_their_tokens_are_followed(void **state)
     assert_false(list_watch_wants_compare(script.list_watch));
 }
 
-static void test_another_life_is_told_with_what_is_gone(void **state)
+static void test_another_incarnation_comes_with_the_deleted_objects(void **state)
 {
     (void)state;
     opens(EVENT("ADDED", "a", "u7", "8"));
@@ -296,7 +296,7 @@ static void test_another_life_is_told_with_what_is_gone(void **state)
     heard("-ns/b:u2:4? -ns/a:u1:3? +ns/a:u7:8");
 }
 
-static void test_another_life_that_the_watch_deletes_has_ended_both(void **state)
+static void test_another_incarnation_that_the_watch_deletes_ends_both(void **state)
 {
     (void)state;
     opens(EVENT("ADDED", "a", "u7", "8") EVENT("DELETED", "a", "u7", "9"));
@@ -305,7 +305,7 @@ static void test_another_life_that_the_watch_deletes_has_ended_both(void **state
     heard("");
 }
 
-static void test_objects_without_a_version_are_told_by_their_bytes(void **state)
+static void test_objects_without_a_version_are_compared_by_their_bytes(void **state)
 {
     static const char other[] = "{\"type\":\"ADDED\",\"object\":{\"kind\":\"ConfigMap\","
                                 "\"apiVersion\":\"v1\",\"metadata\":{\"namespace\":\"ns\","
@@ -502,7 +502,7 @@ static void test_pages_that_expire_are_not_asked_for_again(void **state)
 
 /* ---- The guard. */
 
-static void test_the_guard_judges_what_the_list_beside_finds_gone(void **state)
+static void test_the_guard_judges_deletes_that_the_list_beside_finds(void **state)
 {
     static const struct answer again = {
         .code = 200, .body = LIST_OF(""), .heard = "-ns/a:u1:3? -ns/b:u2:4?", .next = WATCH_ALL};
@@ -521,7 +521,7 @@ static void test_the_guard_judges_what_the_list_beside_finds_gone(void **state)
     list_watch_script_answer(&script, &again, 0);
 }
 
-static void test_the_guard_judges_other_lives_that_the_watch_tells_first(void **state)
+static void test_the_guard_judges_other_incarnations_that_the_watch_tells_first(void **state)
 {
     (void)state;
     begin(&guarded);
@@ -537,7 +537,7 @@ static void test_the_guard_judges_other_lives_that_the_watch_tells_first(void **
 
 /* ---- No watch at all. */
 
-static void test_an_api_without_the_verb_watch_is_told_as_that(void **state)
+static void test_an_api_without_the_verb_watch_has_its_own_error(void **state)
 {
     static const struct answer answers[] = {
         LISTED,
@@ -560,20 +560,20 @@ int main(void)
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, clean_up)
     const struct CMUnitTest tests[] = {
         T(test_a_list_without_a_version_is_a_sync),
-        T(test_what_has_neither_a_version_nor_items_is_no_list),
+        T(test_a_body_without_version_and_items_is_no_list),
         T(test_the_version_of_the_first_page_counts_also_if_there_is_none),
         T(test_initial_events_in_any_order_change_nothing_that_was_listed),
-        T(test_it_follows_only_when_what_is_gone_is_known),
+        T(test_it_follows_only_when_deleted_objects_are_known),
         T(test_a_busy_watch_is_compared_too),
-        T(test_what_was_deleted_before_the_watch_began_is_found),
-        T(test_a_list_does_not_bring_back_what_the_watch_has_deleted),
-        T(test_a_list_does_not_delete_what_the_watch_has_told),
-        T(test_a_list_tells_nothing_of_what_an_object_is_like),
-        T(test_a_list_that_names_another_life_says_that_one_has_ended),
+        T(test_objects_deleted_before_the_watch_began_are_found),
+        T(test_a_list_does_not_bring_back_deleted_objects),
+        T(test_a_list_does_not_delete_objects_that_the_watch_added),
+        T(test_a_list_does_not_change_the_state_of_an_object),
+        T(test_a_list_with_another_incarnation_ends_the_one_before),
         T(test_all_pages_count_and_their_tokens_are_followed),
-        T(test_another_life_is_told_with_what_is_gone),
-        T(test_another_life_that_the_watch_deletes_has_ended_both),
-        T(test_objects_without_a_version_are_told_by_their_bytes),
+        T(test_another_incarnation_comes_with_the_deleted_objects),
+        T(test_another_incarnation_that_the_watch_deletes_ends_both),
+        T(test_objects_without_a_version_are_compared_by_their_bytes),
         T(test_another_watch_without_a_version_follows_and_a_list_beside_it),
         T(test_silent_streams_are_listed_beside_not_probed),
         T(test_a_watch_that_ends_before_its_list_is_listed_first),
@@ -586,9 +586,9 @@ int main(void)
         T(test_a_list_that_has_a_version_again_is_one_to_go_on_from),
         T(test_a_list_that_fails_ends_the_watch),
         T(test_pages_that_expire_are_not_asked_for_again),
-        T(test_the_guard_judges_what_the_list_beside_finds_gone),
-        T(test_the_guard_judges_other_lives_that_the_watch_tells_first),
-        T(test_an_api_without_the_verb_watch_is_told_as_that),
+        T(test_the_guard_judges_deletes_that_the_list_beside_finds),
+        T(test_the_guard_judges_other_incarnations_that_the_watch_tells_first),
+        T(test_an_api_without_the_verb_watch_has_its_own_error),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The control socket against clients that cut, pipeline, babble, dawdle and vanish. */
+/* The control socket against clients that send in pieces, pipeline, send nonsense, dawdle and
+ * vanish. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -179,7 +180,7 @@ static void test_a_large_answer_comes_whole(void **state)
     assert_false(p->eof);
 }
 
-/* It is dropped, and nobody else notices. */
+/* The client is dropped, and no other client notices. */
 static void test_a_reader_that_stands_still_is_dropped(void **state)
 {
     struct rig *t = *state;
@@ -211,7 +212,7 @@ static bool read_slowly(struct rig *t)
     return p->eof || p->got.len > RIG_BIG_BYTES;
 }
 
-/* 128 pieces or more: longer than the deadline in all, never without progress. */
+/* 128 pieces or more: longer than the deadline in all, but never without progress. */
 static void test_a_reader_that_makes_progress_is_served(void **state)
 {
     struct rig *t = *state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* io/listener: more clients than places. Nobody who asks for nothing, and nobody of the socket's group, keeps
- * root out. */
+/* io/listener: more clients than places. Neither clients that ask for nothing nor clients of the
+ * socket's group keep root out. */
 #include "listener_rig.h"
 
 #include <setjmp.h>
@@ -51,7 +51,8 @@ static bool all_have_asked(struct rig *t)
     return n == t->peer_count;
 }
 
-/* So many that do not take their answers. A newer libuv accepts one a turn, so it waits for all. */
+/* Clients that do not take their answers. A newer libuv accepts one a turn, so the test waits for
+ * all of them. */
 static void fill_with_busy(struct rig *t, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -76,7 +77,7 @@ static void test_the_one_that_is_idle_for_longest_makes_place(void **state)
     for (size_t i = 0; i < LISTENER_CLIENTS; i++)
         rig_connect(t);
     turns(t);
-    rig_say(&t->peers[0], ask_short); /* the second one is it, then */
+    rig_say(&t->peers[0], ask_short); /* the second one is the oldest then */
     rig_run_until(t, rig_first_answered);
     ask_once_more(t);
     rig_run_until(t, last_got_answer);
@@ -113,7 +114,7 @@ static void test_of_many_at_once_all_are_answered(void **state)
         assert_non_null(strstr(buf_cstr(&t->peers[i].got), "</a>"));
 }
 
-static void test_who_finds_all_busy_waits(void **state)
+static void test_a_client_that_finds_all_places_busy_waits(void **state)
 {
     struct rig *t = *state;
 
@@ -126,7 +127,7 @@ static void test_who_finds_all_busy_waits(void **state)
     rig_run_until(t, last_got_answer);
 }
 
-static void test_who_waits_for_too_long_is_refused(void **state)
+static void test_a_client_that_waits_for_too_long_is_refused(void **state)
 {
     struct rig *t = *state;
 
@@ -190,7 +191,7 @@ static void say_and_wait(const struct rig *t, const char *text, size_t n, int to
     _exit(0);
 }
 
-/* So many clients of somebody else, who say that and never read. */
+/* Clients of another user, who get this answer and never read. */
 static pid_t others(struct rig *t, const char *text, size_t n)
 {
     int told[2];
@@ -247,7 +248,8 @@ static void test_streams_of_others_leave_some_to_root(void **state)
     expect_root_is_served(*state, "GET /follow HTTP/1.1\r\n\r\n", "GET /follow HTTP/1.1\r\n\r\n");
 }
 
-/* Root is served first, though another one waits for longer; and that one may not have root's place. */
+/* Root is served first, though another client waits for longer; and that client may not have root's
+ * place. */
 static void test_root_goes_before_others_that_wait(void **state)
 {
     struct rig *t = *state;
@@ -277,8 +279,8 @@ int main(void)
         RIGGED(test_the_one_that_is_idle_for_longest_makes_place),
         RIGGED(test_half_a_request_is_idle),
         RIGGED(test_of_many_at_once_all_are_answered),
-        RIGGED(test_who_finds_all_busy_waits),
-        RIGGED(test_who_waits_for_too_long_is_refused),
+        RIGGED(test_a_client_that_finds_all_places_busy_waits),
+        RIGGED(test_a_client_that_waits_for_too_long_is_refused),
         RIGGED(test_only_so_many_wait),
         RIGGED(test_disposed_while_some_wait),
         RIGGED(test_idle_ones_do_not_keep_root_out),

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The control socket as a file: who may come in, what it replaces, what it leaves behind. */
+/* The control socket as a file: who may connect, which files it replaces, and what it leaves
+ * behind. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -31,7 +32,7 @@ static void test_connections_before_the_loop_are_answered(void **state)
     assert_true(t->privileged); /* root, or the uid given as started_uid */
 }
 
-/* Root in a child becomes somebody else and asks; skipped without root. */
+/* Root in a child becomes another user and asks; skipped without root. */
 static void test_others_are_not_privileged(void **state)
 {
     struct rig *t = *state;
@@ -70,7 +71,7 @@ static void test_the_socket_file(void **state)
     mode_t mask = umask(0);
 
     rig_start(t);
-    assert_int_equal(umask(mask), 0); /* it was put back */
+    assert_int_equal(umask(mask), 0); /* the file was put back */
     assert_int_equal(stat(t->path, &st), 0);
     assert_true(S_ISSOCK(st.st_mode));
     assert_int_equal(st.st_mode & 07777, 0660);
@@ -114,7 +115,7 @@ static void test_a_stale_socket_is_replaced_and_a_live_one_is_not(void **state)
     rig_run_until(t, rig_first_answered);
 }
 
-/* What another process has put there meanwhile is not ours to remove. */
+/* A file that another process has put there in between is not removed. */
 static void test_dispose_leaves_the_file_of_another(void **state)
 {
     struct rig *t = *state;
@@ -122,7 +123,7 @@ static void test_dispose_leaves_the_file_of_another(void **state)
 
     rig_start(t);
     assert_int_equal(unlink(t->path), 0);
-    /* A new file may get the inode number of the old one: keep that in use. */
+    /* A new file may get the inode number of the old one: the test keeps that in use. */
     char keep[128];
     snprintf(keep, sizeof(keep), "%s/keep", t->dir);
     int spare = open(keep, O_CREAT | O_RDWR | O_CLOEXEC, 0600);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Answers that go on against readers that keep up, dawdle, stand still, talk, half close and vanish. */
+/* Answers that go on, for readers that keep up, dawdle, stop reading, send, half close and
+ * vanish. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -78,8 +79,8 @@ static void test_lines_come_as_they_are_written(void **state)
     assert_false(t->peers[0].eof);
 }
 
-/* The head comes at once, and nothing for far longer than the deadline of an answer. */
-static void test_a_quiet_stream_lives(void **state)
+/* The head comes at once, and no line for far longer than the deadline of an answer. */
+static void test_a_quiet_stream_stays_open(void **state)
 {
     struct rig *t = *state;
 
@@ -126,7 +127,7 @@ static void test_a_reader_that_stands_still_is_cut_off(void **state)
     assert_null(strstr(buf_cstr(&slow->got), "\"what\":\"error\""));
 }
 
-static void test_a_reader_that_stays_behind_is_told(void **state)
+static void test_a_reader_that_falls_behind_is_told_why(void **state)
 {
     struct rig *t = *state;
     struct rig_peer *slow;
@@ -183,7 +184,7 @@ static void test_disposed_with_streams_open(void **state)
     rig_say(slow, request);
     turns(t, 2);
     fill(t);
-    rig_note(t, 1); /* the quiet one is about to pull */
+    rig_note(t, 1); /* the reader of a quiet stream is about to pull */
     listener_dispose(&t->listener);
     rig_note(t, 1);
     rig_run_until(t, rig_first_eof);
@@ -201,7 +202,7 @@ static void test_disposed_while_a_stream_is_made(void **state)
     assert_int_equal(t->peers[0].got.len, 0);
 }
 
-/* It has nothing more to ask, but reads on. */
+/* The client closes its half, but reads on. */
 static void test_a_peer_that_has_shut_its_side(void **state)
 {
     struct rig *t = *state;
@@ -230,7 +231,8 @@ static bool last_follows(struct rig *t)
     return strstr(buf_cstr(&p->got), "Connection: close") != NULL;
 }
 
-/* Nothing is read from it any more, nothing written to it, and yet it does not keep its place. */
+/* The daemon does not read from the client any more and has nothing to write, but the client loses
+ * its place when it is gone. */
 static void test_a_peer_that_has_shut_its_side_and_then_goes(void **state)
 {
     struct rig *t = *state;
@@ -266,7 +268,7 @@ static void test_a_reader_that_vanishes_while_it_is_written_to(void **state)
     rig_run_until(t, last_follows);
 }
 
-static void test_what_the_reader_says_means_nothing(void **state)
+static void test_bytes_from_the_reader_are_ignored(void **state)
 {
     struct rig *t = *state;
 
@@ -302,16 +304,16 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         RIGGED(test_lines_come_as_they_are_written),
-        RIGGED(test_a_quiet_stream_lives),
+        RIGGED(test_a_quiet_stream_stays_open),
         RIGGED(test_a_reader_that_stands_still_is_cut_off),
-        RIGGED(test_a_reader_that_stays_behind_is_told),
+        RIGGED(test_a_reader_that_falls_behind_is_told_why),
         RIGGED(test_only_so_many_at_once),
         RIGGED(test_disposed_with_streams_open),
         RIGGED(test_disposed_while_a_stream_is_made),
         RIGGED(test_a_peer_that_has_shut_its_side),
         RIGGED(test_a_peer_that_has_shut_its_side_and_then_goes),
         RIGGED(test_a_reader_that_vanishes_while_it_is_written_to),
-        RIGGED(test_what_the_reader_says_means_nothing),
+        RIGGED(test_bytes_from_the_reader_are_ignored),
         RIGGED(test_head_of_a_stream),
     };
 

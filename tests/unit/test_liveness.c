@@ -42,7 +42,7 @@ static void test_a_watch_is_due_only_once_it_had_a_bookmark(void **state)
     assert_int_equal(liveness_look(&p, true, START + BOOKMARK_TIMEOUT), LIVENESS_OVERDUE);
 }
 
-static void test_any_byte_is_a_sign_of_life(void **state)
+static void test_any_byte_counts_as_contact(void **state)
 {
     (void)state;
     liveness_begin(&p, false, START);
@@ -106,7 +106,7 @@ static void test_a_watch_that_fails_at_once_was_never_one(void **state)
     assert_int_equal(p.follow_ms, START + 1000);
 }
 
-static void test_what_never_became_a_watch_does_not_count_at_its_end(void **state)
+static void test_a_request_that_never_became_a_watch_does_not_count_at_its_end(void **state)
 {
     (void)state;
     liveness_begin(&p, true, START);
@@ -151,7 +151,7 @@ static void test_a_watch_that_was_resumed_is_not_current_before_it_follows(void 
     liveness_resume(&p, START);
     liveness_end(&p, true, START + 5000);
     assert_int_equal(p.follow_ms, 0);
-    liveness_settle(&p, START + 6000); /* it is over */
+    liveness_settle(&p, START + 6000); /* the stream has ended */
     assert_int_equal(p.follow_ms, 0);
     assert_false(liveness_watches(&p));
 }
@@ -161,14 +161,15 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_nothing_under_way_is_never_due, set_up),
         cmocka_unit_test_setup(test_a_watch_is_due_only_once_it_had_a_bookmark, set_up),
-        cmocka_unit_test_setup(test_any_byte_is_a_sign_of_life, set_up),
+        cmocka_unit_test_setup(test_any_byte_counts_as_contact, set_up),
         cmocka_unit_test_setup(test_s64_initial_events_are_warned_of_each_ten_seconds_of_silence,
                                set_up),
         cmocka_unit_test_setup(test_initial_events_are_stuck_after_list_idle_timeout, set_up),
         cmocka_unit_test_setup(test_a_short_list_idle_timeout_comes_before_the_warning, set_up),
         cmocka_unit_test_setup(test_a_watch_was_current_till_its_end, set_up),
         cmocka_unit_test_setup(test_a_watch_that_fails_at_once_was_never_one, set_up),
-        cmocka_unit_test_setup(test_what_never_became_a_watch_does_not_count_at_its_end, set_up),
+        cmocka_unit_test_setup(test_a_request_that_never_became_a_watch_does_not_count_at_its_end,
+                               set_up),
         cmocka_unit_test_setup(test_a_watch_that_was_resumed_follows_after_half_a_second_of_silence,
                                set_up),
         cmocka_unit_test_setup(test_a_watch_that_was_resumed_and_is_busy_follows_after_five_seconds,

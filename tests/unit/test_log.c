@@ -187,7 +187,7 @@ static void read_page(void)
         buf_append(&reader.all, page, (size_t)n);
 }
 
-/* The log is given this one in place of the C library's. */
+/* The log calls this one in place of the C library's. */
 int play_poll(struct pollfd *fds, nfds_t n, int timeout_ms) __asm__("poll");
 
 int play_poll(struct pollfd *fds, nfds_t n, int timeout_ms)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* io/loop and io/deadline: when deferred calls and timers run, and that nothing is left behind. */
+/* io/loop and io/deadline: when deferred calls and timers run, and that no handle is left
+ * behind. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,10 +16,10 @@
 struct probe {
     struct loop_task task;
     struct loop *loop;
-    char *seen; /* names of those that ran, in order */
+    char *seen; /* names of the tasks that ran, in order */
     char name;
-    struct probe *then;   /* deferred by this one */
-    struct probe *cancel; /* cancelled by this one */
+    struct probe *then;   /* the task that this one defers */
+    struct probe *cancel; /* the task that this one cancels */
 };
 
 static void on_probe(struct loop_task *task)
@@ -108,7 +109,8 @@ static void test_a_call_can_be_cancelled_even_by_one_of_the_same_turn(void **sta
     loop_destroy(&loop);
 }
 
-/* Between two slow ones stands a whole turn: d, deferred by c of the first turn, overtakes b. */
+/* Between two slow timers there is a whole turn: d, deferred by c of the first turn, comes before
+ * b. */
 static void test_slow_calls_run_one_per_turn(void **state)
 {
     struct loop *loop = loop_create();

@@ -15,7 +15,7 @@ struct item {
     char key[16];
     size_t n;
     bool in;
-    uint64_t put; /* number of the put that it came with */
+    uint64_t put; /* the number of the put that brought the value */
     struct map_node node;
 };
 

@@ -66,7 +66,7 @@ static void test_content(void **state)
     free(back);
 }
 
-static void test_nobody_can_change_it(void **state)
+static void test_a_memory_file_cannot_be_changed(void **state)
 {
     int fd = make("doc", str_c("abc"));
 
@@ -125,7 +125,7 @@ static void test_too_many_open_files(void **state)
         for (int last = 0; last >= 0;)
             last = open("/dev/null", O_RDONLY | O_CLOEXEC);
         bool none = memfile_create("doc", str_c("x"), &fd, &err) == ERR_IO && err.code == EMFILE;
-        close(3); /* one is all it takes, and none is left behind */
+        close(3); /* one file is enough, and none is left behind */
         bool one = fd == -1 && memfile_create("doc", str_c("x"), &fd, &err) == ERR_OK && fd == 3;
         _exit(none && one && open("/dev/null", O_RDONLY) < 0 ? 0 : 1);
     }
@@ -137,7 +137,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_content),
-        cmocka_unit_test(test_nobody_can_change_it),
+        cmocka_unit_test(test_a_memory_file_cannot_be_changed),
         cmocka_unit_test(test_another_user_can_open_it),
         cmocka_unit_test(test_too_many_open_files),
     };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kube/object: two states that say the same are the same, however they are written. */
+/* kube/object: two states with the same values are the same, however they are written. */
 #include "objects.h"
 
 #include <string.h>
@@ -73,7 +73,7 @@ static const char *const others[] = {
     "\"template\":{\"metadata\":{}}}}",
 };
 
-/* Neither the digests nor the paths that changed say otherwise. */
+/* The digests and the changed paths agree with that. */
 static void compare(const char *one, const char *other, bool want)
 {
     struct object *a = read_object(one);
@@ -117,8 +117,8 @@ static void test_another_value_is_another_state(void **state)
     }
 }
 
-/* Both versions stand where they stood. */
-static void test_what_was_read_is_written_as_it_was(void **state)
+/* Both resourceVersions stay where they stood. */
+static void test_an_object_is_written_as_it_was_read(void **state)
 {
     struct buf json = {0};
 
@@ -138,7 +138,7 @@ static void test_what_was_read_is_written_as_it_was(void **state)
     buf_free(&json);
 }
 
-static void test_only_what_differs_is_among_the_changes(void **state)
+static void test_only_paths_that_differ_are_among_the_changes(void **state)
 {
     struct object *was = read_object("{" HEAD "\"metadata\":{" META "\"1\"}," SPEC
                                      "{\"creationTimestamp\":null}}}}");
@@ -158,8 +158,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_another_way_to_write_a_state_is_the_same_state),
         cmocka_unit_test(test_another_value_is_another_state),
-        cmocka_unit_test(test_what_was_read_is_written_as_it_was),
-        cmocka_unit_test(test_only_what_differs_is_among_the_changes),
+        cmocka_unit_test(test_an_object_is_written_as_it_was_read),
+        cmocka_unit_test(test_only_paths_that_differ_are_among_the_changes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -87,7 +87,7 @@ static void test_managed_fields_are_cut_wherever_they_stand(void **state)
              "{\"met\\u0061data\":{\"name\":\"a\"}}"),
         PAIR("{\"metadata\":{\"resourceVersion\":\"1\"," MF ",\"generation\":2,\"name\":\"a\"}}",
              "{\"metadata\":{\"resourceVersion\":\"1\",\"generation\":2,\"name\":\"a\"}}"),
-        /* Elsewhere they stay. */
+        /* Outside of metadata such members stay. */
         PAIR("{\"managedFields\":[],\"metadata\":{\"name\":\"a\",\"x\":{\"managedFields\":[]}}}",
              "{\"managedFields\":[],\"metadata\":{\"name\":\"a\",\"x\":{\"managedFields\":[]}}}"),
         PAIR("{\"metadata\":{\"name\":\"a\"},\"spec\":{\"metadata\":{" MF "}}}",
@@ -108,7 +108,7 @@ static void test_managed_fields_are_cut_wherever_they_stand(void **state)
             object_unref(&o);
         }
     }
-    /* Alone: nothing is left, and the object has no name. */
+    /* As the only member: nothing is left, and the object has no name. */
     struct object *o = NULL;
     scan_feed(str_c("{\"metadata\":{ " MF " }}"), 1, 1);
     assert_int_equal(object_scan_end(scan, (struct str){0}, (struct str){0}, &o),
@@ -138,7 +138,7 @@ static void test_versions_do_not_count(void **state)
     assert_false(object_same(first, o));
     assert_false(digest_eq(object_digest(first), object_digest(o)));
     object_unref(&o);
-    /* Not written as Kubernetes does: left where it is. */
+    /* Not written as Kubernetes writes it: left where it is. */
     o = scan_whole("{\"metadata\":{\"generation\":\"1\",\"name\":\"a\",\"resourceVersion\":\"\"}}");
     scan_assert_json(
         o, "{\"metadata\":{\"generation\":\"1\",\"name\":\"a\",\"resourceVersion\":\"\"}}");
@@ -174,7 +174,7 @@ static void test_kind_and_api_version_are_put_in_front(void **state)
     }
 }
 
-static void test_what_cannot_be_relied_on(void **state)
+static void test_objects_that_cannot_be_relied_on(void **state)
 {
     static const char *const cases[][2] = {
         PAIR("{}", "it has no metadata.name"),
@@ -286,7 +286,7 @@ static void test_limit_is_exact(void **state)
         }
 }
 
-/* The identity of an object far over the limit is found behind the large part, too. */
+/* The identity of an object far over the limit is found even behind the large part. */
 static void test_large_object(void **state)
 {
     struct buf text = {0};
@@ -373,7 +373,7 @@ int main(void)
         cmocka_unit_test(test_managed_fields_are_cut_wherever_they_stand),
         cmocka_unit_test(test_versions_do_not_count),
         cmocka_unit_test(test_kind_and_api_version_are_put_in_front),
-        cmocka_unit_test(test_what_cannot_be_relied_on),
+        cmocka_unit_test(test_objects_that_cannot_be_relied_on),
         cmocka_unit_test(test_long_names_are_wrong),
         cmocka_unit_test(test_limit_is_exact),
         cmocka_unit_test(test_large_object),

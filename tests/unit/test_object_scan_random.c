@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Random objects: what comes out is what went in without managedFields and one comma. */
+/* Random objects: the result is the input without managedFields and one comma. */
 #include "campaign.h"
 #include "scan_probe.h"
 
@@ -34,7 +34,7 @@ static void gen_member(struct buf *out, const char *key, const char *value)
     buf_append_str(out, buf_str(&gen.text));
 }
 
-/* Appends metadata to text, and to want what must be left of it. */
+/* Appends metadata to text, and the part of it that must be left to want. */
 static void gen_metadata(struct buf *text, const char *rv, const char *generation)
 {
     const char *members[][2] = {
@@ -69,7 +69,7 @@ static void gen_metadata(struct buf *text, const char *rv, const char *generatio
         cut_first = cut_first || (cut && !kept_one);
         if (cut)
             continue;
-        if (cut_first && !kept_one) /* what stands before the comma went with the cut */
+        if (cut_first && !kept_one) /* the white space before the comma was cut with it */
             buf_puts(&want, strchr(buf_cstr(&separator), ',') + 1);
         else
             buf_append_str(&want, buf_str(&separator));

@@ -20,7 +20,7 @@ static void one_is_due(unsigned attempts)
     hook_rig_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1");
 }
 
-static void test_it_waits_for_all_watches(void **state)
+static void test_once_waits_for_all_watches(void **state)
 {
     (void)state;
     assert_int_equal(judge(false, false), ONCE_GOES_ON);
@@ -28,7 +28,7 @@ static void test_it_waits_for_all_watches(void **state)
     assert_int_equal(judge(true, false), EXIT_CODE_OK); /* and there is no hook */
 }
 
-static void test_it_waits_for_what_is_due(void **state)
+static void test_once_waits_for_due_runs(void **state)
 {
     (void)state;
     one_is_due(0);
@@ -70,7 +70,7 @@ static void test_used_up_attempts_are_a_failure(void **state)
     assert_int_equal(judge(true, false), EXIT_CODE_OK);
 }
 
-static void test_a_run_that_cannot_be_told_is_a_failure(void **state)
+static void test_a_run_whose_input_cannot_be_made_is_a_failure(void **state)
 {
     (void)state;
     one_is_due(0);
@@ -99,12 +99,12 @@ static void test_a_stale_source_is_waited_for(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_it_waits_for_all_watches),
-        TEST(test_it_waits_for_what_is_due),
+        TEST(test_once_waits_for_all_watches),
+        TEST(test_once_waits_for_due_runs),
         TEST(test_retries_go_on_until_the_time_is_over),
         TEST(test_parked_by_its_own_word_is_done),
         TEST(test_used_up_attempts_are_a_failure),
-        TEST(test_a_run_that_cannot_be_told_is_a_failure),
+        TEST(test_a_run_whose_input_cannot_be_made_is_a_failure),
         TEST(test_a_stale_source_is_waited_for),
     };
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whose an orphan is: read once, not before there is something to read, and exactly. */
+/* The run that an orphan belongs to: read once, not before there is something to read, and
+ * exactly. */
 #include "helper/orphans.h"
 
 #include <setjmp.h>
@@ -13,7 +14,7 @@
 
 enum { SELF = 50, PROGRAM = 60 };
 
-static unsigned asked; /* how often is_program was */
+static unsigned asked; /* how often is_program() was called */
 
 static bool is_program(const void *arg, pid_t pid)
 {
@@ -44,7 +45,7 @@ static void put(pid_t pid, const char *variable)
     fake_proc_environ(pid, variable);
 }
 
-/* How many of a run live; the number of the first. */
+/* How many processes of a run live; *first = the number of the first. */
 static size_t collect(const struct orphans *o, const char *run, pid_t *first)
 {
     struct descent_set set = {0};
@@ -88,9 +89,9 @@ static void test_each_is_read_once(void **state)
     struct orphans o = start("60 61 ");
     assert_true(orphans_update(&o, 1, is_program, &asked));
     assert_int_equal(asked, 2);
-    fake_proc_environ(61, "INFORMERD_RUN=b"); /* it is what it was */
+    fake_proc_environ(61, "INFORMERD_RUN=b"); /* it keeps the run that was read first */
     assert_true(orphans_update(&o, 1, is_program, &asked));
-    assert_int_equal(asked, 2); /* the number of children tells that none is new */
+    assert_int_equal(asked, 2); /* the number of children shows that no child is new */
     assert_int_equal(collect(&o, "a", &first), 1);
     put(62, NULL);
     fake_proc_children(SELF, "60 61 62 ");
@@ -122,7 +123,8 @@ static void test_one_that_cannot_be_read_yet(void **state)
     assert_int_equal(collect(&o, "a", &first), 1);
     struct descent_set set = {0};
     fake_proc_put(61, "stat", ending, strlen(ending));
-    assert_int_equal(orphans_collect(&o, "a", 0, &set), 1); /* dead: tells, and is not in the set */
+    assert_int_equal(orphans_collect(&o, "a", 0, &set),
+                     1); /* a dead process is reported, and is not in the set */
     assert_int_equal(set.count, 0);
     put(62, NULL);
     fake_proc_put(62, "stat", ending, strlen(ending));

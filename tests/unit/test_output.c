@@ -20,7 +20,7 @@ static void on_line(void *arg, struct str line)
     buf_putc(&lines, ']');
 }
 
-static void list_watch(struct output *o, const char *data, size_t n, size_t piece)
+static void feed(struct output *o, const char *data, size_t n, size_t piece)
 {
     for (size_t i = 0; i < n; i += piece) {
         size_t part = piece < n - i ? piece : n - i;
@@ -37,7 +37,7 @@ static void check(const char *text, size_t piece, uint64_t limit, const char *wa
     struct output o = {.limit = limit};
     size_t n = strlen(text);
 
-    list_watch(&o, text, n, piece);
+    feed(&o, text, n, piece);
     output_end(&o, on_line, &lines);
     assert_string_equal(buf_cstr(&lines), want);
     assert_int_equal(o.taken, n < limit ? n : limit);
@@ -147,7 +147,7 @@ static void test_a_full_line_at_the_end_comes_once(void **state)
     free(text);
 }
 
-/* Whatever the limit says: what a program says last tells why it failed. */
+/* The last bytes of a program are kept, whatever the limit is: they tell why it failed. */
 static void test_the_tail_is_the_last_bytes_whatever_was_logged(void **state)
 {
     static const size_t lengths[] = {0,
@@ -165,7 +165,7 @@ static void test_the_tail_is_the_last_bytes_whatever_was_logged(void **state)
         char *text = letters(n, "");
         struct output o = {.limit = i % 2 == 0 ? 10 : 1 << 20};
 
-        list_watch(&o, text, n, pieces[i % ARRAY_LEN(pieces)]);
+        feed(&o, text, n, pieces[i % ARRAY_LEN(pieces)]);
         assert_true(str_eq(output_tail(&o), str_of(text + n - kept, kept)));
         assert_true(o.tail.len <= (size_t)2 * OUTPUT_TAIL_BYTES);
         output_end(&o, on_line, &lines);

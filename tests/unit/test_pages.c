@@ -32,7 +32,7 @@ static enum err_kind page(const char *next, size_t items)
     return kind;
 }
 
-/* Asks with tokens that come round after so many; returns how many pages that took. */
+/* Asks with tokens that come again after so many; returns the number of pages. */
 static unsigned ask_in_a_circle(unsigned before, unsigned length)
 {
     char token[32];

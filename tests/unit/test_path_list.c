@@ -56,8 +56,8 @@ static void test_more_are_cut_to_as_many_steps_as_fit(void **state)
     assert_string_equal(limited(lines, 1), "*\n");
 }
 
-/* '-' comes before '.': those cut do not stay beside each other. */
-static void test_what_is_cut_is_sorted_again(void **state)
+/* '-' comes before '.': paths that were cut do not stay beside each other. */
+static void test_paths_that_were_cut_are_sorted_again(void **state)
 {
     (void)state;
     assert_string_equal(limited("a\na-b\na.b\na.c\n", 2), "a\na-b\n");
@@ -84,7 +84,7 @@ int main(void)
         cmocka_unit_test_teardown(test_sorted_by_bytes_and_each_once, clear),
         cmocka_unit_test_teardown(test_within_the_limit_only_sorted, clear),
         cmocka_unit_test_teardown(test_more_are_cut_to_as_many_steps_as_fit, clear),
-        cmocka_unit_test_teardown(test_what_is_cut_is_sorted_again, clear),
+        cmocka_unit_test_teardown(test_paths_that_were_cut_are_sorted_again, clear),
         cmocka_unit_test_teardown(test_all_takes_the_place_of_one, clear),
         cmocka_unit_test_teardown(test_a_line_that_is_no_path_is_kept, clear),
     };

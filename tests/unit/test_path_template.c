@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Output paths: what a template may be, what comes of it, and values that must not get into a path. */
+/* Output paths: good templates, the paths that come of them, and values that must not get into a
+ * path. */
 #include "base/path_template.h"
 
 #include <setjmp.h>
@@ -102,7 +103,7 @@ static void test_bad_templates(void **state)
     }
 }
 
-/* "/" and n bytes, of which the last ones are the end. */
+/* "/" and n bytes, of which end is the last part. */
 static char *long_template(size_t n, const char *end)
 {
     char *template = mem_array(n + 2, 1);
@@ -181,7 +182,8 @@ static void test_bad_values(void **state)
     assert_int_equal(expand_name("/x/.${name}", "informerd-1", &err), ERR_CONFIG);
     assert_int_equal(expand_name("/x/${name}", ".informerd-1", &err), ERR_CONFIG);
     assert_int_equal(expand_name("/x/${name}", "...", &err), ERR_OK);
-    assert_int_equal(expand_name("/x/${name}", "${name}", &err), ERR_OK); /* is not looked at */
+    assert_int_equal(expand_name("/x/${name}", "${name}", &err),
+                     ERR_OK); /* the rest is not looked at */
     assert_int_equal(expand_name("/x/${name}", "a b\n*", &err), ERR_OK);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* helper/path_trust: what root opens, and for whom. All but the first test need root. */
+/* helper/path_trust: which files root opens, and for whom. All but the first test need root. */
 #include "helper/path_trust.h"
 
 #include <errno.h>
@@ -43,7 +43,7 @@ static void make_folder(const char *name, uid_t uid, mode_t mode)
     own(name, uid);
 }
 
-/* Its content is its name. */
+/* Its contents are its name. */
 static void make_file(const char *name, uid_t uid, mode_t mode)
 {
     FILE *f = fopen(name, "we");
@@ -65,7 +65,7 @@ static void make_link(const char *name, const char *to, uid_t uid)
     free(target);
 }
 
-/* Holds for the check and for the open; content NULL: refused. */
+/* The check and the open must agree; content NULL: refused. */
 static void expect(const char *name, const struct path_trust *path_trust, const char *content)
 {
     char *path = mem_printf("%s/%s", temp_folder_path(), name);
@@ -93,7 +93,7 @@ static void refused(const char *name, const struct path_trust *path_trust)
     expect(name, path_trust, NULL);
 }
 
-/* The code that opening fails with, though the check has nothing to say. */
+/* The error of the open, though the check has found nothing. */
 static void expect_error(const char *name, int error)
 {
     struct err err = {0};
@@ -105,7 +105,7 @@ static void expect_error(const char *name, int error)
     assert_non_null(strstr(err.text, name));
 }
 
-static void test_what_is_no_file_is_not_opened(void **state)
+static void test_only_regular_files_are_opened(void **state)
 {
     (void)state;
     expect_error("/no/such/file", ENOENT);
@@ -158,7 +158,7 @@ static void test_so_are_the_folders(void **state)
     refused("theirs/own", &somebody);
 }
 
-static void test_nobody_has_root_follow_their_links(void **state)
+static void test_root_does_not_follow_links_of_others(void **state)
 {
     (void)state;
     if (getuid() != 0)
@@ -183,7 +183,7 @@ static void test_nobody_has_root_follow_their_links(void **state)
     expect("theirs/to_public", &somebody, "public");
 }
 
-static void test_what_all_may_read_is_hidden_by_its_folder(void **state)
+static void test_a_closed_folder_hides_a_readable_file(void **state)
 {
     (void)state;
     if (getuid() != 0)
@@ -255,7 +255,7 @@ static void test_a_second_name_of_roots_file_is_refused(void **state)
     expect("theirs/name", &somebody, "secret");
 }
 
-static void test_who_names_a_path_is_as_who_made_a_link(void **state)
+static void test_naming_a_path_counts_like_making_a_link(void **state)
 {
     const struct path_trust named = {.owners = {SOMEBODY}, .named_by = SOMEBODY};
 
@@ -289,7 +289,7 @@ static void test_projected_volumes(void **state)
     expect("volume/token", NULL, "volume/..2025/token");
 }
 
-static void test_what_is_missing_may_come_from_its_owner_only(void **state)
+static void test_a_missing_file_may_come_from_its_owner_only(void **state)
 {
     struct err err = {0};
 
@@ -318,18 +318,18 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, enter, temp_folder_leave)
     const struct CMUnitTest tests[] = {
-        TEST(test_what_is_no_file_is_not_opened),
+        TEST(test_only_regular_files_are_opened),
         TEST(test_the_file_is_roots_or_its_owners),
         TEST(test_so_are_the_folders),
-        TEST(test_nobody_has_root_follow_their_links),
-        TEST(test_what_all_may_read_is_hidden_by_its_folder),
+        TEST(test_root_does_not_follow_links_of_others),
+        TEST(test_a_closed_folder_hides_a_readable_file),
         TEST(test_folders_are_not_linked_to_either),
         TEST(test_links_in_a_sticky_folder_are_their_owners),
         TEST(test_two_users_do_not_lead_together),
         TEST(test_a_second_name_of_roots_file_is_refused),
-        TEST(test_who_names_a_path_is_as_who_made_a_link),
+        TEST(test_naming_a_path_counts_like_making_a_link),
         TEST(test_projected_volumes),
-        TEST(test_what_is_missing_may_come_from_its_owner_only),
+        TEST(test_a_missing_file_may_come_from_its_owner_only),
         TEST(test_links_in_a_circle),
     };
 

@@ -174,7 +174,7 @@ static void test_mode_snapshot_is_changes_and_everything_sorted_by_key(void **st
     buf_free(&want);
 }
 
-static void test_two_lives_of_a_key_are_two_changes(void **state)
+static void test_two_incarnations_of_a_key_are_two_changes(void **state)
 {
     (void)state;
     add(HOOK_SNAPSHOT, 1);
@@ -240,7 +240,7 @@ static void test_an_object_that_left_says_so(void **state)
     object_unref(&o);
 }
 
-/* Lists as often as the feed asks for it. */
+/* Lists as often as the list_watch asks for it. */
 static void list_anew(const char *rv)
 {
     struct list_watch *f = watch_list_watch(hook_rig.watches[0], 0);
@@ -350,7 +350,7 @@ static void test_the_environment_of_mode_snapshot(void **state)
     end(run);
 }
 
-/* A line end in a value would be another variable to a shell's env. */
+/* A line end in a value would look like another variable in a shell's env. */
 static void test_no_object_can_bring_a_variable_of_its_own(void **state)
 {
     static const char *const bad[] = {"\\n", "\\u0000", "\\r", "/"};
@@ -379,7 +379,7 @@ int main(void)
         TEST(test_a_delete_carries_the_last_object),
         TEST(test_a_delete_found_by_a_relist_says_so),
         TEST(test_mode_snapshot_is_changes_and_everything_sorted_by_key),
-        TEST(test_two_lives_of_a_key_are_two_changes),
+        TEST(test_two_incarnations_of_a_key_are_two_changes),
         TEST(test_an_outage_is_an_event_without_an_object),
         TEST(test_in_mode_snapshot_an_outage_is_a_change),
         TEST(test_an_object_that_left_says_so),

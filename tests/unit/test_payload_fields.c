@@ -8,7 +8,8 @@
 #include "base/wire.h"
 #include "hook/payload.h"
 
-/* What a run is told beside the object: fields, changed, old_object, all events of a batch. */
+/* The parts of a run's input beside the object: fields, changed, old_object, all events of a
+ * batch. */
 
 static const struct payload_context context = {.node = "n1", .instance = "i"};
 static struct buf out;
@@ -213,9 +214,9 @@ static void test_changes_of_a_snapshot_have_no_objects(void **state)
     hook_rig_end(run, 0);
 }
 
-/* The cache may be ahead: a delete that is to be confirmed has left it, and is no change yet. Here it
- * is empty all the time. */
-static void test_a_snapshot_is_what_changes_have_told(void **state)
+/* The cache may be ahead: a delete that is to be confirmed has left the cache, and is no change
+ * yet. Here the cache is empty all the time. */
+static void test_a_snapshot_agrees_with_the_changes(void **state)
 {
     (void)state;
     hook_rig_add(&(struct hook_rig_hook){.rules = {.mode = HOOK_SNAPSHOT}});
@@ -236,7 +237,7 @@ static void test_a_snapshot_is_what_changes_have_told(void **state)
 }
 
 /* A source that is not synced is absent, never []. */
-static void test_a_snapshot_leaves_out_what_is_not_synced(void **state)
+static void test_a_snapshot_leaves_out_sources_that_are_not_synced(void **state)
 {
     (void)state;
     hook_rig_add(&(struct hook_rig_hook){
@@ -263,8 +264,8 @@ int main(void)
         TEST(test_a_modified_event_says_what_changed_and_from_what),
         TEST(test_a_batch_has_all_events_with_their_objects),
         TEST(test_changes_of_a_snapshot_have_no_objects),
-        TEST(test_a_snapshot_is_what_changes_have_told),
-        TEST(test_a_snapshot_leaves_out_what_is_not_synced),
+        TEST(test_a_snapshot_agrees_with_the_changes),
+        TEST(test_a_snapshot_leaves_out_sources_that_are_not_synced),
     };
 #undef TEST
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* app/persist_hook: what of a hook is on disk, and what the next process makes of that. */
+/* app/persist_hook: the rows of a hook on disk, and what the next process does with them. */
 #include "app/persist_hook.h"
 
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 struct rig {
     struct state_rig state;
     struct loop *loop;
-    struct state_driver *state_driver; /* keeps nothing itself: its batch is taken */
+    struct state_driver *state_driver; /* has no folder: the test takes its batch */
     struct ids *ids;
     struct conf conf;
     struct conf_watch watch;
@@ -34,7 +34,7 @@ static void on_lost(void *arg)
     (void)arg;
 }
 
-/* What is in the keeper's batch goes to disk. */
+/* The rows in the state driver's batch go to disk. */
 static void commit(void)
 {
     struct batch *b = state_driver_batch(rig.state_driver, STATE_DRIVER_SOON);
@@ -86,7 +86,7 @@ static void begin(void)
 static int set_up(void **state)
 {
     static const struct state_driver_events events = {on_lost};
-    static char name[] = "one"; /* as stage calls it */
+    static char name[] = "one"; /* the name in hook_rig */
 
     (void)state;
     memset(&rig, 0, sizeof(rig));
@@ -141,7 +141,7 @@ static void handle(void)
     keep();
 }
 
-/* The next process: what is handled is quiet, or due again. */
+/* The next process: a handled object is quiet, or due again. */
 static void expect_quiet(void)
 {
     begin();
@@ -161,7 +161,7 @@ static void expect_renewed(void)
     keep();
 }
 
-static void test_what_was_handled_is_quiet(void **state)
+static void test_a_handled_object_is_quiet(void **state)
 {
     (void)state;
     handle();
@@ -171,7 +171,7 @@ static void test_what_was_handled_is_quiet(void **state)
     expect_quiet();
 }
 
-static void test_only_what_has_changed_is_put(void **state)
+static void test_only_changed_rows_are_put(void **state)
 {
     (void)state;
     handle();
@@ -205,12 +205,12 @@ static void test_other_settings_renew_once(void **state)
     handle();
     rig.settings.lo = 2;
     begin();
-    begin(); /* the one before was killed before it ran */
+    begin(); /* the process before was killed before the run started */
     expect_renewed();
     expect_quiet();
 }
 
-/* The next process has no other reason to run than that the one before it has not. */
+/* The next process runs the hook only because the process before it has not. */
 static void test_a_renewal_survives_a_process_that_has_not_run_it(void **state)
 {
     static const enum hook_mode modes[] = {HOOK_OBJECT, HOOK_BATCH, HOOK_SNAPSHOT};
@@ -218,7 +218,7 @@ static void test_a_renewal_survives_a_process_that_has_not_run_it(void **state)
     (void)state;
     handle();
     for (size_t i = 0; i < ARRAY_LEN(modes); i++) {
-        rig.rules.mode = modes[i]; /* which is a setting */
+        rig.rules.mode = modes[i]; /* the effect is a setting */
         rig.settings.lo++;
         begin();
         begin();
@@ -237,13 +237,13 @@ static void test_a_renewal_survives_a_process_that_has_not_run_it(void **state)
     }
 }
 
-static void test_a_boot_renews_what_lasts_no_longer(void **state)
+static void test_a_boot_renews_effects_that_end_with_it(void **state)
 {
     (void)state;
     handle();
     rig.boot_id = "boot-2";
     expect_quiet();
-    rig.conf_hook.effect.v = CONF_EFFECT_BOOT; /* its settings would say so */
+    rig.conf_hook.effect.v = CONF_EFFECT_BOOT; /* in truth the settings would differ, too */
     expect_quiet();
     rig.boot_id = "boot-3";
     begin();
@@ -251,7 +251,7 @@ static void test_a_boot_renews_what_lasts_no_longer(void **state)
     expect_quiet();
 }
 
-static void test_each_process_renews_what_ends_with_it(void **state)
+static void test_each_process_renews_effects_that_end_with_it(void **state)
 {
     (void)state;
     rig.conf_hook.effect.v = CONF_EFFECT_PROCESS;
@@ -276,7 +276,7 @@ static void test_another_program_renews_and_the_first_one_does_not(void **state)
     sees();
     hook_rig_pass(DELTA_ADDED, "u1");
     keep();
-    begin(); /* it could not be read this time */
+    begin(); /* the boot id could not be read this time */
     sees();
     hook_rig_nothing();
     keep();
@@ -289,7 +289,7 @@ static void test_another_program_renews_and_the_first_one_does_not(void **state)
     begin();
     takes_program(2);
     keep();
-    begin(); /* killed before it ran */
+    begin(); /* the process is killed before the run starts */
     takes_program(2);
     keep();
     expect_renewed();
@@ -314,7 +314,7 @@ static void test_a_pause_lasts(void **state)
     assert_false(rig.mh.hook->paused);
 }
 
-static void test_a_snapshot_that_is_owed_is_made(void **state)
+static void test_a_snapshot_that_is_due_is_made(void **state)
 {
     (void)state;
     rig.rules.mode = HOOK_SNAPSHOT;
@@ -323,7 +323,7 @@ static void test_a_snapshot_that_is_owed_is_made(void **state)
     (void)hook_rig_next();
     keep();
     assert_true(has("fact 1 owed [snapshot]"));
-    begin(); /* killed while it ran */
+    begin(); /* the process is killed during the run */
     hook_rig_sync(0);
     hook_rig_end(hook_rig_next(), 0);
     keep();
@@ -333,7 +333,7 @@ static void test_a_snapshot_that_is_owed_is_made(void **state)
     hook_rig_nothing();
 }
 
-static void test_what_is_not_to_be_remembered_is_new(void **state)
+static void test_a_hook_that_is_not_persisted_is_new(void **state)
 {
     (void)state;
     handle();
@@ -351,8 +351,8 @@ static void test_what_is_not_to_be_remembered_is_new(void **state)
     }
 }
 
-/* It is gone, and the hook has not heard of it. */
-static void test_the_last_state_of_what_is_gone_leaves_the_disk(void **state)
+/* The object is gone, and no run has had its end. */
+static void test_the_last_state_of_a_deleted_object_leaves_the_disk(void **state)
 {
     (void)state;
     handle();
@@ -383,7 +383,7 @@ static void test_another_clusters_deliveries_are_forgotten(void **state)
     assert_false(has("mark"));
     assert_false(has("seen"));
     hook_rig_sync(0);
-    hook_rig_nothing(); /* it is not there, and that is no end of it */
+    hook_rig_nothing(); /* the object does not exist, and that is no end of it */
 }
 
 static void test_a_file_that_begins_anew_gets_all(void **state)
@@ -413,18 +413,18 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, clean_up)
     const struct CMUnitTest tests[] = {
-        TEST(test_what_was_handled_is_quiet),
-        TEST(test_only_what_has_changed_is_put),
+        TEST(test_a_handled_object_is_quiet),
+        TEST(test_only_changed_rows_are_put),
         TEST(test_a_run_that_was_cut_off_runs_again),
         TEST(test_other_settings_renew_once),
         TEST(test_a_renewal_survives_a_process_that_has_not_run_it),
-        TEST(test_a_boot_renews_what_lasts_no_longer),
-        TEST(test_each_process_renews_what_ends_with_it),
+        TEST(test_a_boot_renews_effects_that_end_with_it),
+        TEST(test_each_process_renews_effects_that_end_with_it),
         TEST(test_another_program_renews_and_the_first_one_does_not),
         TEST(test_a_pause_lasts),
-        TEST(test_a_snapshot_that_is_owed_is_made),
-        TEST(test_what_is_not_to_be_remembered_is_new),
-        TEST(test_the_last_state_of_what_is_gone_leaves_the_disk),
+        TEST(test_a_snapshot_that_is_due_is_made),
+        TEST(test_a_hook_that_is_not_persisted_is_new),
+        TEST(test_the_last_state_of_a_deleted_object_leaves_the_disk),
         TEST(test_another_clusters_deliveries_are_forgotten),
         TEST(test_a_file_that_begins_anew_gets_all),
     };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* app/persist_row: what becomes a row is read back as it was. */
+/* app/persist_row: a row can be read back as it was. */
 #include "app/persist_row.h"
 
 #include <stdlib.h>
@@ -22,7 +22,7 @@ static struct batch_op only_op(const struct batch *b)
     return op;
 }
 
-/* As it is after a way through a row; a reference. */
+/* The object after a way through a row; one reference. */
 static struct object *there_and_back(struct object *o, enum conf_persist how)
 {
     struct batch b = {.release = persist_row_release};
@@ -61,7 +61,7 @@ static void test_an_object_comes_back_byte_for_byte(void **state)
     }
 }
 
-/* Whatever a server may call its objects, and more. */
+/* Any names that a server may give its objects, and more. */
 static void test_any_key_comes_back(void **state)
 {
     char text[2 * LONG];
@@ -98,14 +98,14 @@ static void test_of_a_digest_only_the_name_comes_back(void **state)
     assert_true(str_is(object_key(back), "ns/n"));
     assert_true(str_is(object_uid(back), "u1"));
     assert_int_equal(object_rv(back).n, 0);
-    struct object *again = there_and_back(back, CONF_PERSIST_FULL); /* no more can be kept */
+    struct object *again = there_and_back(back, CONF_PERSIST_FULL); /* there is no place for more */
     assert_true(object_is_bare(again));
     object_unref(&again);
     object_unref(&back);
     object_unref(&o);
 }
 
-/* A mark after a way through a row; the batch is for its strings. */
+/* A delivery record after a way through a row; the batch holds its strings. */
 static struct delivery_record delivery_back(struct batch *b, const struct delivery_record *m,
                                             enum conf_persist how)
 {
@@ -205,7 +205,7 @@ static void test_a_version_comes_back(void **state)
     }
 }
 
-static void test_what_is_no_version_is_none(void **state)
+static void test_texts_that_are_no_versions(void **state)
 {
     static const char *const texts[] = {"",
                                         "\n",
@@ -220,7 +220,7 @@ static void test_what_is_no_version_is_none(void **state)
         assert_false(persist_row_version(str_c(texts[i]), &v));
     assert_false(persist_row_version(str_of(NULL, 0), &v));
     assert_true(persist_row_version(str_c("00000000000000010000000000000002"), &v));
-    assert_int_equal(v.rv.n + v.collection_rv.n, 0); /* of an earlier release, if there was one */
+    assert_int_equal(v.rv.n + v.collection_rv.n, 0); /* in a row of an earlier release */
 }
 
 static void test_a_file_comes_back_whatever_its_key_is(void **state)
@@ -267,7 +267,7 @@ int main(void)
         cmocka_unit_test(test_deliveries_come_back),
         cmocka_unit_test(test_the_last_state_of_a_delivery_is_kept_as_persist_says),
         cmocka_unit_test(test_a_version_comes_back),
-        cmocka_unit_test(test_what_is_no_version_is_none),
+        cmocka_unit_test(test_texts_that_are_no_versions),
         cmocka_unit_test(test_a_file_comes_back_whatever_its_key_is),
         cmocka_unit_test(test_a_digest_is_itself_only),
     };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* app/persist_watch: what of a watch is on disk, and what the next process makes of that. */
+/* app/persist_watch: the rows of a watch on disk, and what the next process does with them. */
 #include "app/persist_watch.h"
 
 #include <stdio.h>
@@ -58,7 +58,7 @@ static void make_watch(void)
     assert_int_equal(watch_create(&p, &events, &rig, &rig.w, NULL), ERR_OK);
 }
 
-/* As killed: what is in the batch is lost. */
+/* Like a kill: the batch is lost. */
 static void die(void)
 {
     if (!rig.lives)
@@ -119,7 +119,7 @@ static int clean_up(void **state)
     return 0;
 }
 
-/* The stream is listed: ns/a with uid u1, ns/b with u2, or what items says. */
+/* The scope is listed: ns/a with uid u1, ns/b with u2, or these items. */
 static void lists(const char *items, const char *rv)
 {
     objects_sync(rig.w, items, rv, (struct list_watch_now){.ms = 4000, .wall_ns = 1});
@@ -142,7 +142,7 @@ static void puts_version(void)
         persist_watch_put_scope(&rig.mw.scopes[i], rig.now, &rig.state.batch);
 }
 
-/* Is there such a line on disk? */
+/* Is this in the rows on disk? */
 static bool has(const char *part)
 {
     return state_rig_has(&rig.state, part);
@@ -156,7 +156,7 @@ static void keeps_two(void)
     commit();
 }
 
-/* Is it anywhere in the file, be it in what nothing points to any more? */
+/* Are these bytes anywhere in the file, even in a page that is not used any more? */
 static bool file_holds(const char *part)
 {
     char *data = mem_alloc(FILE_BYTES);
@@ -179,14 +179,14 @@ static size_t objects(void)
 
 #define SETTINGS_1 "00000000000000010000000000000001"
 
-static void test_what_was_listed_is_gone_on_from(void **state)
+static void test_a_listed_watch_is_resumed(void **state)
 {
     (void)state;
     begin();
     assert_int_equal(rig.mw.state, PERSIST_WATCH_EMPTY);
     keeps_two();
     assert_true(has("fact 2 version [] " SETTINGS_1 "\n7\n"));
-    assert_true(has("fact 2 contact [] 899000000000\n")); /* 1 s ago, from the beginning on */
+    assert_true(has("fact 2 contact [] 899000000000\n")); /* 1 s ago, on disk from the start */
     assert_true(has("fact 1 cluster [] c\n"));
     begin();
     assert_int_equal(rig.mw.state, PERSIST_WATCH_LOADED);
@@ -195,7 +195,7 @@ static void test_what_was_listed_is_gone_on_from(void **state)
     assert_string_equal(rig.mw.was_of, "c");
     assert_int_equal(watch_resume_contact_ns(rig.w), UINT64_C(899000000000));
     puts_version();
-    assert_int_equal(rig.state.batch.count, 0); /* nothing is put again */
+    assert_int_equal(rig.state.batch.count, 0); /* no row is put again */
 }
 
 static void test_a_list_that_was_cut_off_is_no_past_to_go_on_from(void **state)
@@ -246,9 +246,9 @@ static void take_namespaces(const char *a, const char *b)
     rig.namespaces[1] = b;
 }
 
-/* Namespaces x and y, a list of each; y's was cut off, then y is not wanted any more: its rows must
- * not come back again and again. */
-static void test_rows_of_a_stream_that_is_gone_go_to_those_there_are(void **state)
+/* Namespaces x and y, a list of each; the list of y was cut off, then y is not wanted any more: its
+ * rows must not come back again and again. */
+static void test_rows_of_a_scope_that_is_gone_move_to_the_others(void **state)
 {
     (void)state;
     take_namespaces("y", NULL);
@@ -263,7 +263,7 @@ static void test_rows_of_a_stream_that_is_gone_go_to_those_there_are(void **stat
     begin();
     assert_int_equal(objects(), 1);
     assert_int_equal(watch_resume_point(rig.w, 0), RESUME_PARTIAL);
-    lists("", "9"); /* it is not there */
+    lists("", "9"); /* the object does not exist */
     puts_version();
     commit();
     assert_int_equal(objects(), 0);
@@ -272,7 +272,7 @@ static void test_rows_of_a_stream_that_is_gone_go_to_those_there_are(void **stat
     assert_int_equal(watch_resume_point(rig.w, 0), RESUME_WHOLE);
 }
 
-static void test_what_is_not_to_be_kept_any_more_leaves_the_disk(void **state)
+static void test_a_watch_that_is_not_persisted_any_more_leaves_the_disk(void **state)
 {
     (void)state;
     begin();
@@ -312,11 +312,12 @@ static void test_a_cluster_with_a_new_name_is_noted(void **state)
     begin();
     keeps_two();
     rig.conf.cluster.v = live;
-    rig.settings.lo = 2; /* so that it is listed */
+    rig.settings.lo = 2; /* so that the watch is listed */
     begin();
-    assert_string_equal(rig.mw.was_of, "c"); /* whose identity is compared */
+    assert_string_equal(rig.mw.was_of, "c"); /* so that the identities are compared */
     assert_true(has("fact 1 cluster [] c\n"));
-    persist_watch_put_all(&rig.mw, rig.now, &rig.state.batch); /* nobody has said so yet */
+    persist_watch_put_all(&rig.mw, rig.now,
+                          &rig.state.batch); /* the cluster has not been identified yet */
     commit();
     assert_true(has("fact 1 cluster [] c\n"));
     rig.mw.state = PERSIST_WATCH_SHOWN;
@@ -331,7 +332,7 @@ static void knows(const char *key)
     persist_watch_know(&rig.mw, str_c(key), str_c("u9"));
 }
 
-/* The writer has dropped the rows of a stream that was too large. */
+/* The writer has dropped the rows of a scope that was too large. */
 static void starve(void)
 {
     batch_clear_scope(&rig.state.batch, 2);
@@ -339,7 +340,7 @@ static void starve(void)
     commit();
 }
 
-static void test_what_a_hook_knows_without_a_row_is_there_without_bytes(void **state)
+static void test_an_object_with_no_more_than_a_delivery_record_is_bare(void **state)
 {
     static char live[] = "live";
 
@@ -347,13 +348,13 @@ static void test_what_a_hook_knows_without_a_row_is_there_without_bytes(void **s
     begin();
     keeps_two();
     begin();
-    knows("ns/c"); /* all are there: this one is not one of them */
+    knows("ns/c"); /* the rows are complete: this one is none of them */
     assert_int_equal(objects(), 2);
     starve();
     rig.conf.cluster.v = live;
     begin();
     assert_int_equal(rig.mw.state, PERSIST_WATCH_EMPTY);
-    assert_string_equal(rig.mw.was_of, "c"); /* marks are from there, too */
+    assert_string_equal(rig.mw.was_of, "c"); /* the delivery records are of that cluster, too */
     knows("");
     assert_int_equal(rig.mw.state, PERSIST_WATCH_EMPTY);
     knows("ns/c");
@@ -381,8 +382,8 @@ static void skips(const char *key, const char *uid, const char *rv)
     hears("MODIFIED", key, uid, rv, 5000);
 }
 
-/* The watch has no usable state of it, and goes on: that is no end. */
-static void test_what_a_hook_knows_and_the_watch_skips_is_there_without_bytes(void **state)
+/* The watch has no usable state of the object, and goes on: that is no end. */
+static void test_a_skipped_object_with_a_delivery_record_is_bare(void **state)
 {
     (void)state;
     begin();
@@ -412,7 +413,7 @@ static void test_another_clusters_rows_are_dropped(void **state)
     assert_false(has("version"));
     assert_false(has("contact"));
     assert_int_equal(watch_resume_point(rig.w, 0), RESUME_NONE);
-    lists_two(); /* the same bytes of another one */
+    lists_two(); /* the same bytes, of another cluster */
     puts_version();
     commit();
     assert_true(has("object 2 ns/a"));
@@ -424,13 +425,13 @@ static uint64_t skipped(void)
     return skips_count(store_skips(watch_store(rig.w)));
 }
 
-static void test_what_is_skipped_is_known_to_the_next_process(void **state)
+static void test_skipped_objects_are_known_to_the_next_process(void **state)
 {
     (void)state;
     begin();
     lists_two();
     skips("ns/a", "u1", "8");
-    skips("n/b/c", "u9", "9"); /* no key */
+    skips("n/b/c", "u9", "9"); /* no namespace and name */
     puts_version();
     commit();
     assert_true(has("skipped [ns/a] 1\nit is larger than limits.object_size\nns/a\n"));
@@ -451,7 +452,7 @@ static void test_what_is_skipped_is_known_to_the_next_process(void **state)
     assert_int_equal(skipped(), 0);
 }
 
-static void test_deliveries_go_with_what_they_are_of(void **state)
+static void test_skipped_objects_go_with_their_watch(void **state)
 {
     (void)state;
     begin();
@@ -485,7 +486,7 @@ static void test_a_file_that_begins_anew_gets_all(void **state)
     skips("ns/a", "u1", "8");
     puts_version();
     commit();
-    for (int i = 0; i < 2; i++) { /* before it has asked anybody, too */
+    for (int i = 0; i < 2; i++) { /* also before the watch has asked the server */
         char *before = state_rig_load(&rig.state, &found);
         batch_reset(&rig.state.batch);
         ids_put_all(rig.ids, &rig.state.batch);
@@ -521,18 +522,18 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, clean_up)
     const struct CMUnitTest tests[] = {
-        TEST(test_what_was_listed_is_gone_on_from),
+        TEST(test_a_listed_watch_is_resumed),
         TEST(test_a_list_that_was_cut_off_is_no_past_to_go_on_from),
         TEST(test_with_other_settings_it_was_edited_until_it_is_listed),
         TEST(test_with_another_shape_it_was_reshaped_until_it_is_listed),
-        TEST(test_rows_of_a_stream_that_is_gone_go_to_those_there_are),
-        TEST(test_what_is_not_to_be_kept_any_more_leaves_the_disk),
+        TEST(test_rows_of_a_scope_that_is_gone_move_to_the_others),
+        TEST(test_a_watch_that_is_not_persisted_any_more_leaves_the_disk),
         TEST(test_a_cluster_with_a_new_name_is_noted),
-        TEST(test_what_a_hook_knows_without_a_row_is_there_without_bytes),
-        TEST(test_what_a_hook_knows_and_the_watch_skips_is_there_without_bytes),
+        TEST(test_an_object_with_no_more_than_a_delivery_record_is_bare),
+        TEST(test_a_skipped_object_with_a_delivery_record_is_bare),
         TEST(test_another_clusters_rows_are_dropped),
-        TEST(test_what_is_skipped_is_known_to_the_next_process),
-        TEST(test_deliveries_go_with_what_they_are_of),
+        TEST(test_skipped_objects_are_known_to_the_next_process),
+        TEST(test_skipped_objects_go_with_their_watch),
         TEST(test_a_file_that_begins_anew_gets_all),
         TEST(test_a_contact_is_put_once_a_minute_and_at_the_end),
     };

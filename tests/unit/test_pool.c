@@ -26,7 +26,7 @@ static const struct server_step wait_close[] = {
     {SERVER_CLOSE, NULL}
 };
 
-/* An open connection; the probe keeps the loop only. */
+/* An open connection, which the pool gets; the probe keeps the loop only. */
 static struct conn *open_conn(struct io_probe *p)
 {
     p->opens = 0;
@@ -72,7 +72,7 @@ static void test_the_connection_that_is_idle_for_longest_makes_room(void **state
     (void)state;
     io_probe_init(&p, server_port(s));
     for (unsigned i = 0; i <= POOL_MAX_IDLE; i++)
-        pool_put(&pool, open_conn(&p), since_ms[i]); /* the last one for 3000 */
+        pool_put(&pool, open_conn(&p), since_ms[i]); /* the last one stays for 3000 ms */
     assert_int_equal(pool_expire(&pool, 9000), POOL_MAX_IDLE_MS - 4000);
     assert_int_equal(pool_expire(&pool, 5000 + POOL_MAX_IDLE_MS), 2000);
     pool_clear(&pool);
@@ -109,14 +109,14 @@ static void drops(const struct server_step *script)
     io_probe_init(&p, server_port(s));
     pool_put(&pool, open_conn(&p), 1000);
     server_go(s);
-    io_probe_run(&p); /* ends: nothing is left to wait for */
+    io_probe_run(&p); /* the loop has nothing left to wait for */
     assert_null(pool_take(&pool));
     assert_int_equal(pool_expire(&pool, 1000), 0);
     io_probe_fini(&p);
     server_stop(&s);
 }
 
-static void test_those_that_end_or_speak_unasked_are_dropped(void **state)
+static void test_connections_that_end_or_send_unasked_are_dropped(void **state)
 {
     (void)state;
     drops(wait_close);
@@ -146,7 +146,7 @@ int main(void)
         cmocka_unit_test(test_the_youngest_is_taken_and_the_oldest_makes_room),
         cmocka_unit_test(test_the_connection_that_is_idle_for_longest_makes_room),
         cmocka_unit_test(test_idle_connections_live_a_minute),
-        cmocka_unit_test(test_those_that_end_or_speak_unasked_are_dropped),
+        cmocka_unit_test(test_connections_that_end_or_send_unasked_are_dropped),
         cmocka_unit_test(test_clear_disposes_all),
     };
 

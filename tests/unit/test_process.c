@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a folder like /proc says of a process, whatever stands there; and signals that hit only the
- * one that was meant. */
+/* What a folder like /proc says of a process, whatever its files hold; and signals that hit no
+ * other process. */
 #include "helper/process.h"
 
 #include <setjmp.h>
@@ -82,7 +82,7 @@ static void test_variables(void **state)
     expect_variable(ENV("A=b\0RUN=1-2\0C=d\0"), PROCESS_VARIABLE_SET, "1-2");
     expect_variable(ENV("RUN=\0"), PROCESS_VARIABLE_SET, "");
     expect_variable(ENV("RUN=1"), PROCESS_VARIABLE_SET, "1");          /* cut off */
-    expect_variable(ENV("RUN=1\0RUN=2\0"), PROCESS_VARIABLE_SET, "1"); /* as getenv() */
+    expect_variable(ENV("RUN=1\0RUN=2\0"), PROCESS_VARIABLE_SET, "1"); /* like getenv() */
     expect_variable(ENV("\0\0\0RUN=1\0"), PROCESS_VARIABLE_SET, "1");
     expect_variable(ENV("XRUN=1\0RUNX=1\0RUN\0A=RUN=1\0"), PROCESS_VARIABLE_NONE, NULL);
     expect_variable(ENV("RU"), PROCESS_VARIABLE_NONE, NULL);
@@ -93,7 +93,7 @@ static void test_variables(void **state)
     fake_proc_remove();
 }
 
-/* While a program replaces another there is no environment, or that of neither. */
+/* While a process replaces its program it has no environment, or that of neither program. */
 static void test_no_environment(void **state)
 {
     static const struct {
@@ -102,8 +102,8 @@ static void test_no_environment(void **state)
         enum process_variable result;
     } cases[] = {
         {0, 0,   0,   'R', PROCESS_VARIABLE_LATER},
-        {0, 100, 100, 'R', PROCESS_VARIABLE_LATER}, /* its bytes are being counted */
-        {3, 100, 200, 'R', PROCESS_VARIABLE_LATER}, /* it was not there a moment ago */
+        {0, 100, 100, 'R', PROCESS_VARIABLE_LATER}, /* the bytes are being counted */
+        {3, 100, 200, 'R', PROCESS_VARIABLE_LATER}, /* the environment was not there a moment ago */
         {3, 100, 100, 'S', PROCESS_VARIABLE_NONE }, /* cleared */
         {0, 0,   0,   'Z', PROCESS_VARIABLE_LATER},
     };
@@ -161,7 +161,7 @@ static void test_signal_hits_only_the_one_that_is_meant(void **state)
     (void)state;
     assert_int_equal(process_look("/proc", pid, &p), PROCESS_ALIVE);
     assert_true(p.pid == pid && p.parent == getpid());
-    p.start++; /* another one that had its number */
+    p.start++; /* another process with the same number */
     assert_int_equal(process_signal("/proc", &p, SIGKILL), PROCESS_WAS_GONE);
     assert_int_equal(waitpid(pid, &status, WNOHANG), 0);
     p.start--;

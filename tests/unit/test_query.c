@@ -114,7 +114,7 @@ static void test_the_scope_says_what_is_selected(void **state)
     "c\":\"y\"},\"name\":\"o\",\"namespace\":\"n\"}," \
     "\"spec\":{\"labels\":{\"app\":\"z\"},\"nodeName\":\"n1\",\"n\":7}}"
 
-static void test_what_it_is_known_not_to_select(void **state)
+static void test_objects_that_a_scope_does_not_select(void **state)
 {
     static const struct {
         const char *ns, *name, *labels, *fields;
@@ -129,13 +129,13 @@ static void test_what_it_is_known_not_to_select(void **state)
         ROW(NULL, NULL, "a.b/c=y", NULL, true, false),
         ROW(NULL, NULL, "a.b/c!=y", NULL, true, true),
         ROW(NULL, NULL, "other", NULL, true, true),
-        ROW(NULL, NULL, "other", NULL, false, false), /* it may have been cut out */
+        ROW(NULL, NULL, "other", NULL, false, false), /* the version may have been cut out */
         ROW(NULL, NULL, "app=z,other", NULL, false, true),
         ROW(NULL, NULL, NULL, "metadata.name=o", false, false),
         ROW(NULL, NULL, NULL, "metadata.name=p", false, true),
         ROW(NULL, NULL, NULL, "spec.nodeName!=n1", true, true),
         ROW(NULL, NULL, NULL, "spec.other=1", true, false),
-        ROW(NULL, NULL, NULL, "spec.n=8", true, false), /* no string */
+        ROW(NULL, NULL, NULL, "spec.n=8", true, false), /* not a string */
         ROW(NULL, NULL, NULL, "nodeName=n2", true, false),
     };
     struct object_parts parts = {.ns = str_c("n"),
@@ -188,7 +188,7 @@ int main(void)
         cmocka_unit_test(test_each_request_has_its_parameters_and_no_others),
         cmocka_unit_test(test_selectors_and_the_name_stand_in_all_of_them),
         cmocka_unit_test(test_the_scope_says_what_is_selected),
-        cmocka_unit_test(test_what_it_is_known_not_to_select),
+        cmocka_unit_test(test_objects_that_a_scope_does_not_select),
         cmocka_unit_test(test_of_a_bare_object_only_the_name_is_known),
     };
 

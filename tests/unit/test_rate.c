@@ -16,7 +16,7 @@ static struct rate minute(void)
     return r;
 }
 
-/* How long (ms) pieces of n bytes may go on, one each every_ms, in a day. */
+/* For how long (ms) pieces of n bytes may come, one each every_ms, in a day. */
 static uint64_t lasts(size_t n, uint64_t every_ms)
 {
     struct rate r = minute();
@@ -30,7 +30,7 @@ static uint64_t lasts(size_t n, uint64_t every_ms)
     return UINT64_MAX;
 }
 
-static void test_what_drips_lasts_for_one_window(void **state)
+static void test_a_trickle_lasts_for_one_window(void **state)
 {
     (void)state;
     assert_int_equal(lasts(1, 1000), 60000);
@@ -64,13 +64,13 @@ static void test_each_window_counts_for_itself(void **state)
     (void)state;
     assert_true(rate_add(&r, 1 << 20, 1000001));
     for (uint64_t s = 1; s <= 60; s++)
-        assert_true(rate_add(&r, 1, 1000001 + s * 1000)); /* the first one had its share */
+        assert_true(rate_add(&r, 1, 1000001 + s * 1000)); /* the first minute had its share */
     for (uint64_t s = 61; s <= 119; s++)
         assert_true(rate_add(&r, 1, 1000001 + s * 1000));
     assert_false(rate_add(&r, 1, 1000001 + 120000));
 }
 
-static void test_it_begins_anew(void **state)
+static void test_a_rate_begins_anew(void **state)
 {
     struct rate r = minute();
 
@@ -85,11 +85,11 @@ static void test_it_begins_anew(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_drips_lasts_for_one_window),
+        cmocka_unit_test(test_a_trickle_lasts_for_one_window),
         cmocka_unit_test(test_a_slow_link_lasts),
         cmocka_unit_test(test_a_long_silence_counts_as_a_short_one),
         cmocka_unit_test(test_each_window_counts_for_itself),
-        cmocka_unit_test(test_it_begins_anew),
+        cmocka_unit_test(test_a_rate_begins_anew),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

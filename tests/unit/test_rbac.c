@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is granted becomes the smallest roles, whatever the order; subjects and quoting. */
+/* The rules become the smallest roles, whatever their order is; subjects and quoting. */
 #include "kube/rbac.h"
 
 #include <setjmp.h>
@@ -106,14 +106,14 @@ static void test_names_are_gathered_and_sorted(void **state)
                             NAMED("", "\"secrets\"", "\"b\"", "\"get\", \"list\", \"watch\"")),
            {"", "", "secrets", "c", LW, NULL}, {"", "", "secrets", "b", LW, NULL},
            {"", "", "secrets", "a", LW, NULL}, {"", "", "secrets", "b", RBAC_GET, NULL});
-    /* resources are together only when the names are the same, too */
+    /* resources share a rule only if the names are the same, too */
     EXPECT(ROLE("n", NAMED("", "\"configmaps\", \"secrets\"", "\"a\"", "\"list\", \"watch\"")
                          NAMED("", "\"pods\"", "\"a\", \"b\"", "\"list\", \"watch\"")),
            {"n", "", "secrets", "a", LW, NULL}, {"n", "", "configmaps", "a", LW, NULL},
            {"n", "", "pods", "a", LW, NULL}, {"n", "", "pods", "b", LW, NULL});
 }
 
-static void test_what_a_wider_grant_covers_is_left_out(void **state)
+static void test_rules_that_a_wider_one_covers_are_left_out(void **state)
 {
     (void)state;
     EXPECT(CLUSTER_ROLE(RULE("", "\"pods\"", "\"list\", \"watch\"")),
@@ -223,7 +223,7 @@ static void test_how_subjects_are_bound(void **state)
                                  "    name: \"b\"\n"));
 }
 
-/* A name that no role can have is changed, and two such names stay two. */
+/* A name that no role can have is changed, and two such names stay different. */
 static void test_names_of_roles(void **state)
 {
     char first[512];
@@ -256,7 +256,7 @@ int main(void)
         cmocka_unit_test(test_one_rule_for_resources_of_a_group_that_need_the_same),
         cmocka_unit_test(test_a_role_for_each_namespace),
         cmocka_unit_test(test_names_are_gathered_and_sorted),
-        cmocka_unit_test(test_what_a_wider_grant_covers_is_left_out),
+        cmocka_unit_test(test_rules_that_a_wider_one_covers_are_left_out),
         cmocka_unit_test(test_a_rule_with_a_comment_stands_alone),
         cmocka_unit_test(test_nothing_is_granted),
         cmocka_unit_test(test_subjects),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cache/reflector: which versions and pages its lists ask for, and how streams that end go on; the rest stands
- * in test_reflector_*.c. */
+/* cache/reflector: the versions and pages that its lists ask for, and how it goes on after a stream
+ * has ended; test_reflector_*.c have the rest. */
 #include "reflector_rig.h"
 
 #define INITIAL     REFLECTOR_RIG_INITIAL
@@ -104,7 +104,7 @@ static void test_expired_tokens_end_in_ever_larger_lists_then_in_a_wait(void **s
     reflector_rig_failed(ERR_EXPIRED);
     reflector_rig_want("wait 1600");
     reflector_rig_timer();
-    reflector_rig_want("L(-) limit=500"); /* the mark stays until a list succeeds */
+    reflector_rig_want("L(-) limit=500"); /* the list stays without a version until one succeeds */
     reflector_rig_listed("9", "");
     reflector_rig_want("W(9)");
     reflector_rig_failed(ERR_EXPIRED);
@@ -120,7 +120,7 @@ static void test_s8_an_expired_token_without_a_known_version_lists_zero_whole(vo
     reflector_rig_failed(ERR_EXPIRED);
     reflector_rig_want("L(0)");
     reflector_rig_listed("8", "");
-    reflector_rig_want("W(8)"); /* not that of the page that was dropped */
+    reflector_rig_want("W(8)"); /* not the version of the page that was dropped */
 }
 
 static void test_a_whole_list_that_fails_is_tried_in_pages_again(void **state)
@@ -173,7 +173,7 @@ static void test_the_server_may_ask_for_a_longer_wait(void **state)
     reflector_rig_want("wait 1600"); /* max(step, Retry-After) */
 }
 
-static void test_lists_and_watches_climb_one_ladder_to_its_top(void **state)
+static void test_lists_and_watches_share_one_backoff_up_to_its_maximum(void **state)
 {
     static const uint64_t steps[] = {800, 1600, 3200, 6400, 12800, 25600, 30000, 30000};
 
@@ -189,7 +189,7 @@ static void test_lists_and_watches_climb_one_ladder_to_its_top(void **state)
     }
 }
 
-/* Behind a proxy that ends streams each minute, a stream alone never lives long enough. */
+/* Behind a proxy that ends streams each minute, no stream alone lives for long enough. */
 static void test_streams_that_follow_each_other_are_healthy_together(void **state)
 {
     (void)state;
@@ -205,13 +205,13 @@ static void test_streams_that_follow_each_other_are_healthy_together(void **stat
     reflector_rig_want("wait 800");
 }
 
-static void test_only_health_resets_the_ladder(void **state)
+static void test_only_health_resets_the_backoff(void **state)
 {
     (void)state;
     reflector_rig_sync_at("7");
     reflector_rig_failed(ERR_SERVER);
     reflector_rig_timer();
-    reflector_rig_listed("8", ""); /* a list that works is no health yet */
+    reflector_rig_listed("8", ""); /* a list that works does not count as health yet */
     reflector_rig.now += RESET_AFTER - 1;
     reflector_rig_failed(ERR_SERVER);
     reflector_rig_want("wait 1600");
@@ -290,9 +290,9 @@ int main(void)
         TEST(test_a_failed_page_begins_the_list_anew),
         TEST(test_a_version_from_the_future_is_left_out_at_once),
         TEST(test_the_server_may_ask_for_a_longer_wait),
-        TEST(test_lists_and_watches_climb_one_ladder_to_its_top),
+        TEST(test_lists_and_watches_share_one_backoff_up_to_its_maximum),
         TEST(test_streams_that_follow_each_other_are_healthy_together),
-        TEST(test_only_health_resets_the_ladder),
+        TEST(test_only_health_resets_the_backoff),
         TEST(test_a_very_short_watch_waits_and_lists),
         TEST(test_a_short_watch_with_an_event_or_an_empty_one_of_a_second_goes_on),
         TEST(test_the_last_version_counts_not_the_largest),

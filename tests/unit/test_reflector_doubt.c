@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cache/reflector: what it does when it cannot trust its version or the server: silence, probes, versions of the
- * future or the past, held lists; and what counts as a relist
+/* cache/reflector: what it does when it cannot trust its version or the server: silence, probes,
+ * versions of the future or the past, held lists; and the count of relists
  * (docs/kubernetes-protocol.md "Versions of the future"). */
 #include "reflector_rig.h"
 
@@ -126,7 +126,7 @@ static void test_a_probe_that_is_not_older_watches_on(void **state)
         reflector_rig_listed(fine[i], "");
         reflector_rig_want("W(50)");
         reflector_rig_ended_after(300000);
-        reflector_rig_want("W(50)"); /* silence counts anew */
+        reflector_rig_want("W(50)"); /* the count of silent streams begins anew */
         reflector_rig_ended_after(300000);
         reflector_rig_want("P(-) limit=1");
         assert_int_equal(reflector_rig_all_relists(), 0);
@@ -145,7 +145,7 @@ static void test_a_probe_that_is_older_lists_the_newest_at_once(void **state)
     assert_int_equal(reflector_rig_relists(RELIST_FUTURE), 1);
 }
 
-/* One refusal may be a server that is not ready yet. */
+/* A single refusal may come from a server that is not ready yet. */
 static void test_a_probe_that_is_refused_three_times_in_a_row_watches(void **state)
 {
     (void)state;
@@ -167,7 +167,7 @@ static void test_a_probe_that_is_refused_three_times_in_a_row_watches(void **sta
     reflector_rig_want("P(-) limit=1");
 }
 
-/* Silent streams that are cut off by a proxy each minute are probed, but not told apart from a wait. */
+/* A proxy cuts off silent streams each minute; the probe between them does not count as a wait. */
 static void test_a_probe_is_no_wait_between_healthy_streams(void **state)
 {
     (void)state;
@@ -221,7 +221,7 @@ static void test_s20_an_event_that_goes_back_is_an_event(void **state)
     assert_int_equal(reflector_rig_all_relists(), 0);
 }
 
-/* A watch from it would begin with whatever the server has. */
+/* A watch without a version would begin with whatever the server has. */
 static void test_zero_is_no_version_to_resume_from(void **state)
 {
     (void)state;
@@ -252,7 +252,7 @@ static void test_s18_the_version_that_a_list_brings_is_the_one_to_resume_from(vo
     assert_true(reflector_goes_back(reflector_rig.r, str_c("29")));
 }
 
-static void test_backwards_versions_climb_the_ladder(void **state)
+static void test_backwards_versions_step_up_the_backoff(void **state)
 {
     (void)state;
     reflector_rig_sync_at("50");
@@ -303,7 +303,7 @@ static void test_holds_of_no_time_become_slower(void **state)
     reflector_rig_want_wait_then(0, "L(-) limit=500");
 }
 
-/* ---- What counts. */
+/* ---- The count of relists. */
 
 static void test_the_first_list_is_no_relist_however_often_it_fails(void **state)
 {
@@ -375,7 +375,7 @@ static void test_reasons_have_names(void **state)
     assert_string_equal(relist_reason_name(RELIST_AUDIT), "audit");
 }
 
-static void test_an_order_before_the_first_list_asks_for_that(void **state)
+static void test_a_relist_ordered_before_the_first_list_is_that_list(void **state)
 {
     (void)state;
     reflector_rig_start();
@@ -407,7 +407,7 @@ int main(void)
         TEST(test_zero_is_no_version_to_resume_from),
         TEST(test_versions_that_cannot_be_compared_never_go_back),
         TEST(test_s18_the_version_that_a_list_brings_is_the_one_to_resume_from),
-        TEST(test_backwards_versions_climb_the_ladder),
+        TEST(test_backwards_versions_step_up_the_backoff),
         TEST(test_a_held_list_is_asked_for_again_without_a_version),
         TEST(test_a_held_page_list_begins_anew),
         TEST(test_holds_of_no_time_become_slower),
@@ -415,7 +415,7 @@ int main(void)
         TEST(test_a_list_that_is_tried_again_counts_once_by_its_first_reason),
         TEST(test_each_end_of_a_watch_has_its_reason),
         TEST(test_reasons_have_names),
-        TEST(test_an_order_before_the_first_list_asks_for_that),
+        TEST(test_a_relist_ordered_before_the_first_list_is_that_list),
     };
 #undef TEST
 

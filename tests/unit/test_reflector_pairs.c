@@ -100,17 +100,15 @@ static void go_to(enum at at)
         reflector_rig_failed(ERR_EXPIRED);
 }
 
-/* The answer to a failure: "w" = wait and watch again, "p" = wait and probe again, "l" = wait and list again from the same
- * version, "n" = wait, then list the newest, "N" = list the newest at once, "A" = list all at once
- * without pages, "L" = list at once from the same version; of streams "s" = wait and stream again
- * from the same version, "S" = stream the newest at once, "t" = wait and do that; "v" = wait for long
- * and ask the same again. In order of enum err_kind: ok io refused timeout closed tls, protocol
- * too_big, unauthorized forbidden, not_found no_verb expired, future, busy, server config,
- * credential, foreign. */
+/* The answer to a failure: "w" = wait and watch again, "p" = wait and probe again, "l" = wait and
+ * list again from the same version, "n" = wait, then list the newest, "N" = list the newest at
+ * once, "A" = list all at once without pages, "L" = list at once from the same version; of
+ * streaming lists "s" = wait and stream again from the same version, "S" = stream the newest at
+ * once, "t" = wait and do that; "v" = wait for long */
 struct failure_row {
     enum at at;
     const char *answers;
-    const char *rv; /* that it knows */
+    const char *rv; /* the version that it has */
 };
 
 static const struct failure_row failures[] = {
@@ -126,12 +124,12 @@ static const struct failure_row failures[] = {
     {AT_STREAMING_NEWEST, "LttLttLLtLLLtttLLtt", "-"},
 };
 
-/* Of a list that is asked for from the version of the row. */
+/* For a list that is asked for from the version of the row. */
 static void want_list(const struct failure_row *row, bool at_once)
 {
     bool zero = row->at == AT_STREAMING || strcmp(row->rv, "0") == 0;
     bool pages = zero || strcmp(row->rv, "-") == 0;
-    bool second = row->at == AT_RELISTING; /* step of the ladder */
+    bool second = row->at == AT_RELISTING; /* the step of the backoff */
     struct buf want = {0};
 
     buf_printf(&want, "L(%s)%s", zero ? "0" : row->rv, pages ? " limit=500" : "");
@@ -278,8 +276,8 @@ static void give(enum input in)
     }
 }
 
-/* 'x' = may not happen; else the state it leads to: l(isting), s(treaming), c(omparing), w(atching),
- * p(robing), b(ackoff), h(eld). In order of enum input. */
+/* 'x' = may not happen; else the state it leads to: l(isting), s(treaming), c(omparing),
+ * w(atching), p(robing), b(ackoff), h(eld). In order of enum input. */
 static const char *const answers[AT_COUNT] = {
     [AT_IDLE] = "lxxxxxlxxlxx",
     [AT_LISTING] = "xwlxxbxxhlxx",
@@ -297,7 +295,7 @@ static const char *const answers[AT_COUNT] = {
     [AT_STREAMING_NEWEST] = "xwxsslxwhsxx",
 };
 
-/* Does it end the program with a message? */
+/* Does the input end the program with a message? */
 static bool aborts(enum at at, enum input in)
 {
     int status = 0;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cache/reflector: how it goes on from what an earlier process has left (docs/design.md "Synced",
- * docs/kubernetes-protocol.md "Version of a list"). */
+/* cache/reflector: how it goes on from the state that an earlier process has left (docs/design.md
+ * "Synced", docs/kubernetes-protocol.md "Version of a list"). */
 #include "reflector_rig.h"
 
-static void resume(enum resume_kind kind, const char *rv, const char *mark)
+static void resume(enum resume_kind kind, const char *rv, const char *collection_rv)
 {
-    reflector_resume(reflector_rig.r,
-                     &(struct resume_point){.kind = kind, .rv = rv, .collection_rv = mark});
+    reflector_resume(reflector_rig.r, &(struct resume_point){
+                                          .kind = kind, .rv = rv, .collection_rv = collection_rv});
 }
 
 static void resume_at_20(void)
@@ -26,7 +26,7 @@ static void test_s106_it_watches_from_the_version_without_a_list(void **state)
     reflector_rig_want("W(21)");
 }
 
-static void test_what_goes_on_has_had_its_jitter_before(void **state)
+static void test_a_resumed_watch_starts_without_jitter(void **state)
 {
     struct reflector_params p = reflector_rig_defaults;
 
@@ -34,10 +34,10 @@ static void test_what_goes_on_has_had_its_jitter_before(void **state)
     p.start_jitter_ms = 1000;
     reflector_rig_use(&p);
     resume_at_20();
-    reflector_rig_want("W(20)"); /* with the question which cluster it is */
+    reflector_rig_want("W(20)"); /* first the cluster must be identified */
 }
 
-static void test_what_was_left_in_part_has_had_it_too(void **state)
+static void test_a_partly_resumed_watch_starts_without_jitter(void **state)
 {
     struct reflector_params p = reflector_rig_defaults;
 
@@ -175,7 +175,7 @@ static void test_a_first_list_by_hand_is_any(void **state)
     reflector_rig_want("L(0) limit=500");
 }
 
-static void test_what_was_forgotten_again_does_not_count(void **state)
+static void test_a_forgotten_resume_point_does_not_count(void **state)
 {
     (void)state;
     resume(RESUME_WHOLE, "20", "18");
@@ -192,8 +192,8 @@ int main(void)
     cmocka_unit_test_setup_teardown(name, reflector_rig_set_up, reflector_rig_clean_up)
     const struct CMUnitTest tests[] = {
         TEST(test_s106_it_watches_from_the_version_without_a_list),
-        TEST(test_what_goes_on_has_had_its_jitter_before),
-        TEST(test_what_was_left_in_part_has_had_it_too),
+        TEST(test_a_resumed_watch_starts_without_jitter),
+        TEST(test_a_partly_resumed_watch_starts_without_jitter),
         TEST(test_s109_a_version_that_is_too_old_is_listed_from_at_once_then_left_out),
         TEST(test_s109_a_version_that_is_too_large_is_left_out_at_once),
         TEST(test_a_watch_that_could_not_begin_is_tried_again_and_then_refused_at_once),
@@ -205,7 +205,7 @@ int main(void)
         TEST(test_objects_of_a_known_version_are_not_compared_with_an_older_list),
         TEST(test_objects_of_no_version_are_compared_with_the_newest_list),
         TEST(test_a_first_list_by_hand_is_any),
-        TEST(test_what_was_forgotten_again_does_not_count),
+        TEST(test_a_forgotten_resume_point_does_not_count),
     };
 #undef TEST
 

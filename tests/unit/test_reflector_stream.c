@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cache/reflector: streaming lists, and what it does when a server does not have them
+/* cache/reflector: streaming lists, and what it does with a server that does not have them
  * (docs/kubernetes-protocol.md "Streaming lists", "Failed streaming lists"). */
 #include "reflector_rig.h"
 
@@ -145,7 +145,8 @@ static void test_on_tries_the_stream_again_each_cycle(void **state)
     reflector_rig_want_wait_then(1600, "S(7)");
 }
 
-/* A server that never ends its initial events would else take three streams more to confirm it. */
+/* A server that never ends its initial events would else need three streams more to confirm the
+ * list. */
 static void test_a_held_list_is_confirmed_by_one_of_the_same_form(void **state)
 {
     (void)state;
@@ -178,13 +179,13 @@ static void test_auto_remembers_a_refusal(void **state)
         reflector_rig_listed("8", "");
         reflector_rig_failed(ERR_EXPIRED);
         reflector_rig_want_wait_then(1600, "L(8)");
-        reflector_can_stream(reflector_rig.r, true); /* a server that was upgraded */
+        reflector_can_stream(reflector_rig.r, true); /* the server was upgraded */
         reflector_rig_failed(ERR_SERVER);
         reflector_rig_want_wait_then(3200, "S(8)");
     }
 }
 
-/* Trouble of the server says nothing about what it can do. */
+/* A failure of the server does not say whether it has streaming lists. */
 static void test_auto_forgets_other_failures(void **state)
 {
     static const int codes[] = {500, 503, 399};
@@ -262,7 +263,7 @@ static void test_a_very_short_stream_becomes_a_list(void **state)
     reflector_rig_want_wait_then(800, "S(7)"); /* not remembered */
 }
 
-/* A refused version stays left out, by whatever means the list comes. */
+/* A refused version stays left out, whether the list comes as a stream or in pages. */
 static void test_the_list_behind_a_refused_stream_asks_for_the_newest_too(void **state)
 {
     (void)state;
@@ -279,13 +280,13 @@ static void test_the_list_behind_a_refused_stream_asks_for_the_newest_too(void *
     reflector_rig_want_wait_then(1600, "S(-)");
 }
 
-static void test_initial_events_are_life_of_the_stream(void **state)
+static void test_initial_events_count_as_contact(void **state)
 {
     (void)state;
     use(WATCH_LIST_ON, false);
     reflector_rig_start();
     streamed("7");
-    reflector_rig_ended_after(10); /* the list itself was a word */
+    reflector_rig_ended_after(10); /* the list itself counted as a word of the server */
     reflector_rig_want("W(7)");
 }
 
@@ -310,7 +311,7 @@ int main(void)
         TEST(test_streams_that_keep_breaking_off_become_a_list),
         TEST(test_a_very_short_stream_becomes_a_list),
         TEST(test_the_list_behind_a_refused_stream_asks_for_the_newest_too),
-        TEST(test_initial_events_are_life_of_the_stream),
+        TEST(test_initial_events_count_as_contact),
     };
 #undef TEST
 

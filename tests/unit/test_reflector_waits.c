@@ -45,7 +45,7 @@ static void test_hasty_streams_are_resumed_at_once_five_times(void **state)
     reflector_rig_ended_after(10);
     reflector_rig_want_wait_then(1600, "W(8)");
     reflector_rig_seen("8");
-    reflector_rig_ended_after(5000); /* one that lives is trusted again */
+    reflector_rig_ended_after(5000); /* a stream that lives for longer is trusted again */
     reflector_rig_want("W(8)");
     reflector_rig_seen("8");
     reflector_rig_ended_after(0);
@@ -93,14 +93,14 @@ static void test_short_streams_that_were_asked_for_are_not_hasty(void **state)
     reflector_rig_sync_at("7");
     for (uint64_t i = 0; i < 50; i++) {
         reflector_rig_seen("8");
-        reflector_rig_ended_after(1000 + i * 20); /* a server may be in a hurry */
+        reflector_rig_ended_after(1000 + i * 20); /* a server may end it a little early */
         assert_int_equal(reflector_rig.last.what, REFLECTOR_WATCH);
     }
 }
 
 /* ---- Waits. */
 
-static void test_s45_busy_twice_is_two_steps_of_one_ladder_and_no_list(void **state)
+static void test_s45_busy_twice_is_two_steps_of_one_backoff_and_no_list(void **state)
 {
     (void)state;
     reflector_rig_sync_at("7");
@@ -122,7 +122,7 @@ static void test_s46_retry_after_is_the_least_that_is_waited(void **state)
     reflector_rig_want_wait_then(1600, "W(7)");
 }
 
-static void test_s47_a_closed_port_climbs_the_ladder_at_the_same_version(void **state)
+static void test_s47_a_closed_port_steps_up_the_backoff_at_the_same_version(void **state)
 {
     static const uint64_t steps[] = {800, 1600, 3200, 6400, 12800, 25600, 30000, 30000};
 
@@ -135,7 +135,7 @@ static void test_s47_a_closed_port_climbs_the_ladder_at_the_same_version(void **
     assert_int_equal(reflector_rig_all_relists(), 0);
 }
 
-static void test_s48_the_ladder_is_as_configured(void **state)
+static void test_s48_the_backoff_is_as_configured(void **state)
 {
     struct reflector_params p = reflector_rig_defaults;
 
@@ -151,7 +151,7 @@ static void test_s48_the_ladder_is_as_configured(void **state)
     reflector_rig_want_wait_then(100, "W(7)");
 }
 
-static void test_s49_health_of_two_minutes_begins_the_ladder_anew(void **state)
+static void test_s49_health_of_two_minutes_begins_the_backoff_anew(void **state)
 {
     (void)state;
     reflector_rig_sync_at("7");
@@ -228,11 +228,11 @@ int main(void)
         TEST(test_a_probe_behind_a_wait_begins_the_time_of_health),
         TEST(test_silent_hasty_streams_wait_and_probe),
         TEST(test_short_streams_that_were_asked_for_are_not_hasty),
-        TEST(test_s45_busy_twice_is_two_steps_of_one_ladder_and_no_list),
+        TEST(test_s45_busy_twice_is_two_steps_of_one_backoff_and_no_list),
         TEST(test_s46_retry_after_is_the_least_that_is_waited),
-        TEST(test_s47_a_closed_port_climbs_the_ladder_at_the_same_version),
-        TEST(test_s48_the_ladder_is_as_configured),
-        TEST(test_s49_health_of_two_minutes_begins_the_ladder_anew),
+        TEST(test_s47_a_closed_port_steps_up_the_backoff_at_the_same_version),
+        TEST(test_s48_the_backoff_is_as_configured),
+        TEST(test_s49_health_of_two_minutes_begins_the_backoff_anew),
         TEST(test_start_jitter_delays_the_first_request_only),
         TEST(test_relist_jitter_lengthens_the_wait_before_later_lists_only),
     };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How people name resources, and what is asked for then. */
+/* The names that users give resources, and the requests for them. */
 #include "kube/resource.h"
 
 #include <setjmp.h>
@@ -89,7 +89,7 @@ static void test_known_names(void **state)
     }
 }
 
-/* A cluster-wide path, and what objects of the group call their apiVersion. */
+/* A cluster-wide path, and the apiVersion of the objects of the group. */
 static void test_all_namespaces(void **state)
 {
     struct resource r;
@@ -114,7 +114,7 @@ static void test_all_namespaces(void **state)
     buf_free(&out);
 }
 
-/* Names whose meaning only the server knows, and what is known of them. */
+/* Names whose meaning only discovery knows, before and after it. */
 static const struct {
     const char *text;
     const char *plural;
@@ -195,7 +195,7 @@ static const struct {
     ROW(LABEL_63 "4", "letters, digits and -"),
 };
 
-static void test_what_is_no_resource(void **state)
+static void test_names_that_are_no_resources(void **state)
 {
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
@@ -211,9 +211,11 @@ static void test_what_is_no_resource(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_known_names),         cmocka_unit_test(test_all_namespaces),
-        cmocka_unit_test(test_names_for_discovery), cmocka_unit_test(test_a_copy_is_its_own),
-        cmocka_unit_test(test_what_is_no_resource),
+        cmocka_unit_test(test_known_names),
+        cmocka_unit_test(test_all_namespaces),
+        cmocka_unit_test(test_names_for_discovery),
+        cmocka_unit_test(test_a_copy_is_its_own),
+        cmocka_unit_test(test_names_that_are_no_resources),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

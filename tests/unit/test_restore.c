@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* app/restore: all of the state, by item. */
+/* app/restore: all rows of the state, item by item. */
 #include "app/restore.h"
 
 #include <setjmp.h>
@@ -43,7 +43,7 @@ static void put_fact(uint64_t item, enum row_what what, const char *key, const c
         &(struct row_fact){.item = item, .what = what, .key = str_c(key), .value = str_c(value)});
 }
 
-/* A watch with many streams, the highest one first. */
+/* A watch with many scopes, the highest id first. */
 static void fill(void)
 {
     char name[16];
@@ -88,7 +88,7 @@ static void check_stream(const struct restore *r, uint64_t id)
     assert_int_equal(n, 2);
 }
 
-static void test_each_item_has_what_is_its_own(void **state)
+static void test_each_item_has_its_own_rows(void **state)
 {
     struct restore r;
     size_t n;
@@ -106,7 +106,7 @@ static void test_each_item_has_what_is_its_own(void **state)
     restore_fini(&r);
 }
 
-static void test_what_is_not_there_is_nothing(void **state)
+static void test_items_that_are_not_there_are_empty(void **state)
 {
     static const uint64_t ids[] = {0, 1, LAST + 1, UINT64_MAX};
     struct restore r;
@@ -166,7 +166,7 @@ static void test_without_a_state_there_is_nothing(void **state)
     check_empty(&r);
 }
 
-static void test_of_what_is_damaged_nothing_is_taken(void **state)
+static void test_nothing_of_a_damaged_state_is_restored(void **state)
 {
     struct restore r;
 
@@ -182,11 +182,11 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, clean_up)
     const struct CMUnitTest tests[] = {
-        TEST(test_each_item_has_what_is_its_own),
-        TEST(test_what_is_not_there_is_nothing),
+        TEST(test_each_item_has_its_own_rows),
+        TEST(test_items_that_are_not_there_are_empty),
         TEST(test_an_empty_value_is_there),
         TEST(test_without_a_state_there_is_nothing),
-        TEST(test_of_what_is_damaged_nothing_is_taken),
+        TEST(test_nothing_of_a_damaged_state_is_restored),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Many runs that take their time to start do so together: the loop goes on between them. */
+/* Many runs whose start takes long start together: the loop turns between them. */
 #include "hook_rig.h"
 #include "silent_link.h"
 
@@ -22,7 +22,7 @@ struct scene {
     struct loop *loop;
     struct runner *runner;
     struct loop_task look; /* in every turn */
-    size_t seen[HOOKS];    /* how many runs were under way, when that was news */
+    size_t seen[HOOKS];    /* how many runs were under way when the loop looked */
     size_t seen_count;
 };
 

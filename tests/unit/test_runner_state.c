@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A run starts when the mark of its change is on disk, and without that when the disk hangs. The tests
- * move the clock themselves, so that a slow disk does not count as one that hangs. */
+/* A run starts when the delivery record of its change is on disk, and without that when the disk
+ * hangs. The tests move the clock themselves, so that a slow disk does not count as one that
+ * hangs. */
 #include "hook_rig.h"
 #include "silent_link.h"
 
@@ -29,12 +30,12 @@ struct scene {
     struct state_driver *state_driver;
     struct runner *runner;
     struct loop_task look;                 /* in every turn */
-    struct worker_gate gates[WORKERS + 1]; /* what keeps a worker from writing */
+    struct worker_gate gates[WORKERS + 1]; /* keep the workers from writing */
     int far;                               /* the helper's end of the link */
-    size_t started;                        /* runs that the helper was asked for */
-    size_t wanted;                         /* runs, for what is waited for */
+    size_t started;                        /* runs that the helper was asked to start */
+    size_t wanted;                         /* how many runs the test waits for */
     uint64_t commits_then;
-    uint64_t deliveries; /* how many were put */
+    uint64_t deliveries; /* how many delivery records were put */
 };
 
 static void open_all(struct scene *s)
@@ -43,7 +44,7 @@ static void open_all(struct scene *s)
         worker_gate_open(&s->gates[i]);
 }
 
-/* What the helper was asked for so far. */
+/* Counts the runs that the helper was asked to start. */
 static void listen_to_link(struct scene *s)
 {
     char message[4096];
@@ -127,7 +128,7 @@ static int clean_up(void **state)
     return hook_rig_clean_up(state);
 }
 
-/* A run of its own becomes due. */
+/* A run of another key becomes due. */
 static void change(struct scene *s, const char *key)
 {
     hook_rig.now = loop_now_ms(s->loop);
@@ -157,14 +158,14 @@ static bool is_running(void *arg)
     return runner_running(s->runner) >= s->wanted;
 }
 
-/* They have left the schedule; the disk may not have heard of it. */
+/* The runs have left the scheduler; their delivery records may not be on disk. */
 static void until_running(struct scene *s, size_t n)
 {
     s->wanted = n;
     loop_until(s->loop, is_running, s);
 }
 
-/* One run is due, and waits for its mark until open_all(). */
+/* One run is due, and waits for its delivery record until open_all(). */
 static void begin_with_a_disk_that_hangs(struct scene *s)
 {
     for (size_t i = 0; i < WORKERS; i++)
@@ -186,7 +187,7 @@ static bool something_waits(void *arg)
     return !nothing_waits(arg);
 }
 
-/* What is due now has come. */
+/* Runs the loop until the runs that are due have started. */
 static void turns(struct scene *s)
 {
     loop_turns(s->loop, 10);
@@ -205,8 +206,9 @@ static void test_a_run_starts_when_its_delivery_is_on_disk(void **state)
     assert_int_equal(runner_running(s->runner), 2);
 }
 
-/* The end of a run and the start of what has waited for it: each commit costs a worker and a wait. */
-static void test_what_ends_and_what_starts_next_are_one_commit(void **state)
+/* The end of a run, and the start of the run that has waited for it: each commit costs a worker and
+ * a wait. */
+static void test_an_end_and_the_next_start_are_one_commit(void **state)
 {
     struct scene *s = *state;
 
@@ -245,21 +247,22 @@ static void test_a_disk_that_hangs_is_waited_for_once(void **state)
     until_started(s, 1);
     assert_int_equal(s->commits_then, 0);
 
-    change(s, "ns/b"); /* that one does not wait */
+    change(s, "ns/b"); /* that run does not wait */
     until_started(s, 2);
     assert_int_equal(s->commits_then, 0);
 
-    open_all(s); /* it works again */
+    open_all(s); /* the disk works again */
     loop_until(s->loop, nothing_waits, s);
     assert_int_equal(s->started, 2);
     uint64_t commits = state_driver_status(s->state_driver).commits;
-    change(s, "ns/c"); /* that one waits again */
+    change(s, "ns/c"); /* that run waits again */
     until_started(s, 3);
     assert_true(s->commits_then > commits);
 }
 
-/* A debugger, a frozen container: the disk has done its part, and the timer is looked at first. */
-static void test_who_stood_still_does_not_blame_the_disk(void **state)
+/* A debugger or a frozen container stops main: the disk has done its part, but the timer fires
+ * first. */
+static void test_a_stopped_main_does_not_blame_the_disk(void **state)
 {
     struct scene *s = *state;
 
@@ -274,8 +277,9 @@ static void test_who_stood_still_does_not_blame_the_disk(void **state)
     assert_int_equal(s->commits_then, 1);
 }
 
-/* While somebody always waits, each waits for the disk no longer than it may, but so long. */
-static void test_who_comes_later_waits_as_long(void **state)
+/* While there is always a run that waits, each waits for the disk as long as it may, and no
+ * longer. */
+static void test_a_later_run_waits_as_long(void **state)
 {
     struct scene *s = *state;
 
@@ -286,12 +290,12 @@ static void test_who_comes_later_waits_as_long(void **state)
     change(s, "ns/b");
     until_running(s, 2);
     worker_gate_close(&s->gates[WORKERS],
-                      s->loop); /* behind what is being written, and before what comes next */
+                      s->loop); /* behind the write under way, and before the next one */
     worker_gate_open(&s->gates[0]);
     until_started(s, 1);
     assert_int_equal(s->commits_then, 1);
     play_clock_pass(KEEPING_MS / 2);
-    turns(s); /* the first one would have waited no longer */
+    turns(s); /* the first run would not have waited any longer */
     play_clock_pass(KEEPING_MS / 2 - 1);
     turns(s);
     assert_int_equal(s->started, 1);
@@ -300,7 +304,7 @@ static void test_who_comes_later_waits_as_long(void **state)
     assert_int_equal(s->commits_then, 1);
 }
 
-static void test_what_waits_when_all_is_killed_is_not_started(void **state)
+static void test_a_waiting_run_does_not_start_when_all_are_killed(void **state)
 {
     struct scene *s = *state;
 
@@ -314,13 +318,13 @@ static void test_what_waits_when_all_is_killed_is_not_started(void **state)
     assert_int_equal(s->started, 0);
 }
 
-static void test_what_waits_is_given_up_with_the_runner(void **state)
+static void test_a_waiting_run_is_given_up_with_the_runner(void **state)
 {
     struct scene *s = *state;
 
     begin_with_a_disk_that_hangs(s);
     runner_dispose(&s->runner);
-    assert_null(s->runner); /* it is disposed once more when the test ends: that does nothing */
+    assert_null(s->runner); /* it is disposed again when the test ends: that does nothing */
     open_all(s);
     loop_until(s->loop, nothing_waits, s);
     turns(s);
@@ -332,17 +336,17 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_a_run_starts_when_its_delivery_is_on_disk, set_up,
                                         clean_up),
-        cmocka_unit_test_setup_teardown(test_what_ends_and_what_starts_next_are_one_commit, set_up,
+        cmocka_unit_test_setup_teardown(test_an_end_and_the_next_start_are_one_commit, set_up,
                                         clean_up),
         cmocka_unit_test_setup_teardown(test_nothing_starts_before_it_has_begun, set_up, clean_up),
         cmocka_unit_test_setup_teardown(test_a_disk_that_hangs_is_waited_for_once, set_up,
                                         clean_up),
-        cmocka_unit_test_setup_teardown(test_who_stood_still_does_not_blame_the_disk, set_up,
+        cmocka_unit_test_setup_teardown(test_a_stopped_main_does_not_blame_the_disk, set_up,
                                         clean_up),
-        cmocka_unit_test_setup_teardown(test_who_comes_later_waits_as_long, set_up, clean_up),
-        cmocka_unit_test_setup_teardown(test_what_waits_when_all_is_killed_is_not_started, set_up,
-                                        clean_up),
-        cmocka_unit_test_setup_teardown(test_what_waits_is_given_up_with_the_runner, set_up,
+        cmocka_unit_test_setup_teardown(test_a_later_run_waits_as_long, set_up, clean_up),
+        cmocka_unit_test_setup_teardown(test_a_waiting_run_does_not_start_when_all_are_killed,
+                                        set_up, clean_up),
+        cmocka_unit_test_setup_teardown(test_a_waiting_run_is_given_up_with_the_runner, set_up,
                                         clean_up),
     };
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What informerd itself ends, as it ends, has not failed: the next process runs it. */
+/* A run that informerd itself ends, because it stops, has not failed: the next process runs it
+ * again. */
 #include "hook_disk.h"
 #include "hook_rig.h"
 #include "silent_link.h"
@@ -20,7 +21,7 @@ struct scene {
     struct state_driver *state_driver;
     struct runner *runner;
     struct loop_task look;
-    size_t until; /* so many runs are under way */
+    size_t until; /* how many runs must be under way */
     int far;      /* the helper's end of the link */
 };
 
@@ -97,7 +98,7 @@ static void stop(struct scene *s, enum helper_link_how how, int value)
     run_until(s, 0);
 }
 
-/* What the next process finds. Once. */
+/* The delivery record that the next process finds. To be called once. */
 static struct delivery_record delivery(void)
 {
     struct hook_disk disk = {0};

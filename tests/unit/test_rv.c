@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kube/rv: the order of resourceVersions, and which have none
- * (docs/kubernetes-protocol.md "Order of versions"). */
+/* kube/rv: the order of resourceVersions, and which texts have none (docs/kubernetes-protocol.md
+ * "Order of versions"). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -34,7 +34,7 @@ static void test_equal_length_is_compared_by_digits(void **state)
     assert_int_equal(order("18446744073709551616", "18446744073709551616"), RV_SAME);
 }
 
-static void test_what_is_no_number_has_no_order(void **state)
+static void test_texts_that_are_no_numbers_have_no_order(void **state)
 {
     static const char *const bad[] = {"", "0", "01", "-1", "+1", "1.0", "1a", "a1", " 1", "1 "};
 
@@ -48,7 +48,7 @@ static void test_what_is_no_number_has_no_order(void **state)
 }
 
 /* The order of small numbers is that of the numbers themselves. */
-static void test_it_agrees_with_arithmetic(void **state)
+static void test_the_order_agrees_with_arithmetic(void **state)
 {
     (void)state;
     for (int a = 1; a < 130; a++)
@@ -67,8 +67,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_longer_number_is_newer),
         cmocka_unit_test(test_equal_length_is_compared_by_digits),
-        cmocka_unit_test(test_what_is_no_number_has_no_order),
-        cmocka_unit_test(test_it_agrees_with_arithmetic),
+        cmocka_unit_test(test_texts_that_are_no_numbers_have_no_order),
+        cmocka_unit_test(test_the_order_agrees_with_arithmetic),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

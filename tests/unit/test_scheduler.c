@@ -52,7 +52,7 @@ static void test_changes_while_it_runs_settle_from_the_first_of_them(void **stat
     scheduler_rig_done(0, 0, SCHEDULER_AGAIN);
     scheduler_rig_assert_starts_only_at(0, 0, 5300 + 300);
     scheduler_rig_now += 1000;
-    scheduler_rig_done(0, 0, SCHEDULER_AGAIN); /* something is left although nothing changed */
+    scheduler_rig_done(0, 0, SCHEDULER_AGAIN); /* a retry is left although nothing changed */
     scheduler_rig_assert_starts_only_at(0, 0, 6600 + 200);
 }
 
@@ -108,7 +108,7 @@ static void test_a_change_brings_the_next_try_forward_but_not_before_the_first_s
     scheduler_rig_now = end + INITIAL - 1;
     scheduler_rig_touch(0, 0);
     scheduler_rig_assert_starts_only_at(0, 0, end + INITIAL);
-    scheduler_rig_done(0, 0, SCHEDULER_FAILED); /* the ladder goes on */
+    scheduler_rig_done(0, 0, SCHEDULER_FAILED); /* the backoff goes on */
     assert_int_equal(scheduler_wake_ms(&scheduler_rig_sched), scheduler_rig_now + 8000);
     scheduler_rig_now += 5000;
     scheduler_rig_touch(0, 0);
@@ -124,7 +124,7 @@ static void test_a_change_while_it_fails_brings_the_next_try_forward_too(void **
     scheduler_rig_now = work_items[0][0].timer.due_ms;
     scheduler_rig_assert_starts(0, 0);
     scheduler_rig_now += 20;
-    scheduler_rig_touch(0, 0); /* what failed was the state before */
+    scheduler_rig_touch(0, 0); /* the run that failed was about the state before */
     scheduler_rig_now += 20;
     scheduler_rig_done(0, 0, SCHEDULER_FAILED);
     assert_int_equal(work_items[0][0].failures, 5);
@@ -177,7 +177,7 @@ static void test_hanging_work_items_never_take_another_hooks_own_slot(void **sta
     for (size_t u = 0; u < 8; u++)
         scheduler_rig_touch(0, u);
     for (size_t u = 0; u < 4; u++)
-        scheduler_rig_assert_starts(0, u); /* its own and the shared three */
+        scheduler_rig_assert_starts(0, u); /* its own slot and the shared three */
     scheduler_rig_assert_nothing();
     for (size_t l = 1; l < WORK_QUEUES; l++) {
         scheduler_rig_touch(l, 0);
@@ -189,7 +189,7 @@ static void test_hanging_work_items_never_take_another_hooks_own_slot(void **sta
     scheduler_rig_assert_starts(1, 1);
     scheduler_rig_assert_nothing();
     scheduler_rig_done(
-        0, 2, SCHEDULER_DONE); /* a shared one is free: scheduler_rig_now it is another's turn */
+        0, 2, SCHEDULER_DONE); /* a shared slot is free: now it is the other queue's turn */
     scheduler_rig_touch(2, 2);
     scheduler_rig_assert_starts(0, 4);
     scheduler_rig_assert_nothing();
@@ -271,7 +271,7 @@ static void check_slots(void)
     assert_true(shared <= scheduler_rig_sched.shared);
 }
 
-/* Nothing that could run is left waiting, and the alarm is set for what comes next. */
+/* No work item that could run is left waiting, and the alarm is set for the next start. */
 static void check_idle(void)
 {
     uint64_t soonest = NEVER_MS;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "scheduler_rig.h"
 
-static void test_min_interval_counts_from_the_start_of_what_really_starts(void **state)
+static void test_min_interval_counts_from_the_last_real_start(void **state)
 {
     struct work_queue_params p = scheduler_rig_params(0, 0, 3);
 
@@ -12,11 +12,11 @@ static void test_min_interval_counts_from_the_start_of_what_really_starts(void *
     scheduler_rig_touch(0, 1);
     scheduler_rig_touch(1, 0);
     scheduler_rig_assert_starts(0, 0);
-    scheduler_rig_assert_starts(1, 0); /* each lane has its own */
+    scheduler_rig_assert_starts(1, 0); /* each work queue has its own */
     scheduler_started(&work_queues[0], scheduler_rig_now);
     scheduler_rig_assert_starts_only_at(0, 1, 5500); /* though it has slots */
     scheduler_rig_touch(0, 2);
-    scheduler_rig_assert_starts(0, 2); /* nothing was really started */
+    scheduler_rig_assert_starts(0, 2); /* no program was really started */
 }
 
 static void test_min_interval_counts_from_a_start_that_had_to_wait(void **state)
@@ -116,11 +116,12 @@ static void test_a_work_item_rests_until_its_rerun_unless_something_changes(void
     scheduler_rig_done(0, 0, SCHEDULER_DONE);
     scheduler_rest(&work_queues[0], &work_items[0][0], 5200);
     scheduler_rig_touch(0, 0);
-    scheduler_drop(&work_queues[0], &work_items[0][0]); /* the change was none: back to rest */
+    scheduler_drop(&work_queues[0],
+                   &work_items[0][0]); /* the change was none: the item rests again */
     scheduler_rig_assert_starts_only_at(0, 0, 10200);
     scheduler_rig_done(0, 0, SCHEDULER_DONE);
     assert_int_equal(scheduler_wake_ms(&scheduler_rig_sched),
-                     NEVER_MS); /* the owner says whether there is another one */
+                     NEVER_MS); /* the owner says whether there is another change */
     scheduler_rest(&work_queues[0], &work_items[0][0], 10200);
     scheduler_rest(&work_queues[0], &work_items[0][0], NEVER_MS);
     assert_int_equal(work_items[0][0].state, WORK_ITEM_IDLE);
@@ -143,7 +144,7 @@ static void test_splay_is_added_to_reruns(void **state)
     assert_int_not_equal(work_items[0][0].rerun_at_ms, work_items[0][1].rerun_at_ms);
 }
 
-static void test_what_is_parked_waits_for_a_change_or_a_person(void **state)
+static void test_a_parked_item_waits_for_a_change_or_a_person(void **state)
 {
     (void)state;
     scheduler_rig_init(0, scheduler_rig_params(0, 0, 1));
@@ -156,7 +157,7 @@ static void test_what_is_parked_waits_for_a_change_or_a_person(void **state)
     scheduler_now(&work_queues[0], &work_items[0][0]);
     assert_int_equal(work_queues[0].parked, 0);
     scheduler_rig_assert_starts(0, 0);
-    assert_int_equal(work_items[0][0].failures, 1); /* the ladder stays */
+    assert_int_equal(work_items[0][0].failures, 1); /* the backoff stays */
     scheduler_rig_done(0, 0, SCHEDULER_PARKED);
     scheduler_rig_touch(0, 0);
     scheduler_rig_assert_starts_only_at(0, 0, scheduler_rig_now + INITIAL);
@@ -179,14 +180,14 @@ static void test_attempts_used_up_park(void **state)
     scheduler_rig_done(0, 0, SCHEDULER_FAILED);
     scheduler_rig_assert_starts_only_at(0, 0, scheduler_rig_now + INITIAL);
     assert_true(scheduler_is_last_try(&work_queues[0], &work_items[0][0]));
-    scheduler_rig_touch(0, 0); /* what has changed deserves a try of its own */
+    scheduler_rig_touch(0, 0); /* the change deserves a try of its own */
     scheduler_rig_done(0, 0, SCHEDULER_FAILED);
     scheduler_rig_assert_starts_only_at(0, 0, scheduler_rig_now + INITIAL);
     scheduler_rig_done(0, 0, SCHEDULER_FAILED);
     assert_int_equal(work_items[0][0].state, WORK_ITEM_PARKED);
 }
 
-static void test_a_blocked_work_queue_starts_nothing_and_wakes_nobody(void **state)
+static void test_a_blocked_work_queue_starts_nothing_and_sets_no_alarm(void **state)
 {
     (void)state;
     scheduler_rig_init(0, scheduler_rig_params(200, 2000, 1));
@@ -194,7 +195,7 @@ static void test_a_blocked_work_queue_starts_nothing_and_wakes_nobody(void **sta
     scheduler_rig_touch(0, 0);
     scheduler_rig_touch(1, 0);
     scheduler_rig_now += 200;
-    scheduler_rig_assert_starts(1, 0); /* the others go on */
+    scheduler_rig_assert_starts(1, 0); /* the other work items go on */
     scheduler_rig_assert_nothing();
     assert_int_equal(scheduler_wake_ms(&scheduler_rig_sched), NEVER_MS);
     scheduler_block(&work_queues[0], false);
@@ -222,16 +223,16 @@ static void test_now_starts_whatever_it_waits_for(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_min_interval_counts_from_the_start_of_what_really_starts),
+        cmocka_unit_test(test_min_interval_counts_from_the_last_real_start),
         cmocka_unit_test(test_min_interval_counts_from_a_start_that_had_to_wait),
         cmocka_unit_test(test_a_work_queue_that_waits_for_a_slot_does_not_wake_for_min_interval),
         cmocka_unit_test(test_splay_is_added_to_each_burst_and_drawn_once),
         cmocka_unit_test(test_splay_without_settling_waits_too),
         cmocka_unit_test(test_a_work_item_rests_until_its_rerun_unless_something_changes),
         cmocka_unit_test(test_splay_is_added_to_reruns),
-        cmocka_unit_test(test_what_is_parked_waits_for_a_change_or_a_person),
+        cmocka_unit_test(test_a_parked_item_waits_for_a_change_or_a_person),
         cmocka_unit_test(test_attempts_used_up_park),
-        cmocka_unit_test(test_a_blocked_work_queue_starts_nothing_and_wakes_nobody),
+        cmocka_unit_test(test_a_blocked_work_queue_starts_nothing_and_sets_no_alarm),
         cmocka_unit_test(test_now_starts_whatever_it_waits_for),
     };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* app/scripts: which arguments of a command are programs, too. */
+/* app/scripts: the arguments of a command that are programs, too. */
 #include "app/scripts.h"
 
 #include <setjmp.h>

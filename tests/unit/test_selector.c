@@ -24,7 +24,7 @@ static void all(check_fn *check, const char *const *texts, size_t n, enum err_ki
     }
 }
 
-static void test_what_kubectl_takes_as_labels_is_fine(void **state)
+static void test_label_selectors_that_kubectl_takes(void **state)
 {
     static const char *const good[] = {
         "",
@@ -50,7 +50,7 @@ static void test_what_kubectl_takes_as_labels_is_fine(void **state)
     all(selector_check_labels, good, ARRAY_LEN(good), ERR_OK);
 }
 
-static void test_what_the_server_would_refuse_as_labels_is_an_error(void **state)
+static void test_label_selectors_that_the_server_refuses(void **state)
 {
     static const char *const bad[] = {
         ",",     "a,",  "=b",    "a=b c", "a in (b", "a in b", "a notin", "-a",      "a-",
@@ -84,7 +84,7 @@ static void test_lengths_are_bounded_as_in_kubernetes(void **state)
     assert_int_equal(selector_check_labels(name + 1, &err), ERR_OK);
 }
 
-static void test_the_place_is_told(void **state)
+static void test_the_error_has_its_place(void **state)
 {
     struct err err;
 
@@ -93,7 +93,7 @@ static void test_the_place_is_told(void **state)
     assert_string_equal(err.text, "\"a=b,c in (d\": at character 12: expected , or )");
 }
 
-/* Whatever stands there: an answer, and no read behind the end (under ASan). */
+/* Any text has an answer, and the parser reads nothing behind its end (under ASan). */
 static void test_every_prefix_is_answered(void **state)
 {
     static const char text[] = "a.b/c in (d,e),!f,g!=h,i>5,j=k\\,l";
@@ -188,7 +188,7 @@ static void test_label_selectors_reject_what_the_server_would(void **state)
             fail_msg("\"%s\" of \"%s\"", rows[i].selector, rows[i].object);
 }
 
-/* What the server takes for an absent field only the server knows. */
+/* Only the server knows its default of an absent field. */
 static void test_field_selectors_reject_what_the_server_would(void **state)
 {
     static struct judgement rows[] = {
@@ -216,11 +216,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_label_selectors_reject_what_the_server_would),
         cmocka_unit_test(test_field_selectors_reject_what_the_server_would),
-        cmocka_unit_test(test_what_kubectl_takes_as_labels_is_fine),
-        cmocka_unit_test(test_what_the_server_would_refuse_as_labels_is_an_error),
+        cmocka_unit_test(test_label_selectors_that_kubectl_takes),
+        cmocka_unit_test(test_label_selectors_that_the_server_refuses),
         cmocka_unit_test(test_fields),
         cmocka_unit_test(test_lengths_are_bounded_as_in_kubernetes),
-        cmocka_unit_test(test_the_place_is_told),
+        cmocka_unit_test(test_the_error_has_its_place),
         cmocka_unit_test(test_every_prefix_is_answered),
     };
 

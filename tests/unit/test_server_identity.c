@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which server processes are asked which cluster they are, and when. */
+/* io/server_identity: which server processes are asked which cluster they are, and when. */
 #include "io/server_identity.h"
 
 #include <setjmp.h>
@@ -69,7 +69,8 @@ static void test_the_oldest_answer_is_forgotten_first(void **state)
         assert_false(must_ask(peers[i], NOW));
 }
 
-/* The lists of a first start are not held up; later ones are asked about like watches. */
+/* The lists of a first start are not held up; before later lists, servers are asked as they are
+ * before watches. */
 static void test_lists_wait_once_the_cluster_is_known(void **state)
 {
     uint64_t one = server_identity_new_peer(&server_identity);
@@ -97,7 +98,7 @@ static void test_a_server_is_asked_once_a_second(void **state)
     assert_int_equal(server_identity_wait_ms(&server_identity, NOW), 30000);
 }
 
-static void test_who_gives_no_answer_for_five_seconds_is_not_asked_for_a_minute(void **state)
+static void test_a_server_silent_for_five_seconds_is_not_asked_for_a_minute(void **state)
 {
     uint64_t one = server_identity_new_peer(&server_identity);
     uint64_t at = NOW + SERVER_IDENTITY_PATIENCE_MS;
@@ -130,8 +131,8 @@ static void test_another_cluster_takes_all_answers_back(void **state)
     server_identity_for(&server_identity, one, "1", NOW);
     server_identity_for_none(&server_identity);
     assert_true(must_ask(one, NOW));
-    assert_true(server_identity_failed(&server_identity, NOW,
-                                       NOW + SERVER_IDENTITY_PATIENCE_MS)); /* mute, .. */
+    assert_true(server_identity_failed(
+        &server_identity, NOW, NOW + SERVER_IDENTITY_PATIENCE_MS)); /* without an identity, .. */
     server_identity_for_none(&server_identity);
     assert_true(must_ask(one, NOW + SERVER_IDENTITY_PATIENCE_MS)); /* .. and asked all the same */
 }
@@ -145,7 +146,7 @@ int main(void)
         TEST(test_the_oldest_answer_is_forgotten_first),
         TEST(test_lists_wait_once_the_cluster_is_known),
         TEST(test_a_server_is_asked_once_a_second),
-        TEST(test_who_gives_no_answer_for_five_seconds_is_not_asked_for_a_minute),
+        TEST(test_a_server_silent_for_five_seconds_is_not_asked_for_a_minute),
         TEST(test_an_answer_or_a_busy_server_ends_the_failures),
         TEST(test_another_cluster_takes_all_answers_back),
     };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Each kind of value: taken when right, refused with its place and a remedy when wrong. */
+/* Each kind of value: a right one is taken, a wrong one is refused with its place and a remedy. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

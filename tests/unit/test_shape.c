@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* keep, drop and match: which entries are good, what they leave of objects and which they select. */
+/* keep, drop and match: good and bad entries, the parts of objects that they leave, and the objects
+ * that they select. */
 #include "scan_probe.h"
 
 #include <string.h>
@@ -48,7 +49,7 @@ static struct object *read_object(const struct object_rules *rules, const char *
 
 /* ---- Entries. */
 
-static void test_what_is_no_path(void **state)
+static void test_entries_that_are_no_paths(void **state)
 {
     static const char *const cases[][2] = {
         {"",             "path '': at character 1: expected a member name or *"         },
@@ -81,7 +82,7 @@ static void test_what_is_no_path(void **state)
     assert_int_equal(shape_check_path("a['b[0]'][*].*.c\\.d", NULL), ERR_OK);
 }
 
-static void test_what_is_no_match(void **state)
+static void test_entries_that_are_no_match(void **state)
 {
     static const char *const cases[][2] = {
         {"",          "path '': at character 1: expected a member name or *"          },
@@ -261,7 +262,7 @@ static void test_keep_and_drop(void **state)
     "{\"kind\":\"K\",\"apiVersion\":\"v1\",\"metadata\":{" labels "\"name\":\"a\"," generation \
     "\"namespace\":\"n\",\"uid\":\"u\",\"resourceVersion\":\"5\"}}"
 
-static void test_what_always_stays_and_goes(void **state)
+static void test_fields_that_always_stay_or_go(void **state)
 {
     static const struct pruning cases[] = {
         {{"x"},                                         {NULL},                                       LONG_META, SHORT_META("",                          "")                 },
@@ -285,7 +286,7 @@ static void test_what_always_stays_and_goes(void **state)
         check_pruning(&cases[i]);
 }
 
-/* A generation that is cut is not looked for in what stays. */
+/* A generation that is cut is not looked for in the rest. */
 static void test_generation_that_goes(void **state)
 {
     static const char *const keep[] = {"metadata.x", NULL};
@@ -304,7 +305,7 @@ static void test_generation_that_goes(void **state)
     shape_destroy(&shape);
 }
 
-/* object_size bounds what the server sends; what is held is what stays. */
+/* object_size bounds the object that the server sends; memory holds only the part that stays. */
 static void test_sizes(void **state)
 {
     static const char *const keep[] = {"x", NULL};
@@ -427,7 +428,8 @@ static const struct {
     {"spec.*.i",                       true },
     {"spec.*=1.50",                    true },
     {"*.s=caf\xc3\xa9",                true },
- /* As it will be written, also when the server leaves it to the list. */
+ /* kind and apiVersion count as they will be written, also when the server leaves them to the
+  * list. */
     {"kind=K",                         true },
     {"!kind",                          false},
     {"apiVersion!=v1",                 false},
@@ -448,7 +450,7 @@ static void test_match(void **state)
     }
 }
 
-/* The next object starts anew, and what a PartialObjectMetadata calls itself is not looked at. */
+/* The next object starts anew, and the kind of a PartialObjectMetadata is not looked at. */
 static void test_match_of_each_object(void **state)
 {
     static const char *const match[] = {"kind=K", "x=1", "kind!=PartialObjectMetadata", NULL};
@@ -485,11 +487,11 @@ static void test_match_of_each_object(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_is_no_path),
-        cmocka_unit_test(test_what_is_no_match),
+        cmocka_unit_test(test_entries_that_are_no_paths),
+        cmocka_unit_test(test_entries_that_are_no_match),
         cmocka_unit_test(test_metadata_only),
         cmocka_unit_test(test_keep_and_drop),
-        cmocka_unit_test(test_what_always_stays_and_goes),
+        cmocka_unit_test(test_fields_that_always_stay_or_go),
         cmocka_unit_test(test_generation_that_goes),
         cmocka_unit_test(test_sizes),
         cmocka_unit_test(test_match),

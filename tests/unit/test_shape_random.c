@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Random shapes on random objects: what is left, byte for byte, and what is selected is what a naive
- * program says that has the whole object as a tree. */
+/* Random shapes on random objects: the rest of each, byte for byte, and which are selected, must be
+ * those of a naive program that has the whole object as a tree. */
 #include "scan_probe.h"
 
 #include <stdio.h>
@@ -263,7 +263,7 @@ static const struct way *up_to(const struct way *w, size_t depth)
     return w;
 }
 
-/* Does the path select the node, or one of those above (whole), or go on below it? */
+/* Does the path select the node, a node above it (whole), or a node below it? */
 static bool agrees(const struct path *p, const struct way *w)
 {
     for (size_t d = 1; d <= w->depth && d <= p->n; d++)
@@ -279,8 +279,8 @@ static size_t keep_n;
 static size_t drop_n;
 static size_t match_n;
 
-/* The rule in one sentence each: a path that ends at the node or above drops it; it is kept when
- * there is no keep, or one that ends there or above, or one that goes on below. */
+/* The rules in one sentence each: a path that ends at the node or above drops it; the node is kept
+ * when there is no keep, or a path that ends there or above, or one that goes on below. */
 static bool stays(const struct way *w)
 {
     bool kept = keep_n == 0;
@@ -324,7 +324,8 @@ static void put_text(size_t from, size_t to)
 
 static void prune(const struct way *w);
 
-/* What stands before a member goes with the one before; a comma with the first that is cut. */
+/* White space before a member goes with the member before; a comma goes with the first member that
+ * is cut. */
 static void prune_object(const struct way *w)
 {
     size_t end = w->node->from + 1;
@@ -378,7 +379,7 @@ static void prune(const struct way *w)
 
 /* ---- Matching. */
 
-/* value NULL: is anything there? */
+/* value NULL: is there any value? */
 static bool any_selected(const struct path *p, const struct way *w, const char *value)
 {
     size_t index = 0;

@@ -12,7 +12,7 @@
 
 #include "base/compiler.h"
 
-static void test_what_is_short_and_what_is_the_hooks_own(void **state)
+static void test_which_errors_are_shortages(void **state)
 {
     static const struct {
         const char *stage;
@@ -52,7 +52,7 @@ static void test_what_is_short_and_what_is_the_hooks_own(void **state)
         {"pdeathsig",          ESRCH,        SHORTAGE_NONE       },
         {SHORTAGE_MEMORY_FILE, EPERM,        SHORTAGE_NONE       },
         {SHORTAGE_MEMORY_FILE, EFBIG,        SHORTAGE_NONE       },
-        {"write",              ENOSPC,       SHORTAGE_NONE       }, /* of a file, not of a start */
+        {"write",              ENOSPC,       SHORTAGE_NONE       }, /* the error is of a file, not of the start */
         {"folder",             EMFILE,       SHORTAGE_NONE       },
         {"",                   EAGAIN,       SHORTAGE_NONE       },
         {"exec",               0,            SHORTAGE_NONE       },
@@ -79,7 +79,7 @@ static void test_each_kind_has_its_own_words(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_is_short_and_what_is_the_hooks_own),
+        cmocka_unit_test(test_which_errors_are_shortages),
         cmocka_unit_test(test_each_kind_has_its_own_words),
     };
 

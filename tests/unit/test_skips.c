@@ -7,7 +7,8 @@
 #include "cache/store.h"
 
 static struct store *store;
-static struct buf told; /* marks that came (+) and went (-), and deltas (!) since the last look */
+static struct buf
+    told; /* skipped objects that came (+) and went (-), and deltas (!) since the last look */
 
 static void on_delta(void *arg, const struct delta *d)
 {
@@ -117,7 +118,7 @@ static void commit(void)
     store_commit(store, 0, CAUSE_RELIST, 0);
 }
 
-static void test_a_mark_lasts_until_a_usable_state_or_the_end(void **state)
+static void test_an_object_is_skipped_until_a_usable_state_or_its_end(void **state)
 {
     static const enum act acts[] = {APPLY, LEAVE, REMOVE};
 
@@ -131,7 +132,7 @@ static void test_a_mark_lasts_until_a_usable_state_or_the_end(void **state)
     }
 }
 
-/* Also one that does not change what is stored. */
+/* Also a usable state that does not change the store. */
 static void test_the_state_that_is_stored_is_a_usable_one(void **state)
 {
     (void)state;
@@ -142,7 +143,7 @@ static void test_the_state_that_is_stored_is_a_usable_one(void **state)
     tells("-a ", 0);
 }
 
-static void test_a_list_says_what_is_skipped_when_it_is_committed(void **state)
+static void test_skipped_items_count_when_their_list_is_committed(void **state)
 {
     (void)state;
     mark_odd("a");
@@ -158,15 +159,15 @@ static void test_a_list_says_what_is_skipped_when_it_is_committed(void **state)
     stage_skipped("b");
     stage_skipped("c");
     stage_skipped("d");
-    give(STAGE, "d", "u"); /* named twice: the later one counts */
+    give(STAGE, "d", "u"); /* named twice: the later item counts */
     commit();
     tells("-a +c !ADDED d ", 2);
     store_begin(store, 1);
     store_commit(store, 1, CAUSE_RELIST, 0);
-    tells("", 2); /* of another part */
+    tells("", 2); /* of another scope */
 }
 
-static void test_a_list_without_a_name_deletes_nothing_and_marks_what_it_misses(void **state)
+static void test_a_list_with_a_nameless_item_keeps_missing_objects_as_skipped(void **state)
 {
     (void)state;
     give(APPLY, "a", "u1");
@@ -203,7 +204,7 @@ static void test_items_without_anything_are_counted(void **state)
     tells("+ - ", 1);
 }
 
-static void test_an_end_clears_the_mark_of_what_has_no_key(void **state)
+static void test_an_end_clears_a_skipped_object_without_a_key(void **state)
 {
     const struct unusable slash = {
         .name = str_c("a/b"), .uid = str_c("u1"), .why = "its metadata.name is wrong"};
@@ -216,11 +217,11 @@ static void test_an_end_clears_the_mark_of_what_has_no_key(void **state)
     tells("-a/b ", 0);
     store_remove_unusable(store, 0, &slash, 0);
     tells("", 0);
-    store_remove_unusable(store, 0, &unknown, 0); /* something is gone: nobody knows what */
+    store_remove_unusable(store, 0, &unknown, 0); /* an object is gone: nobody knows which */
     tells("+ ", 1);
 }
 
-static void test_without_a_name_the_uid_tells_what_it_is(void **state)
+static void test_without_a_name_the_uid_identifies_the_object(void **state)
 {
     const struct unusable unnamed = {.uid = str_c("u1"), .why = "it has no name"};
 
@@ -249,12 +250,12 @@ static void test_an_end_of_another_kind_needs_the_uid(void **state)
     store_remove_unusable(store, 0, &same, 0);
     tells("!DELETED a? ", 0);
     give(APPLY, "a", "u1");
-    other.foreign = false; /* a life that nobody has seen, as it was skipped */
+    other.foreign = false; /* an incarnation that nobody has seen, as it was skipped */
     store_remove_unusable(store, 0, &other, 0);
     tells("!ADDED a !DELETED a? ", 0);
 }
 
-static void test_what_was_left_is_told_of_when_it_changes(void **state)
+static void test_a_restored_skip_is_told_when_it_changes(void **state)
 {
     (void)state;
     store_load_skip(store, &(struct skip){.scope = 0,
@@ -275,27 +276,28 @@ static void test_what_was_left_is_told_of_when_it_changes(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, clean_up)
 
-/* The watch alone tells what objects are like. Of who has no name the list cannot tell that it is gone. */
-static void test_a_list_beside_a_watch_ends_only_marks_of_what_is_gone(void **state)
+/* Only the watch tells the states of objects. A list cannot tell that an object without a name is
+ * gone. */
+static void test_a_list_beside_a_watch_ends_only_skips_of_deleted_objects(void **state)
 {
     struct unusable nameless = odd("", "");
 
     (void)state;
     mark_odd("gone");
     mark_odd("there");
-    mark_odd("another"); /* life by now, which can be used */
+    mark_odd("another"); /* it has another incarnation by now, which can be used */
     store_skip(store, 0, &nameless);
     buf_clear(&told);
     store_begin(store, 0);
     store_compare(store, 0);
-    mark_odd("new"); /* the watch tells of it, and the list is older */
+    mark_odd("new"); /* the watch has told it, and the list is older */
     give(PRESENT, "there", "u1");
     give(STAGE, "another", "u2");
     give(PRESENT, "another", "u2");
     tells("+new ", 5);
     commit();
     tells("-gone -another !ADDED another ", 3);
-    store_begin(store, 0); /* any other list says all there is */
+    store_begin(store, 0); /* any other list has all objects */
     give(STAGE, "there", "u1");
     give(STAGE, "new", "u1");
     commit();
@@ -305,16 +307,16 @@ static void test_a_list_beside_a_watch_ends_only_marks_of_what_is_gone(void **st
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_a_mark_lasts_until_a_usable_state_or_the_end),
+        TEST(test_an_object_is_skipped_until_a_usable_state_or_its_end),
         TEST(test_the_state_that_is_stored_is_a_usable_one),
-        TEST(test_a_list_beside_a_watch_ends_only_marks_of_what_is_gone),
-        TEST(test_a_list_says_what_is_skipped_when_it_is_committed),
-        TEST(test_a_list_without_a_name_deletes_nothing_and_marks_what_it_misses),
+        TEST(test_a_list_beside_a_watch_ends_only_skips_of_deleted_objects),
+        TEST(test_skipped_items_count_when_their_list_is_committed),
+        TEST(test_a_list_with_a_nameless_item_keeps_missing_objects_as_skipped),
         TEST(test_items_without_anything_are_counted),
-        TEST(test_an_end_clears_the_mark_of_what_has_no_key),
-        TEST(test_without_a_name_the_uid_tells_what_it_is),
+        TEST(test_an_end_clears_a_skipped_object_without_a_key),
+        TEST(test_without_a_name_the_uid_identifies_the_object),
         TEST(test_an_end_of_another_kind_needs_the_uid),
-        TEST(test_what_was_left_is_told_of_when_it_changes),
+        TEST(test_a_restored_skip_is_told_when_it_changes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -49,7 +49,7 @@ static void test_a_hook_has_no_more_than_its_concurrency(void **state)
     slots_fini(&s);
 }
 
-static void test_what_goes_beyond_the_first_is_shared(void **state)
+static void test_slots_beyond_the_first_are_shared(void **state)
 {
     struct slots s = with(2);
 
@@ -58,14 +58,14 @@ static void test_what_goes_beyond_the_first_is_shared(void **state)
     assert_true(runs(&s, 2, FIVE));
     assert_true(runs(&s, 3, FIVE));
     assert_false(runs(&s, 4, FIVE));
-    assert_true(runs(&s, 5, TWO)); /* its own */
+    assert_true(runs(&s, 5, TWO)); /* its own slot */
     assert_false(runs(&s, 6, TWO));
     slots_free(&s, 1);
     assert_true(runs(&s, 7, TWO));
     assert_false(runs(&s, 8, FIVE));
     slots_free(&s, 2);
     slots_free(&s, 3);
-    assert_true(runs(&s, 9, FIVE)); /* its own */
+    assert_true(runs(&s, 9, FIVE)); /* its own slot */
     assert_true(runs(&s, 10, FIVE));
     assert_false(runs(&s, 11, FIVE));
     slots_fini(&s);
@@ -108,7 +108,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_hook_has_no_more_than_its_concurrency),
-        cmocka_unit_test(test_what_goes_beyond_the_first_is_shared),
+        cmocka_unit_test(test_slots_beyond_the_first_are_shared),
         cmocka_unit_test(test_files_are_of_the_command_and_the_rest_is_one_each),
         cmocka_unit_test(test_only_so_much_is_cleared_at_a_time),
     };

@@ -137,7 +137,7 @@ static struct hook *add_hook(const char *name, struct source of)
     return hooks.v[hooks.n - 1];
 }
 
-/* The answer to a list; the watch begins then. */
+/* Answers the list; the watch begins then. */
 static void list(struct watch *w, const char *items)
 {
     const struct http_head head = {.status = 200, .retry_after_s = -1};
@@ -225,7 +225,7 @@ static void test_a_view_is_as_good_as_the_worse_of_its_watches(void **state)
     assert_true(s.held && s.synced);
 }
 
-static void test_hooks_hear_of_their_own_source_alone(void **state)
+static void test_hooks_get_events_of_their_own_source_alone(void **state)
 {
     const struct payload_context context = {.node = "n", .instance = "i"};
     struct hook *of_view = add_hook("of_view", from_view());
@@ -330,7 +330,7 @@ static void test_the_control_socket_shows_views(void **state)
         "{\"type\":\"SYNCED\",\"cluster\":\"c\",\"source\":\"v\",\"objects\":1,\"stale\":false}");
 }
 
-static void test_a_stream_takes_what_its_source_says_alone(void **state)
+static void test_a_stream_has_lines_of_its_own_source_alone(void **state)
 {
     struct admin_stream *s = admin_streams_follow(streams, "v", from_view(), now.ms);
     struct admin_stream *events = admin_streams_follow_journal(streams);
@@ -380,12 +380,12 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_view_is_none_of_its_watches, set_up, clean_up),
         cmocka_unit_test_setup_teardown(test_a_view_is_as_good_as_the_worse_of_its_watches, set_up,
                                         clean_up),
-        cmocka_unit_test_setup_teardown(test_hooks_hear_of_their_own_source_alone, set_up,
+        cmocka_unit_test_setup_teardown(test_hooks_get_events_of_their_own_source_alone, set_up,
                                         clean_up),
         cmocka_unit_test_setup_teardown(test_a_stale_watch_makes_hooks_of_the_view_stale, set_up,
                                         clean_up),
         cmocka_unit_test_setup_teardown(test_the_control_socket_shows_views, set_up, clean_up),
-        cmocka_unit_test_setup_teardown(test_a_stream_takes_what_its_source_says_alone, set_up,
+        cmocka_unit_test_setup_teardown(test_a_stream_has_lines_of_its_own_source_alone, set_up,
                                         clean_up),
         cmocka_unit_test_setup_teardown(test_the_journal_says_which_is_a_view, set_up, clean_up),
     };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* state/batch: operations come out as they went in, and only the last one of a row has to stay. */
+/* state/batch: operations come out in their order, and only the last one for a row has to stay. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@
 #include "base/rng.h"
 #include "state/batch.h"
 
-static int held; /* holds that were not released */
+static int held; /* bodies that were not released */
 
 static void release(void *hold)
 {
@@ -188,7 +188,7 @@ static void test_compacting_keeps_the_last_of_each_row_in_order(void **state)
     assert_int_equal(held, 0);
 }
 
-static void test_a_range_that_comes_later_stays_behind_what_it_covers(void **state)
+static void test_a_later_range_stays_behind_the_rows_it_covers(void **state)
 {
     struct batch b = {0};
     const struct row_object o = object("a", "x");
@@ -204,7 +204,7 @@ static void test_a_range_that_comes_later_stays_behind_what_it_covers(void **sta
     batch_fini(&b);
 }
 
-static void test_what_waits_is_bounded_by_rows(void **state)
+static void test_a_batch_is_bounded_by_the_number_of_rows(void **state)
 {
     struct batch b = {.release = release};
     struct rng rng;
@@ -232,8 +232,8 @@ int main(void)
         cmocka_unit_test(test_objects_and_deliveries_come_out_as_they_went_in),
         cmocka_unit_test(test_bodies_are_held_until_the_batch_is_cleared),
         cmocka_unit_test(test_compacting_keeps_the_last_of_each_row_in_order),
-        cmocka_unit_test(test_a_range_that_comes_later_stays_behind_what_it_covers),
-        cmocka_unit_test(test_what_waits_is_bounded_by_rows),
+        cmocka_unit_test(test_a_later_range_stays_behind_the_rows_it_covers),
+        cmocka_unit_test(test_a_batch_is_bounded_by_the_number_of_rows),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

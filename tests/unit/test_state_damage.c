@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The state after its files were damaged: what is loaded is what was written, whole, or it is set
- * aside and begun anew; whatever is done to the bytes, nothing else is ever told and nothing crashes.
+ * The state after its files were damaged: the loader gives the rows that were written, all of them,
+ * or the file is set aside and begun anew; whatever is done to the bytes, no other row is ever
+ * loaded and nothing crashes.
  */
 #include <fcntl.h>
 #include <setjmp.h>
@@ -24,7 +25,7 @@
 
 enum { COMMITS = 12, PAGE = 16384 };
 
-/* Files as they were, and the texts that may come of them: states[i] after commit i. */
+/* Files as they were, and the texts that may be loaded from them: states[i] after commit i. */
 struct image {
     struct buf db;
     struct buf wal;
@@ -134,7 +135,7 @@ static void swap_pages(struct buf *file, struct rng *rng)
     memcpy(file->data + b, page, PAGE);
 }
 
-/* As a write that went to the wrong place, or was lost. */
+/* Like a write that went to the wrong place, or was lost. */
 static void copy_page(struct buf *file, struct rng *rng)
 {
     size_t to = rng_next(rng) % (file->len / PAGE) * PAGE;
@@ -176,7 +177,7 @@ static void expect_afresh(struct state_rig *r)
     assert_int_equal(access(r->folder->db, F_OK), -1);
 }
 
-/* It goes on working: on what was loaded, or on nothing. */
+/* The writer goes on working: on the loaded rows, or on none. */
 static void expect_writable(struct state_rig *r)
 {
     enum loader_found found;
@@ -197,8 +198,8 @@ static void expect_writable(struct state_rig *r)
 }
 
 enum resume_point {
-    PAST_UNKNOWN, /* as after a power cut: the end of the log may be missing */
-    PAST_NOTED,   /* as after a kill: only the last commit will do */
+    PAST_UNKNOWN, /* after a power cut the end of the log may be missing */
+    PAST_NOTED,   /* after a kill only the last commit will do */
 };
 
 static bool may_come_of(const struct image *image, const char *text, enum resume_point past)
@@ -217,7 +218,7 @@ static size_t rounds(void)
     return campaign_size(6, 60);
 }
 
-/* Counts what came of it. */
+/* Counts the outcomes. */
 static void try_damage(const struct image *image, const struct damage *d, unsigned came[4])
 {
     for (uint64_t seed = 1; seed <= rounds(); seed++) {
@@ -294,7 +295,7 @@ static void test_a_damaged_log_after_a_power_cut(void **state)
     assert_true(came[LOADER_STATE] > rounds());
 }
 
-/* Marks that were on disk must not be lost without a word. */
+/* Delivery records that were on disk must not be lost without a warning. */
 static void test_a_damaged_log_after_a_kill(void **state)
 {
     unsigned came[4] = {0};
@@ -303,7 +304,7 @@ static void test_a_damaged_log_after_a_kill(void **state)
     assert_true(came[LOADER_ASIDE] > rounds());
 }
 
-/* Sums find what SQLite does not look at: bytes inside of a row. */
+/* Sums find damage that SQLite does not look at: bytes inside of a row. */
 static void test_bytes_inside_of_rows(void **state)
 {
     static const char *const changes[] = {
@@ -359,7 +360,7 @@ static void expect_set_aside(struct state_rig *r, const char *why)
 
 #define INDEX_PAGE "SELECT rootpage FROM sqlite_master WHERE name='sqlite_autoindex_object_1'"
 
-/* Where the index of objects begins, which no row is read by. */
+/* The place of the index of objects, which the loader does not use. */
 static size_t index_at(const struct state_rig *r)
 {
     struct sqlite3_stmt *stmt;
@@ -374,7 +375,7 @@ static size_t index_at(const struct state_rig *r)
     return (page - 1) * PAGE;
 }
 
-/* The check of the pages finds what the rows do not show. */
+/* The check of the pages finds damage that the rows do not show. */
 static void test_a_page_without_rows(void **state)
 {
     const struct image *image = *state;
@@ -397,7 +398,7 @@ static void test_a_page_without_rows(void **state)
     state_rig_fini(&r);
 }
 
-static void test_what_is_not_ours(void **state)
+static void test_files_that_are_not_ours(void **state)
 {
     struct buf text = {0};
     struct state_rig r;
@@ -462,7 +463,7 @@ int main(void)
         cmocka_unit_test(test_a_damaged_log_after_a_kill),
         cmocka_unit_test(test_bytes_inside_of_rows),
         cmocka_unit_test(test_a_page_without_rows),
-        cmocka_unit_test(test_what_is_not_ours),
+        cmocka_unit_test(test_files_that_are_not_ours),
         cmocka_unit_test(test_an_empty_file_is_a_new_one),
     };
 

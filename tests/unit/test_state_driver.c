@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* io/state_driver: what is committed when, who hears of it, and how it ends. */
+/* io/state_driver: when it commits, which callbacks it calls, and how it ends. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,7 +21,7 @@
 /* Objects are written after SOON_MS; a commit is synced within the second. */
 enum { SOON_MS = 100, SYNC_IS_DUE_MS = 1000 };
 
-static void test_what_one_turn_adds_is_one_commit(void **state)
+static void test_one_turn_is_one_commit(void **state)
 {
     struct state_driver_rig r;
 
@@ -37,7 +37,7 @@ static void test_what_one_turn_adds_is_one_commit(void **state)
     assert_true(s.is_kept && s.is_writable && s.reason == NULL);
     assert_true(s.commits == 1 && s.waiting == 0);
     assert_int_equal(r.held, 0);
-    state_driver_rig_stop(&r); /* as a kill */
+    state_driver_rig_stop(&r); /* like a kill */
     state_rig_expect(&r.state, "mark 5 a u note 0 told 1\n"
                                "mark 5 b u note 0 told 2\n"
                                "object 3 a  rv  gen  / at -1 -1 {2}\n");
@@ -87,7 +87,7 @@ static void test_many_objects_do_not_wait_for_more(void **state)
     state_driver_rig_fini(&r);
 }
 
-static void test_who_waits_for_nothing_is_told_at_once(void **state)
+static void test_a_wait_for_nothing_is_answered_at_once(void **state)
 {
     struct state_driver_rig r;
 
@@ -99,11 +99,11 @@ static void test_who_waits_for_nothing_is_told_at_once(void **state)
     state_driver_cancel(&r.wait);
     state_driver_cancel(&r.wait);
     assert_true(state_driver_rig_flush(&r, 3600000));
-    assert_int_equal(r.told, 1);
+    assert_int_equal(r.answers, 1);
     state_driver_rig_fini(&r);
 }
 
-static void test_who_waits_is_told_of_all_that_was_added(void **state)
+static void test_a_wait_covers_everything_that_was_added(void **state)
 {
     struct state_driver_rig r;
 
@@ -116,12 +116,12 @@ static void test_who_waits_is_told_of_all_that_was_added(void **state)
     assert_int_equal(state_driver_status(r.state_driver).commits, 2);
     state_driver_rig_delivery(&r, "c", 1);
     state_driver_rig_turn(&r);
-    assert_true(state_driver_rig_commit(&r)); /* nothing more than what the worker has */
+    assert_true(state_driver_rig_commit(&r)); /* no more than the batch that the worker has */
     assert_int_equal(state_driver_status(r.state_driver).commits, 3);
     state_driver_rig_fini(&r);
 }
 
-static void test_what_is_held_is_told_when_the_hold_ends(void **state)
+static void test_a_held_wait_is_answered_when_the_hold_ends(void **state)
 {
     struct state_driver_rig r;
 
@@ -132,11 +132,11 @@ static void test_what_is_held_is_told_when_the_hold_ends(void **state)
     state_driver_await(r.state_driver, &r.wait);
     while (state_driver_status(r.state_driver).commits == 0)
         state_driver_rig_until(&r, true);
-    assert_int_equal(r.told, 0);
+    assert_int_equal(r.answers, 0);
     state_driver_hold(r.state_driver, false);
-    state_driver_rig_delivery(&r, "b", 2); /* is part of what it waits for */
+    state_driver_rig_delivery(&r, "b", 2); /* is part of the commit that it waits for */
     loop_run(r.loop);
-    assert_true(r.told == 1 && r.durable);
+    assert_true(r.answers == 1 && r.durable);
     assert_int_equal(state_driver_status(r.state_driver).commits, 2);
     state_driver_rig_fini(&r);
 }
@@ -157,7 +157,7 @@ static void test_without_a_folder_nothing_is_kept(void **state)
     state_driver_rig_fini(&r);
 }
 
-static void test_why_nothing_is_kept_is_told(void **state)
+static void test_the_status_says_why_nothing_is_kept(void **state)
 {
     const struct state_driver_params params = {.reason = "state_dir /x: Permission denied"};
     static const struct state_driver_events events;
@@ -173,7 +173,7 @@ static void test_why_nothing_is_kept_is_told(void **state)
     loop_destroy(&p.loop);
 }
 
-/* Marks one after the other, each awaited, with others coming while a worker writes. */
+/* Delivery records one after the other, each awaited, while others come during a write. */
 struct chain {
     struct state_driver_rig *rig;
     struct state_driver_wait wait;
@@ -251,7 +251,7 @@ static void test_a_flush_ends_when_its_time_is_over(void **state)
     state_driver_rig_init(&r, true);
     state_driver_rig_delivery(&r, "a", 1);
     assert_true(state_driver_rig_commit(&r));
-    /* Somebody holds the file: SQLite waits for longer than we do. */
+    /* Another process holds the file: SQLite waits for longer than the state driver does. */
     struct sqlite3 *other = state_rig_hold(&r.state);
     state_driver_rig_delivery(&r, "b", 1);
     assert_false(state_driver_rig_flush(&r, 50));
@@ -264,17 +264,17 @@ static void dispose_it(struct state_driver_wait *w, bool durable)
     struct state_driver_rig *r = container_of(w, struct state_driver_rig, wait);
 
     (void)durable;
-    r->told++;
+    r->answers++;
     state_driver_dispose(&r->state_driver);
     loop_stop(r->loop);
 }
 
-static void test_it_may_be_disposed_at_any_time(void **state)
+static void test_a_state_driver_may_be_disposed_at_any_time(void **state)
 {
     struct state_driver_rig r;
 
     (void)state;
-    state_driver_rig_init(&r, true); /* before anything */
+    state_driver_rig_init(&r, true); /* before the first turn */
     state_driver_rig_fini(&r);
     state_driver_rig_init(&r, true); /* with a batch that waits */
     state_driver_rig_object(&r, "a", "{1}", STATE_DRIVER_NOW);
@@ -285,14 +285,14 @@ static void test_it_may_be_disposed_at_any_time(void **state)
     state_driver_rig_turn(&r);
     state_driver_rig_object(&r, "a", "{2}", STATE_DRIVER_NOW);
     state_driver_rig_fini(&r);
-    assert_int_equal(r.told, 0);
+    assert_int_equal(r.answers, 0);
     assert_true(list_is_empty(&r.wait.link));
-    state_driver_rig_init(&r, true); /* by whom it calls */
+    state_driver_rig_init(&r, true); /* by the callback that it calls */
     state_driver_wait_init(&r.wait, dispose_it);
     state_driver_rig_delivery(&r, "a", 1);
     state_driver_await(r.state_driver, &r.wait);
     loop_run(r.loop);
-    assert_int_equal(r.told, 1);
+    assert_int_equal(r.answers, 1);
     assert_null(r.state_driver);
     state_driver_rig_fini(&r);
 }
@@ -316,7 +316,8 @@ static void test_a_file_that_was_deleted_begins_anew(void **state)
     state_driver_rig_fini(&r);
 }
 
-/* What it had is not what there is: what went meanwhile would be there again. */
+/* The file that comes back is older than what the driver knows: objects that went in between would
+ * be there again. */
 static void test_a_folder_that_was_moved_away_comes_back_with_its_file(void **state)
 {
     struct state_driver_rig r;
@@ -352,8 +353,9 @@ static void on_sync(void *arg, const struct err *err)
     loop_stop(s->loop);
 }
 
-/* A file that is being begun anew is not there for a moment: who looks then would lose it again. */
-static void test_what_is_given_up_is_not_synced(void **state)
+/* A file that is being begun anew does not exist for a moment: a look in that moment would lose it
+ * again. */
+static void test_a_file_that_is_given_up_is_not_synced(void **state)
 {
     (void)state;
     for (int forget = 0; forget < 2; forget++) {
@@ -367,16 +369,16 @@ static void test_what_is_given_up_is_not_synced(void **state)
         if (forget == 1)
             state_driver_sync_forget(sync);
         play_clock_pass(SYNC_IS_DUE_MS);
-        loop_run(r.loop); /* until it was told, or nothing is left that could come */
+        loop_run(r.loop); /* until the loss was reported, or nothing is left to come */
         assert_int_equal(s.losses, 1 - forget);
         state_driver_sync_dispose(&sync);
         state_driver_rig_fini(&r);
     }
 }
 
-/* A connection that syncs while the last one is closed would leave the log behind, and one that
- * comes later would miss it. */
-static void test_what_is_closed_is_not_synced(void **state)
+/* A connection that syncs while the last one is closed would leave the log behind, and a later
+ * connection would miss it. */
+static void test_a_file_that_is_closed_is_not_synced(void **state)
 {
     struct state_driver_rig r;
 
@@ -386,7 +388,7 @@ static void test_what_is_closed_is_not_synced(void **state)
     assert_true(state_driver_rig_commit(&r));
     assert_true(state_driver_rig_flush(&r, 3600000));
     play_clock_pass(SYNC_IS_DUE_MS);
-    loop_run(r.loop); /* until nothing is left that could come */
+    loop_run(r.loop); /* until nothing is left to come */
     assert_null(state_driver_status(r.state_driver).reason);
     state_driver_rig_fini(&r);
 }
@@ -414,7 +416,7 @@ static void test_a_damaged_file_begins_anew(void **state)
     state_driver_rig_fini(&r);
 }
 
-static void test_what_could_not_be_read_is_forgotten(void **state)
+static void test_rows_that_could_not_be_read_are_forgotten(void **state)
 {
     struct state_driver_rig r;
 
@@ -434,24 +436,24 @@ static void test_what_could_not_be_read_is_forgotten(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_one_turn_adds_is_one_commit),
+        cmocka_unit_test(test_one_turn_is_one_commit),
         cmocka_unit_test(test_objects_come_soon_without_being_asked_for),
         cmocka_unit_test(test_many_objects_do_not_wait_for_more),
-        cmocka_unit_test(test_who_waits_for_nothing_is_told_at_once),
-        cmocka_unit_test(test_who_waits_is_told_of_all_that_was_added),
-        cmocka_unit_test(test_what_is_held_is_told_when_the_hold_ends),
+        cmocka_unit_test(test_a_wait_for_nothing_is_answered_at_once),
+        cmocka_unit_test(test_a_wait_covers_everything_that_was_added),
+        cmocka_unit_test(test_a_held_wait_is_answered_when_the_hold_ends),
         cmocka_unit_test(test_without_a_folder_nothing_is_kept),
-        cmocka_unit_test(test_why_nothing_is_kept_is_told),
+        cmocka_unit_test(test_the_status_says_why_nothing_is_kept),
         cmocka_unit_test(test_deliveries_follow_each_other),
         cmocka_unit_test(test_a_flush_leaves_one_whole_file),
         cmocka_unit_test(test_a_flush_ends_when_its_time_is_over),
-        cmocka_unit_test(test_it_may_be_disposed_at_any_time),
+        cmocka_unit_test(test_a_state_driver_may_be_disposed_at_any_time),
         cmocka_unit_test(test_a_file_that_was_deleted_begins_anew),
         cmocka_unit_test(test_a_folder_that_was_moved_away_comes_back_with_its_file),
-        cmocka_unit_test(test_what_is_given_up_is_not_synced),
-        cmocka_unit_test(test_what_is_closed_is_not_synced),
+        cmocka_unit_test(test_a_file_that_is_given_up_is_not_synced),
+        cmocka_unit_test(test_a_file_that_is_closed_is_not_synced),
         cmocka_unit_test(test_a_damaged_file_begins_anew),
-        cmocka_unit_test(test_what_could_not_be_read_is_forgotten),
+        cmocka_unit_test(test_rows_that_could_not_be_read_are_forgotten),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

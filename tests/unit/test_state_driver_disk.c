@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * io/state_driver and state/ on disks that do not take it: too large a file anywhere; full and read-only
- * ones on file systems of our own, where the system lets us have some (else those are skipped).
+ * io/state_driver and state/ on disks that take no writes: too large a file anywhere; full and
+ * read-only disks on file systems of the test's own, where the system allows those (else these
+ * tests are skipped).
  */
 #include <fcntl.h>
 #include <sched.h>
@@ -25,7 +26,7 @@
 
 enum { KEYS = 50, CHANGES = 20000 };
 
-static bool may_mount; /* in a name space of our own */
+static bool may_mount; /* in a namespace of the test's own */
 static char disk[32];
 
 static void limit_files(rlim_t bytes)
@@ -53,7 +54,7 @@ static void run_into_trouble(struct state_driver_rig *r, const char *why)
     free(body);
 }
 
-/* Each commit is answered, though nothing is written; memory is that of the keys. */
+/* Each commit is answered, though nothing is written; memory is bounded by the number of keys. */
 static void change_a_lot(struct state_driver_rig *r)
 {
     char key[16];
@@ -126,7 +127,7 @@ static void test_a_file_that_may_not_grow(void **state)
     assert_recovers(&r);
 }
 
-/* SQLite does not say why when it is the commit that fails. */
+/* SQLite does not give the reason when the commit fails. */
 static void test_a_commit_that_fails_says_why(void **state)
 {
     struct state_driver_rig r;
@@ -218,7 +219,7 @@ static void test_a_full_disk(void **state)
     unmount_it();
 }
 
-/* What is there is read all the same, and kept for when there is space again. */
+/* The rows on disk are read all the same, and changes are kept until there is space again. */
 static void test_a_start_on_a_full_disk(void **state)
 {
     struct state_driver_rig r;
@@ -275,7 +276,7 @@ static void test_a_whole_file_on_a_read_only_disk(void **state)
     reopen_read_only(&r);
     state_rig_expect(&r.state, "mark 5 first u note 0 told 1\n");
     make_read_only(false);
-    /* What could not be noted at first is noted now. */
+    /* The number of commits that could not be written at first is written now. */
     state_rig_again(&r.state, STATE_RIG_LIMIT);
     state_rig_sql(&r.state, "PRAGMA application_id=7");
     enum loader_found found;
@@ -291,7 +292,8 @@ static void test_a_whole_file_on_a_read_only_disk(void **state)
     unmount_it();
 }
 
-/* Damage that cannot even be set aside is not read, and not written over before that works. */
+/* Damage that cannot even be set aside is not read, and not written over before setting aside
+ * works. */
 static void test_damage_on_a_read_only_disk(void **state)
 {
     enum loader_found found;
@@ -322,7 +324,7 @@ static void test_damage_on_a_read_only_disk(void **state)
     unmount_it();
 }
 
-/* A folder that does not let us in is no state, and no refusal. */
+/* A folder that the daemon may not use means: no state. That is no error of the configuration. */
 static void test_a_folder_that_cannot_be_used(void **state)
 {
     struct folder *f;
@@ -348,7 +350,7 @@ static bool write_text(const char *path, const char *text)
     return done;
 }
 
-/* An ordinary user is root in a name space of its own. */
+/* An ordinary user is root in a namespace of its own. */
 static bool become_root(void)
 {
     char users[32];
@@ -362,7 +364,7 @@ static bool become_root(void)
            write_text("/proc/self/uid_map", users) && write_text("/proc/self/gid_map", groups);
 }
 
-/* Before any thread is there. */
+/* Before any thread exists. */
 static bool have_own_mounts(void)
 {
     if (!become_root())

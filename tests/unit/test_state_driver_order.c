@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* io/state_driver with one worker, which has a write and a sync in the order in which they were given. */
+/* io/state_driver with one worker, which carries out writes and syncs in the order in which they
+ * were given. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,7 +14,7 @@
 #include "state_driver_rig.h"
 #include "worker_gate.h"
 
-/* An object is written by then, and a sync is due. */
+/* After so long an object is written, and a sync is due. */
 enum { SOON_MS = 100, SYNC_IS_DUE_MS = 1000 };
 
 static void test_a_loss_that_write_and_sync_see_is_one(void **state)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* state/folder: the folder is ours alone, one process has it, and files are set aside inside it. */
+/* state/folder: the folder belongs to informerd alone, one process has it at a time, and files are
+ * set aside inside it. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -49,7 +50,7 @@ static void expect_file(const char *path, const char *text)
     assert_string_equal(got, text);
 }
 
-static void test_it_is_made_for_us_alone(void **state)
+static void test_a_folder_is_made_for_us_alone(void **state)
 {
     char top[] = "folder-test-XXXXXX";
     struct folder *f;
@@ -95,7 +96,7 @@ static void test_files_are_readable_by_us_alone(void **state)
     state_rig_fini(&r);
 }
 
-static void test_a_second_process_is_told_which_one_has_it(void **state)
+static void test_a_second_process_gets_the_number_of_the_first(void **state)
 {
     struct state_rig r;
     int status;
@@ -147,7 +148,7 @@ static void test_the_lock_ends_with_the_process(void **state)
     state_rig_remove(path);
 }
 
-static void test_what_cannot_be_a_folder_is_said(void **state)
+static void test_a_path_that_cannot_be_a_folder_is_an_error(void **state)
 {
     char top[] = "folder-test-XXXXXX";
     struct folder *f;
@@ -172,7 +173,7 @@ static void test_what_cannot_be_a_folder_is_said(void **state)
     state_rig_remove(top);
 }
 
-static void test_it_must_belong_to_us(void **state)
+static void test_the_folder_must_belong_to_us(void **state)
 {
     char path[] = "folder-test-XXXXXX";
     struct folder *f;
@@ -188,7 +189,7 @@ static void test_it_must_belong_to_us(void **state)
     assert_true(st.st_uid == NOBODY && st.st_gid == NOBODY);
     assert_int_equal(folder_open(path, &f, &err), ERR_CONFIG);
     assert_non_null(strstr(err.text, "belongs to uid 65534"));
-    /* What is another's already is left to it. */
+    /* A folder that belongs to another user is left alone. */
     assert_int_equal(folder_prepare(path, NOBODY - 1, NOBODY - 1, &err), ERR_OK);
     assert_int_equal(stat(path, &st), 0);
     assert_int_equal(st.st_uid, NOBODY);
@@ -233,8 +234,8 @@ static void test_the_files_in_it_are_given_as_well(void **state)
     state_rig_remove(path);
 }
 
-/* Where others can write, a name proves nothing. */
-static void test_what_others_may_have_put_there_is_not_given(void **state)
+/* Where other users can write, a name proves nothing. */
+static void test_a_folder_that_others_may_have_made_is_not_given_away(void **state)
 {
     char top[] = "folder-test-XXXXXX";
     struct err err;
@@ -284,7 +285,7 @@ static void test_a_folder_of_other_things_is_left_as_it_is(void **state)
     assert_int_equal(chmod(path, 0700), 0); /* nothing has to be changed */
     assert_int_equal(folder_open(path, &f, &err), ERR_OK);
     folder_close(&f);
-    assert_int_equal(chmod(path, 0755), 0); /* now it is known to be ours */
+    assert_int_equal(chmod(path, 0755), 0); /* now it is known to be informerd's folder */
     assert_int_equal(folder_open(path, &f, &err), ERR_OK);
     assert_int_equal(mode_of(path), 0700);
     folder_close(&f);
@@ -300,8 +301,8 @@ static void expect_in_use(const char *path)
     assert_null(f);
 }
 
-/* A second lock file is made easily, a second folder is another one. */
-static void test_it_stays_locked_without_its_lock_file(void **state)
+/* A second lock file is made easily; a second folder is another folder. */
+static void test_a_folder_stays_locked_without_its_lock_file(void **state)
 {
     struct state_rig r;
 
@@ -339,7 +340,7 @@ static void test_odd_lock_files_do_not_stop_it(void **state)
 }
 
 /* It would be taken for the log of the file that was set aside last. */
-static void test_a_log_from_before_is_not_left_beside_what_is_set_aside(void **state)
+static void test_an_old_log_is_not_left_beside_a_file_that_is_set_aside(void **state)
 {
     struct state_rig r;
 
@@ -404,18 +405,18 @@ static void test_folders_in_the_place_of_files_are_set_aside(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_it_is_made_for_us_alone),
+        cmocka_unit_test(test_a_folder_is_made_for_us_alone),
         cmocka_unit_test(test_files_are_readable_by_us_alone),
-        cmocka_unit_test(test_a_second_process_is_told_which_one_has_it),
+        cmocka_unit_test(test_a_second_process_gets_the_number_of_the_first),
         cmocka_unit_test(test_the_lock_ends_with_the_process),
-        cmocka_unit_test(test_what_cannot_be_a_folder_is_said),
-        cmocka_unit_test(test_it_must_belong_to_us),
+        cmocka_unit_test(test_a_path_that_cannot_be_a_folder_is_an_error),
+        cmocka_unit_test(test_the_folder_must_belong_to_us),
         cmocka_unit_test(test_the_files_in_it_are_given_as_well),
-        cmocka_unit_test(test_what_others_may_have_put_there_is_not_given),
+        cmocka_unit_test(test_a_folder_that_others_may_have_made_is_not_given_away),
         cmocka_unit_test(test_a_folder_of_other_things_is_left_as_it_is),
-        cmocka_unit_test(test_it_stays_locked_without_its_lock_file),
+        cmocka_unit_test(test_a_folder_stays_locked_without_its_lock_file),
         cmocka_unit_test(test_odd_lock_files_do_not_stop_it),
-        cmocka_unit_test(test_a_log_from_before_is_not_left_beside_what_is_set_aside),
+        cmocka_unit_test(test_an_old_log_is_not_left_beside_a_file_that_is_set_aside),
         cmocka_unit_test(test_files_are_set_aside),
         cmocka_unit_test(test_folders_in_the_place_of_files_are_set_aside),
     };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* state/ids: ids by name, and what no configuration has any more goes after its time. */
+/* state/ids: ids by name; an item that no configuration has any more goes after its time. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -63,7 +63,7 @@ static void test_ids_go_on_behind_those_from_disk(void **state)
     ids_destroy(&r);
 }
 
-static void test_what_is_unused_goes_after_its_time(void **state)
+static void test_an_unused_item_goes_after_its_time(void **state)
 {
     const struct row_item old = {.id = 4, .kind = ROW_KIND_HOOK, .name = str_c("old")};
     struct ids *r = ids_create();
@@ -85,7 +85,7 @@ static void test_what_is_unused_goes_after_its_time(void **state)
     ids_destroy(&r);
 }
 
-static void test_what_is_unused_goes_at_once_if_it_has_to(void **state)
+static void test_an_unused_item_goes_at_once_if_it_has_to(void **state)
 {
     const struct row_item items[] = {
         {.id = 4, .kind = ROW_KIND_HOOK,   .name = str_c("old")},
@@ -123,7 +123,7 @@ static struct ids *with_an_unused_hook(void)
     return r;
 }
 
-static void test_what_comes_back_is_in_use_again(void **state)
+static void test_an_item_that_comes_back_is_in_use_again(void **state)
 {
     struct ids *r = with_an_unused_hook();
     struct batch b = {0};
@@ -159,9 +159,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ids_are_given_once),
         cmocka_unit_test(test_ids_go_on_behind_those_from_disk),
-        cmocka_unit_test(test_what_is_unused_goes_after_its_time),
-        cmocka_unit_test(test_what_is_unused_goes_at_once_if_it_has_to),
-        cmocka_unit_test(test_what_comes_back_is_in_use_again),
+        cmocka_unit_test(test_an_unused_item_goes_after_its_time),
+        cmocka_unit_test(test_an_unused_item_goes_at_once_if_it_has_to),
+        cmocka_unit_test(test_an_item_that_comes_back_is_in_use_again),
         cmocka_unit_test(test_a_clock_that_went_back_begins_the_time_anew),
     };
 

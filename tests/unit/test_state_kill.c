@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A process that writes marks is killed many times while it writes, syncs and moves pages: each mark
- * that it said was committed is there, none goes back, and the file is sound.
+ * A process that writes delivery records is killed many times while it writes, syncs and moves
+ * pages: each record that it reported as committed is there, none goes back, and the file is sound.
  */
 #include <errno.h>
 #include <poll.h>
@@ -39,7 +39,7 @@ static void *sync_for_ever(void *arg)
     return NULL;
 }
 
-/* Of the child: one mark after the other, and each number once it is committed. */
+/* Of the child: one delivery record after the other, and each number once it is committed. */
 static void write_for_ever(const char *path, uint64_t number, int out)
 {
     struct folder *f;
@@ -70,7 +70,7 @@ static void write_for_ever(const char *path, uint64_t number, int out)
     }
 }
 
-/* What was read back: the number of each key. */
+/* The rows that were read back: the number of each key. */
 struct deliveries {
     uint64_t of[KEYS];
 };
@@ -103,7 +103,7 @@ static void on_delivery(void *arg, const struct row_delivery *m)
     deliveries->of[strtoul(key + 1, NULL, 10)] = m->delivered.lo;
 }
 
-/* Reads what is said until the child is dead; returns the last number. */
+/* Reads the numbers until the child is dead; returns the last one. */
 static uint64_t listen_and_kill(pid_t child, int in, unsigned after, uint64_t last)
 {
     uint64_t number;
@@ -127,7 +127,7 @@ static void expect_all(const struct folder *f, uint64_t last, uint64_t *begin)
         fail_msg("not sound: %s", err.text);
     for (uint64_t number = last > KEYS ? last - KEYS + 1 : 1; number <= last; number++)
         assert_true(deliveries.of[number % KEYS] >= number);
-    /* One more may have been committed whose number was not said. */
+    /* One more record may have been committed, whose number was not reported. */
     for (int i = 0; i < KEYS; i++)
         assert_true(deliveries.of[i] <= last + 1);
     *begin = last + 1;

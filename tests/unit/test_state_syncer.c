@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * state/syncer beside others who use the file: a person who reads it, and the writer. SQLite's syncs
- * and sleeps are played here, so that both can come at the moment that matters.
+ * state/syncer beside others who use the file: a person who reads it, and the writer. The test
+ * plays SQLite's syncs and sleeps, so that both can come at the right moment.
  */
 #include <limits.h>
 #include <setjmp.h>
@@ -20,7 +20,7 @@
 #include "state/syncer.h"
 #include "state_rig.h"
 
-/* SQLite is given these in place of the C library's. */
+/* SQLite calls these in place of the C library's. */
 int play_fdatasync(int fd) __asm__("fdatasync");
 int play_usleep(useconds_t us) __asm__("usleep");
 int play_nanosleep(const struct timespec *time, struct timespec *left) __asm__("nanosleep");
@@ -84,7 +84,7 @@ static struct sqlite3 *begin_to_read(struct state_rig *r)
     return db;
 }
 
-static void test_what_somebody_reads_is_synced_all_the_same(void **state)
+static void test_a_file_with_a_reader_is_synced_all_the_same(void **state)
 {
     struct state_rig r;
 
@@ -102,8 +102,8 @@ static void test_what_somebody_reads_is_synced_all_the_same(void **state)
     state_rig_fini(&r);
 }
 
-/* Whoever waits for a reader to end keeps the writer waiting. */
-static void test_who_reads_is_not_waited_for(void **state)
+/* A syncer that waits for a reader to end keeps the writer waiting. */
+static void test_the_syncer_does_not_wait_for_readers(void **state)
 {
     struct state_rig r;
 
@@ -140,8 +140,8 @@ static void test_a_commit_during_a_checkpoint_does_not_keep_the_log(void **state
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_somebody_reads_is_synced_all_the_same),
-        cmocka_unit_test(test_who_reads_is_not_waited_for),
+        cmocka_unit_test(test_a_file_with_a_reader_is_synced_all_the_same),
+        cmocka_unit_test(test_the_syncer_does_not_wait_for_readers),
         cmocka_unit_test(test_a_commit_during_a_checkpoint_does_not_keep_the_log),
     };
 

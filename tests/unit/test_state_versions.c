@@ -23,7 +23,7 @@ static void begin(struct state_rig *r)
     writer_close(r->writer);
 }
 
-/* The next release has added a column, a table and a fact, and says that we may go on. */
+/* The next release has added a column, a table and a fact, and allows this release to go on. */
 static void test_a_newer_file_that_stayed_readable_is_used(void **state)
 {
     struct state_rig r;
@@ -44,7 +44,7 @@ static void test_a_newer_file_that_stayed_readable_is_used(void **state)
     state_rig_expect(&r, "item 2 kind 2 parent 0 pods\n"
                          "mark 5 a u1 note 0 open told 2\n"
                          "mark 5 b u1 note 0 open told 3\n");
-    /* What we do not know is left alone; the version as well. */
+    /* Unknown parts are left alone, and so is the version. */
     state_rig_sql(&r, "CREATE TABLE proof AS SELECT 1/count(*) FROM mark WHERE mood='fine';"
                       "CREATE TRIGGER t BEFORE INSERT ON proof WHEN (SELECT user_version FROM"
                       " pragma_user_version) != 65538 BEGIN SELECT RAISE(ABORT, 'version'); END;"
@@ -94,7 +94,7 @@ static void test_a_file_that_is_too_new_is_set_aside(void **state)
     state_rig_fini(&r);
 }
 
-/* It came after the start, which would have set it aside. */
+/* The change of the file came after the start, which would have set it aside. */
 static void test_a_file_that_is_too_new_is_not_written(void **state)
 {
     struct state_rig r;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * state/table_sum, witness: a file in which each row is sound is not used either, if rows are missing, if
- * its end is lost, or if it is another file than the one that was written; and nothing is written
- * into such a file as if the rest were there.
+ * state/table_sum, commit_counter: a file in which each row is sound is not used either if rows are
+ * missing, if its end is lost, or if it is another file than the one that was written; and nothing
+ * is written into such a file as if the rest were there.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -83,7 +83,7 @@ static void expect_found(struct state_rig *r, enum loader_found want, const char
     free(text);
 }
 
-/* Begun anew it is a state as any other. */
+/* Begun anew it is a state like any other. */
 static void expect_fresh(struct state_rig *r)
 {
     batch_clear(&r->batch);
@@ -177,7 +177,7 @@ static void test_a_copy_from_before_is_not_taken_for_the_state(void **state)
     end(&r, copy);
 }
 
-static void test_an_empty_file_and_none_are_told(void **state)
+static void test_an_empty_file_and_a_missing_one_are_noticed(void **state)
 {
     struct state_rig r;
     char *copy = begin(&r);
@@ -207,8 +207,8 @@ static void overwrite_boot(struct state_rig *r)
     free(path);
 }
 
-/* A power cut may take the last second. */
-static void test_what_was_before_the_boot_counts_for_nothing(void **state)
+/* A power cut may take the commits of the last second. */
+static void test_a_commit_number_of_before_the_boot_does_not_count(void **state)
 {
     enum loader_found found;
     struct state_rig r;
@@ -223,13 +223,13 @@ static void test_what_was_before_the_boot_counts_for_nothing(void **state)
     assert_int_equal(found, LOADER_STATE);
     assert_string_equal(text, "mark 5 a u1 note 0 open told 1\n");
     free(text);
-    die(&r); /* from here on it counts again */
+    die(&r); /* from here on the commits count again */
     assert_int_equal(truncate(r.folder->db, 0), 0);
     expect_found(&r, LOADER_ASIDE, "it is empty");
     end(&r, copy);
 }
 
-static void test_a_lock_file_of_somebody_else_is_no_witness(void **state)
+static void test_a_damaged_lock_file_has_no_commit_number(void **state)
 {
     static const char *const texts[] = {"", "x", "12345678901\n\377\377\377\377\377",
                                         "1           \n01234567-89ab-cdef-0123-456789abcdef -1\n"};
@@ -270,7 +270,7 @@ static void test_a_file_that_forbids_writing_begins_anew(void **state)
     end(&r, copy);
 }
 
-/* What could not be read before, and so was not checked. */
+/* Rows that could not be read before, and so were not checked. */
 static void test_a_reset_does_not_trust_the_total(void **state)
 {
     struct state_rig r;
@@ -285,7 +285,8 @@ static void test_a_reset_does_not_trust_the_total(void **state)
     end(&r, copy);
 }
 
-/* Somebody ran it by hand as root, and then as the service: the service cannot read that. */
+/* The daemon was started by hand as root, and then as the service, which cannot read root's
+ * file. */
 static void test_a_file_of_another_user_is_set_aside(void **state)
 {
     (void)state;
@@ -324,7 +325,7 @@ static void replace_it(struct state_rig *r, const char *copy)
     assert_int_equal(rename(copy, r->folder->db), 0);
 }
 
-/* Whoever is told that his mark is on disk finds it there. */
+/* When the daemon hears that a delivery record is on disk, the record is there. */
 static void test_a_commit_to_a_file_without_a_name_is_none(void **state)
 {
     static taker *const takers[] = {delete_it, rename_it, replace_it};
@@ -344,7 +345,7 @@ static void test_a_commit_to_a_file_without_a_name_is_none(void **state)
     }
 }
 
-/* A change alone would look like all there is. */
+/* A change alone would look like the whole table. */
 static void test_a_change_is_not_written_into_another_file(void **state)
 {
     static taker *const takers[] = {delete_it, rename_it, replace_it};
@@ -395,7 +396,7 @@ static void make_odd(const char *path, int kind)
         assert_int_equal(symlink("/dev/null", path), 0);
 }
 
-/* Whatever lies there, nothing hangs, and nothing stays in the way for ever. */
+/* Whatever lies there, the loader does not hang, and the file does not stay in the way for ever. */
 static void test_odd_things_beside_the_file_are_set_aside(void **state)
 {
     (void)state;
@@ -421,9 +422,9 @@ int main(void)
         cmocka_unit_test(test_rows_that_are_missing_are_missed),
         cmocka_unit_test(test_a_log_that_lost_its_end_is_missed),
         cmocka_unit_test(test_a_copy_from_before_is_not_taken_for_the_state),
-        cmocka_unit_test(test_an_empty_file_and_none_are_told),
-        cmocka_unit_test(test_what_was_before_the_boot_counts_for_nothing),
-        cmocka_unit_test(test_a_lock_file_of_somebody_else_is_no_witness),
+        cmocka_unit_test(test_an_empty_file_and_a_missing_one_are_noticed),
+        cmocka_unit_test(test_a_commit_number_of_before_the_boot_does_not_count),
+        cmocka_unit_test(test_a_damaged_lock_file_has_no_commit_number),
         cmocka_unit_test(test_a_file_that_forbids_writing_begins_anew),
         cmocka_unit_test(test_a_reset_does_not_trust_the_total),
         cmocka_unit_test(test_a_file_of_another_user_is_set_aside),

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* state/writer, loader, syncer: what is written is read, all of a batch or nothing of it. */
+/* state/writer, loader, syncer: the rows that are written can be read, all rows of a batch or
+ * none. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -103,7 +104,7 @@ static void test_rows_change_and_go(void **state)
     state_rig_fini(&r);
 }
 
-static void test_a_delivery_keeps_the_last_state_of_an_ended_life(void **state)
+static void test_a_delivery_keeps_the_last_state_of_an_ended_incarnation(void **state)
 {
     const struct row_object last = {
         .uid = str_c("u9"),
@@ -135,7 +136,7 @@ static void test_a_delivery_keeps_the_last_state_of_an_ended_life(void **state)
     state_rig_init(&r);
     batch_delivery(&r.batch, &m, NULL);
     batch_delivery(&r.batch, &thin, NULL);
-    state_rig_delivery(&r, 5, "a", 8); /* of the next life */
+    state_rig_delivery(&r, 5, "a", 8); /* of the next incarnation */
     state_rig_apply(&r);
     state_rig_expect(
         &r, "mark 5 a u1 note 0 open told 8\n"
@@ -192,7 +193,7 @@ static void test_an_item_goes_with_all_below_it(void **state)
     state_rig_expect(&r, "item 4 kind 4 parent 0 h\n"
                          "item 5 kind 5 parent 4 pods\n"
                          "mark 5 a u1 note 0 open told 1\n");
-    batch_drop_item(&r.batch, 5); /* what is right at it, too */
+    batch_drop_item(&r.batch, 5); /* the statements behind the failing one, too */
     state_rig_apply(&r);
     state_rig_expect(&r, "item 4 kind 4 parent 0 h\n");
     state_rig_item(&r, 5, ROW_KIND_SOURCE, 4, "pods");
@@ -203,7 +204,7 @@ static void test_an_item_goes_with_all_below_it(void **state)
     state_rig_fini(&r);
 }
 
-/* One random operation, of few rows, so that they meet. */
+/* One random operation, of few rows, so that operations meet. */
 static void put_random(struct batch *b, struct rng *rng)
 {
     static const char *const bodies[] = {"{}", "{\"a\":1}", "{\"b\":2}"};
@@ -249,7 +250,7 @@ static void put_random(struct batch *b, struct rng *rng)
         batch_reset(b);
 }
 
-/* One after the other, all at once, and compacted: the same state. */
+/* One operation after the other, all at once, and compacted: the same state. */
 static void test_batches_may_be_joined_and_compacted(void **state)
 {
     (void)state;
@@ -285,7 +286,7 @@ static void test_batches_may_be_joined_and_compacted(void **state)
     }
 }
 
-/* A limit of the size of files is what a full disk is without one. */
+/* A limit on the size of files stands for a full disk. */
 static void limit_files(rlim_t bytes)
 {
     struct rlimit limit = {bytes, RLIM_INFINITY};
@@ -341,13 +342,13 @@ static void test_the_log_is_moved_into_the_file(void **state)
     assert_true(report.wal_pages >= 50);
     assert_int_equal(syncer_run(r.folder, false, &r.err), ERR_OK);
     assert_int_equal(stat(r.folder->db, &st), 0);
-    assert_int_equal(st.st_size, 16384); /* nothing but the first page */
+    assert_int_equal(st.st_size, 16384); /* no page but the first */
     assert_int_equal(syncer_run(r.folder, true, &r.err), ERR_OK);
     assert_int_equal(stat(r.folder->db, &st), 0);
     assert_true(st.st_size > 16384);
     state_rig_delivery(&r, 5, "a", 99);
     assert_int_equal(writer_apply(r.writer, &r.batch, &report, &r.err), ERR_OK);
-    assert_true(report.wal_pages < 5); /* it began anew */
+    assert_true(report.wal_pages < 5); /* the file began anew */
     state_rig_again(&r, STATE_RIG_LIMIT);
     state_rig_expect(&r, "mark 5 a u1 note 0 open told 63\n");
     state_rig_fini(&r);
@@ -392,7 +393,7 @@ static struct writer_report apply_reported(struct state_rig *r)
     return report;
 }
 
-/* A stream of a watch that is not used, and two of others; many marks. */
+/* A scope of a watch that is not used, and two of others; many delivery records. */
 static void fill_to_the_limit(struct state_rig *r)
 {
     const struct row_item unused = {2, ROW_KIND_WATCH, 0, str_c("old"), 1000};
@@ -412,7 +413,7 @@ static void fill_to_the_limit(struct state_rig *r)
     }
 }
 
-static void test_over_the_limit_what_is_unused_goes_first_then_the_largest(void **state)
+static void test_over_the_limit_unused_rows_go_first_then_the_largest_scope(void **state)
 {
     enum loader_found found;
     struct state_rig r;
@@ -443,7 +444,7 @@ static void test_over_the_limit_what_is_unused_goes_first_then_the_largest(void 
     state_rig_fini(&r);
 }
 
-static void test_what_could_not_be_dropped_is_kept_on(void **state)
+static void test_rows_that_could_not_be_dropped_are_kept(void **state)
 {
     enum loader_found found;
     struct state_rig r;
@@ -474,14 +475,14 @@ int main(void)
         cmocka_unit_test(test_nothing_is_there_at_first),
         cmocka_unit_test(test_rows_come_back_after_a_kill_and_after_an_end),
         cmocka_unit_test(test_rows_change_and_go),
-        cmocka_unit_test(test_a_delivery_keeps_the_last_state_of_an_ended_life),
+        cmocka_unit_test(test_a_delivery_keeps_the_last_state_of_an_ended_incarnation),
         cmocka_unit_test(test_any_bytes_are_kept),
         cmocka_unit_test(test_an_item_goes_with_all_below_it),
         cmocka_unit_test(test_batches_may_be_joined_and_compacted),
         cmocka_unit_test(test_a_batch_is_written_whole_or_not_at_all),
         cmocka_unit_test(test_the_log_is_moved_into_the_file),
-        cmocka_unit_test(test_over_the_limit_what_is_unused_goes_first_then_the_largest),
-        cmocka_unit_test(test_what_could_not_be_dropped_is_kept_on),
+        cmocka_unit_test(test_over_the_limit_unused_rows_go_first_then_the_largest_scope),
+        cmocka_unit_test(test_rows_that_could_not_be_dropped_are_kept),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -127,7 +127,7 @@ static void test_status_without_kind(void **state)
     assert_string_equal(s.message, "x");
 }
 
-static void test_what_is_no_status(void **state)
+static void test_bodies_that_are_no_status(void **state)
 {
     static const char *const cases[][2] = {
         PAIR("{\"kind\":\"Secret\",\"message\":\"hush\",\"data\":{\"a\":\"hush\"},\"code\":3}",
@@ -189,7 +189,7 @@ static void test_long_messages(void **state)
     buf_free(&body);
 }
 
-/* Wrong types anywhere are passed over. */
+/* Values of wrong types are passed over. */
 static void test_odd_members(void **state)
 {
     (void)state;
@@ -211,7 +211,7 @@ int main(void)
         cmocka_unit_test(test_kinds),
         cmocka_unit_test(test_too_large_in_three_spellings),
         cmocka_unit_test(test_status_without_kind),
-        cmocka_unit_test(test_what_is_no_status),
+        cmocka_unit_test(test_bodies_that_are_no_status),
         cmocka_unit_test(test_texts_help),
         cmocka_unit_test(test_long_messages),
         cmocka_unit_test(test_odd_members),

@@ -12,9 +12,9 @@
 
 enum { SCOPES = 3, KEYS = 5, ALL = SCOPES * KEYS, STEPS = 25 };
 
-/* What the store should hold: an array, nothing clever. */
+/* The contents that the store should have: a plain array. */
 struct model {
-    struct object *at[ALL]; /* NULL = nothing */
+    struct object *at[ALL]; /* NULL = no such key */
 };
 
 /* One delta that was sent or is expected. */
@@ -35,7 +35,7 @@ struct world {
     struct model model;
     struct notes got;
     struct notes want;
-    size_t want_any_order; /* the first of them: vanished objects */
+    size_t want_any_order; /* the deltas that come first: vanished objects */
     struct rng rng;
     unsigned rv;
     unsigned uid;
@@ -102,7 +102,7 @@ static struct object *same_uid(struct world *w, size_t key, const char *rv)
     return made;
 }
 
-/* A state that a server may show for the key next; the caller's reference. */
+/* A state that a server may show for the key next; the caller has one reference. */
 static struct object *next_state(struct world *w, size_t key)
 {
     const struct object *o = w->model.at[key];
@@ -127,7 +127,7 @@ static void set_model(struct world *w, size_t key, struct object *o)
     w->model.at[key] = o != NULL ? object_ref(o) : NULL;
 }
 
-/* The key shows o: what must be told of it after the deletes of a list, and at once by a watch. */
+/* The key shows o: the deltas that must come after the deletes of a list, or at once by a watch. */
 static void want_state(struct world *w, size_t key, struct object *o, enum delta_cause cause)
 {
     const struct object *was = w->model.at[key];
@@ -139,7 +139,7 @@ static void want_state(struct world *w, size_t key, struct object *o, enum delta
     set_model(w, key, o);
 }
 
-/* What is there now ends: as LEFT if it is the life that next shows as not selected. */
+/* The object that exists ends: as LEFT if it is the incarnation that next shows as not selected. */
 static void want_gone(struct world *w, size_t key, const struct object *left,
                       enum delta_cause cause)
 {
@@ -150,7 +150,7 @@ static void want_gone(struct world *w, size_t key, const struct object *left,
     set_model(w, key, NULL);
 }
 
-/* It ends unless next is the same life. */
+/* The object ends unless next is the same incarnation. */
 static void want_end(struct world *w, size_t key, const struct object *next, enum delta_cause cause)
 {
     struct object *was = w->model.at[key];
@@ -205,7 +205,7 @@ static void check_notes(struct world *w)
 
 enum listed_as { LISTED, TOO_BIG, NOT_SELECTED, TAKEN_BACK };
 
-/* A list of one part, in an order of its own. */
+/* A list of one scope, in a random order. */
 struct listing {
     size_t keys[KEYS];
     struct object *items[KEYS];
@@ -232,7 +232,7 @@ static void make_listing(struct world *w, size_t scope, struct listing *l)
     }
 }
 
-/* Something else that a list may have said of the key before. */
+/* Another state of the key that the same list may have had before. */
 static void stage_older(struct world *w, size_t scope, size_t key)
 {
     struct object *older = make(key, ++w->uid, ++w->rv);
@@ -272,12 +272,12 @@ static void stage(struct world *w, size_t scope, const struct listing *l)
 {
     store_begin(w->store, scope);
     for (size_t i = 0; i < l->n; i++) {
-        if (l->as[i] != TOO_BIG) /* the later one counts */
+        if (l->as[i] != TOO_BIG) /* the later item counts */
             stage_older(w, scope, l->keys[i]);
         stage_item(w, scope, l->items[i], l->as[i]);
     }
     assert_int_equal(w->got.n, 0);
-    check_content(w); /* nothing of it is seen before commit */
+    check_content(w); /* staged objects are not seen before commit */
 }
 
 static void want_vanished(struct world *w, size_t scope, const struct listing *l)
@@ -325,7 +325,7 @@ static void step_list(struct world *w)
     stage(w, scope, &l);
     if (pick(w, 3) == 0) {
         if (pick(w, 2) == 0)
-            store_abort(w->store, scope); /* else it is forgotten by the next begin */
+            store_abort(w->store, scope); /* else the next begin forgets it */
     } else {
         want_commit(w, scope, &l);
         assert_int_equal(store_would_delete(w->store, scope), count_deletes(&w->want));
@@ -395,7 +395,7 @@ static void run_program(uint64_t seed)
     }
     store_destroy(&w.store);
     assert_null(w.store);
-    assert_int_equal(w.got.n, 0); /* destroying is silent */
+    assert_int_equal(w.got.n, 0); /* destroying the store tells no delta */
     for (size_t i = 0; i < ALL; i++)
         object_unref(&w.model.at[i]);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cache/store: what it tells of lists and events, case by case
- * (docs/kubernetes-protocol.md "Differences of a list", docs/design.md "Events", "Order"). */
+/* cache/store: the deltas of lists and events, case by case (docs/kubernetes-protocol.md
+ * "Differences of a list", docs/design.md "Events", "Order"). */
 #include "objects.h"
 
 #include <stdlib.h>
@@ -11,8 +11,8 @@
 static struct store *store;
 static struct buf heard;
 
-/* "+a:uid:rv ~... -... x...": added, modified, deleted, left; "?" = final state unknown; "(...)" = a cause other
- * than relist. */
+/* "+a:uid:rv ~... -... x...": added, modified, deleted, left; "?" = final state unknown; "(...)" =
+ * a cause other than relist. */
 static void on_delta(void *arg, const struct delta *d)
 {
     (void)arg;
@@ -94,7 +94,7 @@ static void commit(void)
     store_commit(store, 0, CAUSE_RELIST, 1);
 }
 
-/* a and b are there. */
+/* a and b exist. */
 static void fill(void)
 {
     store_begin(store, 0);
@@ -117,7 +117,7 @@ static void test_s34_deleted_comes_first_then_the_order_of_the_list(void **state
     hears("-b:u2:4? +c:u3:9 ~a:u1:8");
 }
 
-static void test_s36_what_did_not_change_is_not_told(void **state)
+static void test_s36_unchanged_objects_have_no_delta(void **state)
 {
     (void)state;
     fill();
@@ -138,7 +138,7 @@ static void test_s37_another_uid_is_deleted_and_added(void **state)
     hears("-a:u1:3? +a:u9:3");
 }
 
-static void test_the_cause_of_a_list_is_told(void **state)
+static void test_deltas_have_the_cause_of_the_list(void **state)
 {
     (void)state;
     fill();
@@ -190,7 +190,7 @@ static void test_an_item_that_is_not_selected_and_not_stored_is_nothing(void **s
     assert_int_equal(store_count(store), 2);
 }
 
-static void test_another_life_that_is_not_selected_is_a_delete(void **state)
+static void test_another_incarnation_that_is_not_selected_is_a_delete(void **state)
 {
     (void)state;
     fill();
@@ -230,12 +230,12 @@ static void test_an_event_that_is_not_selected_left_with_the_last_state_that_was
     (void)state;
     fill();
     give(LEFT, "a:u1:9");
-    give(LEFT, "a:u1:10"); /* it is not there any more */
+    give(LEFT, "a:u1:10"); /* the object does not exist any more */
     hears("xa:u1:3(watch)");
     assert_int_equal(store_count(store), 1);
 }
 
-static void test_an_event_of_another_life_that_is_not_selected_is_a_delete(void **state)
+static void test_an_event_of_another_incarnation_that_is_not_selected_is_a_delete(void **state)
 {
     (void)state;
     fill();
@@ -245,7 +245,7 @@ static void test_an_event_of_another_life_that_is_not_selected_is_a_delete(void 
 
 /* ---- Initial events of a stream. */
 
-static void test_s67_what_was_deleted_again_is_not_listed(void **state)
+static void test_s67_an_initial_event_that_was_deleted_again_is_not_listed(void **state)
 {
     (void)state;
     fill();
@@ -260,7 +260,7 @@ static void test_s67_what_was_deleted_again_is_not_listed(void **state)
     hears("-a:u1:3?");
 }
 
-static void test_what_left_and_was_deleted_then_is_a_delete(void **state)
+static void test_an_object_that_left_and_was_deleted_then_is_a_delete(void **state)
 {
     (void)state;
     fill();
@@ -281,7 +281,7 @@ static void test_s28_s29_deletes_show_the_last_state_and_unknown_ones_nothing(vo
     give(REMOVED, "a:u1:9");
     give(REMOVED, "a:u1:10");
     hears("-a:u1:9(watch)");
-    give(REMOVED, "b:u9:11"); /* of another life: the one that we knew is gone, too */
+    give(REMOVED, "b:u9:11"); /* of another incarnation: the known one is gone, too */
     hears("-b:u2:4?(watch)");
 }
 
@@ -322,7 +322,7 @@ static void test_items_without_a_version_are_compared_by_their_bytes(void **stat
     hears("~a:u:");
 }
 
-/* Of which an earlier process has left no more than the name. */
+/* Objects of which an earlier process has left no more than the name. */
 static void load_bare(const char *uid, const char *rv)
 {
     struct object *o = object_create(&(struct object_parts){.name = str_c("a"),
@@ -411,7 +411,7 @@ static void test_staged_objects_are_seen_by_no_walk(void **state)
     assert_int_equal(n, 1);
 }
 
-/* ---- What an earlier process has left. */
+/* ---- Objects that an earlier process has left. */
 
 static void load(size_t scope, const char *of)
 {
@@ -421,7 +421,7 @@ static void load(size_t scope, const char *of)
     object_unref(&o);
 }
 
-static void test_what_is_loaded_is_told_to_nobody_and_compared(void **state)
+static void test_loaded_objects_have_no_delta_and_are_compared(void **state)
 {
     (void)state;
     load(0, "a:u1:3");
@@ -447,8 +447,9 @@ static void count(void *arg, struct object *o)
     ++*(size_t *)arg;
 }
 
-/* What exists is LEFT; what may exist is LEFT if it is not selected any more, and counts for the guard. */
-static void test_what_a_list_lacks_is_left_only_if_it_exists(void **state)
+/* An object that exists is LEFT; one that may exist is LEFT if it is not selected any more, and
+ * counts for the guard. */
+static void test_a_loaded_object_that_a_list_lacks_is_left_only_if_it_exists(void **state)
 {
     static char guessed[] = "c";
     size_t unknown = 0;
@@ -462,7 +463,7 @@ static void test_what_a_list_lacks_is_left_only_if_it_exists(void **state)
     store_begin(store, 0);
     give(LISTED, "e:u5:6");
     give(EXISTING, "a:u1:9");
-    give(EXISTING, "b:u9:9"); /* another one by now */
+    give(EXISTING, "b:u9:9"); /* another incarnation by now */
     give(EXISTING, "e:u5:6"); /* listed */
     give(EXISTING, "z:u8:9"); /* not stored */
     assert_int_equal(store_would_delete(store, 0), 3);
@@ -478,7 +479,7 @@ static void test_what_a_list_lacks_is_left_only_if_it_exists(void **state)
     hears("-e:u5:6?");
 }
 
-static void test_what_another_list_names_is_of_its_part(void **state)
+static void test_an_object_that_another_list_names_moves_to_its_scope(void **state)
 {
     (void)state;
     load(1, "a:u1:3");
@@ -521,19 +522,19 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, clean_up)
     const struct CMUnitTest tests[] = {
         TEST(test_s34_deleted_comes_first_then_the_order_of_the_list),
-        TEST(test_s36_what_did_not_change_is_not_told),
+        TEST(test_s36_unchanged_objects_have_no_delta),
         TEST(test_s37_another_uid_is_deleted_and_added),
-        TEST(test_the_cause_of_a_list_is_told),
+        TEST(test_deltas_have_the_cause_of_the_list),
         TEST(test_a_list_replaces_its_own_part_alone),
         TEST(test_an_item_that_is_not_selected_left),
         TEST(test_an_item_that_is_not_selected_and_not_stored_is_nothing),
-        TEST(test_another_life_that_is_not_selected_is_a_delete),
+        TEST(test_another_incarnation_that_is_not_selected_is_a_delete),
         TEST(test_the_later_word_of_a_list_counts),
         TEST(test_left_in_a_list_that_failed_is_forgotten),
         TEST(test_an_event_that_is_not_selected_left_with_the_last_state_that_was),
-        TEST(test_an_event_of_another_life_that_is_not_selected_is_a_delete),
-        TEST(test_s67_what_was_deleted_again_is_not_listed),
-        TEST(test_what_left_and_was_deleted_then_is_a_delete),
+        TEST(test_an_event_of_another_incarnation_that_is_not_selected_is_a_delete),
+        TEST(test_s67_an_initial_event_that_was_deleted_again_is_not_listed),
+        TEST(test_an_object_that_left_and_was_deleted_then_is_a_delete),
         TEST(test_s28_s29_deletes_show_the_last_state_and_unknown_ones_nothing),
         TEST(test_an_event_that_is_known_changes_nothing),
         TEST(test_items_without_a_version_are_compared_by_their_bytes),
@@ -542,9 +543,9 @@ int main(void)
         TEST(test_an_item_named_first_small_then_too_big_is_not_lost),
         TEST(test_an_abort_without_a_list_is_fine),
         TEST(test_staged_objects_are_seen_by_no_walk),
-        TEST(test_what_is_loaded_is_told_to_nobody_and_compared),
-        TEST(test_what_a_list_lacks_is_left_only_if_it_exists),
-        TEST(test_what_another_list_names_is_of_its_part),
+        TEST(test_loaded_objects_have_no_delta_and_are_compared),
+        TEST(test_a_loaded_object_that_a_list_lacks_is_left_only_if_it_exists),
+        TEST(test_an_object_that_another_list_names_moves_to_its_scope),
         TEST(test_a_part_is_unloaded_with_its_list),
     };
 #undef TEST

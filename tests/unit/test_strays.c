@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files that nothing names any more: which ones are, when they go, and what waits for that. */
+/* Files that no hook has any more: which ones are strays, when they go, and what they wait for. */
 #include "restarted_hook.h"
 
 static void load(const char *key, const char *uid)
@@ -59,7 +59,8 @@ static bool is_kept(const char *path)
     return false;
 }
 
-/* Not before the new file is there, and before that is applied; nothing of the hook starts meanwhile. */
+/* A stray goes only when the new file exists and is applied; no run of the hook starts
+ * meanwhile. */
 static void test_a_stray_goes_between_the_new_file_and_apply(void **state)
 {
     (void)state;
@@ -88,7 +89,7 @@ static void test_a_stray_goes_between_the_new_file_and_apply(void **state)
     assert_true(hooks_quiet(&hook_rig.hooks));
 }
 
-/* The new file never comes, as the object goes before. */
+/* The new file never comes, because the object goes first. */
 static void test_a_stray_goes_with_its_object(void **state)
 {
     (void)state;
@@ -112,8 +113,8 @@ static void test_a_stray_goes_with_its_object(void **state)
     only_stray(STRAY_DUE);
 }
 
-/* Its end is a change of what there is, too. */
-static void test_what_is_removed_is_applied_though_nothing_was_written(void **state)
+/* Its end is also a change of what exists. */
+static void test_a_removed_stray_is_applied_though_nothing_was_written(void **state)
 {
     (void)state;
     begin((struct hook_rig_hook){0});
@@ -122,7 +123,7 @@ static void test_what_is_removed_is_applied_though_nothing_was_written(void **st
     restart_with("/old/${name}");
     hook_rig_sync(1);
     hook_rig_nothing();
-    only_stray(STRAY_WAITING); /* nobody knows what the other source has */
+    only_stray(STRAY_WAITING); /* it is unknown which objects the other source has */
     hook_rig_sync(0);
     hook_rig_nothing();
     strays_ended(restarted_hook.hook, only_stray(STRAY_DUE), STRAY_END_REMOVED, hook_rig.now);
@@ -131,7 +132,7 @@ static void test_what_is_removed_is_applied_though_nothing_was_written(void **st
     hook_rig_nothing();
 }
 
-static void test_what_somebody_changed_is_judged_by_each_process(void **state)
+static void test_a_stray_that_somebody_changed_is_judged_by_each_process(void **state)
 {
     (void)state;
     begin((struct hook_rig_hook){0});
@@ -159,7 +160,7 @@ static void test_a_path_that_is_named_again_is_no_stray(void **state)
     (void)state;
     begin((struct hook_rig_hook){0});
     restart_with("/new/${name}");
-    restart_with("/old/${name}"); /* edited back, and nothing has run */
+    restart_with("/old/${name}"); /* edited back, and no run was started */
     assert_true(list_is_empty(&restarted_hook.hook->strays.all));
     hook_rig_sync(1);
     load("ns/n", "u1");
@@ -201,7 +202,7 @@ static void test_without_output_they_stay(void **state)
     assert_true(is_kept("/old/n"));
 }
 
-/* Also if it is another hook's by now. */
+/* Also if the file belongs to another hook by now. */
 static void test_a_file_of_another_hook_is_no_stray(void **state)
 {
     struct err err = {0};
@@ -232,8 +233,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_a_stray_goes_between_the_new_file_and_apply),
         TEST(test_a_stray_goes_with_its_object),
-        TEST(test_what_is_removed_is_applied_though_nothing_was_written),
-        TEST(test_what_somebody_changed_is_judged_by_each_process),
+        TEST(test_a_removed_stray_is_applied_though_nothing_was_written),
+        TEST(test_a_stray_that_somebody_changed_is_judged_by_each_process),
         TEST(test_a_path_that_is_named_again_is_no_stray),
         TEST(test_a_file_of_a_renamed_watch_is_taken_over),
         TEST(test_without_output_they_stay),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* admin/stream: what a reader of a source gets, and in which order. */
+/* admin/stream: the lines that a reader of a source gets, and their order. */
 #include "admin_stream_rig.h"
 
 #include <string.h>
@@ -48,7 +48,7 @@ static void test_a_source_without_objects(void **state)
     admin_stream_rig_expect(ADMIN_STREAM_EMPTY, "SYNCED ;");
 }
 
-/* Another name of the watch is what the reader knows. */
+/* The reader knows the watch by the name it asked for. */
 static void test_the_name_it_was_asked_by(void **state)
 {
     (void)state;
@@ -66,8 +66,9 @@ static void test_the_name_it_was_asked_by(void **state)
     assert_int_equal(admin_stream_rig_lines(), 3);
 }
 
-/* What the reader gets is a state and all that follows from it, wherever it was when it changed. */
-static void test_changes_while_the_objects_are_told(void **state)
+/* A reader gets a state and all changes that follow from it, wherever it was when the state
+ * changed. */
+static void test_changes_while_the_objects_are_sent(void **state)
 {
     (void)state;
     admin_stream_rig_sync((const char *const[]){"a", "b", "c", NULL}, "5");
@@ -84,7 +85,7 @@ static void test_changes_while_the_objects_are_told(void **state)
     admin_stream_rig_say("DELETED", "d", "9");
     admin_stream_rig_expect(ADMIN_STREAM_EMPTY,
                             "ADDED c;SYNCED ;DELETED c;MODIFIED a;ADDED d;DELETED d;");
-    assert_int_equal(admin_stream_rig.woken, 0); /* nobody slept */
+    assert_int_equal(admin_stream_rig.woken, 0); /* the reader did not have to be woken */
 }
 
 static void test_nothing_before_the_source_is_synced(void **state)
@@ -140,7 +141,7 @@ static void test_stale_and_fresh_are_lines(void **state)
     assert_string_equal(admin_stream_rig_sum_up(), "STALE ;FRESH ;");
 }
 
-static void test_it_says_so_if_the_source_is_stale_already(void **state)
+static void test_a_stream_begins_with_stale_if_the_source_is_stale(void **state)
 {
     (void)state;
     admin_stream_rig_sync((const char *const[]){NULL}, "5");
@@ -152,8 +153,8 @@ static void test_it_says_so_if_the_source_is_stale_already(void **state)
     assert_non_null(strstr(buf_cstr(&admin_stream_rig.out), "\"objects\":0,\"stale\":true}\n"));
 }
 
-/* It may begin with what an earlier process has left, and that is stale. */
-static void test_it_says_so_if_the_source_begins_stale(void **state)
+/* A stream may begin with objects that an earlier process has left, and is stale then. */
+static void test_a_stream_begins_with_stale_if_the_source_begins_stale(void **state)
 {
     const struct source w = {.watch = admin_stream_rig.watch};
 
@@ -187,7 +188,7 @@ static void no_stale(void *arg, struct watch *from, bool stale, uint64_t wall_ns
     (void)wall_ns;
 }
 
-static void test_another_watch_is_not_heard(void **state)
+static void test_events_of_another_watch_do_not_come(void **state)
 {
     struct object *o = objects_make("a/x", "u", "1", NULL);
     const struct delta d = {.type = DELTA_ADDED, .object = o, .received_ns = 1};
@@ -252,13 +253,13 @@ int main(void)
         ADMIN_STREAM_RIG(test_objects_then_a_sync_line_then_changes),
         ADMIN_STREAM_RIG(test_a_source_without_objects),
         ADMIN_STREAM_RIG(test_the_name_it_was_asked_by),
-        ADMIN_STREAM_RIG(test_changes_while_the_objects_are_told),
+        ADMIN_STREAM_RIG(test_changes_while_the_objects_are_sent),
         ADMIN_STREAM_RIG(test_nothing_before_the_source_is_synced),
         ADMIN_STREAM_RIG(test_ready_comes_once_after_empty),
         ADMIN_STREAM_RIG(test_stale_and_fresh_are_lines),
-        ADMIN_STREAM_RIG(test_it_says_so_if_the_source_is_stale_already),
-        ADMIN_STREAM_RIG(test_it_says_so_if_the_source_begins_stale),
-        ADMIN_STREAM_RIG(test_another_watch_is_not_heard),
+        ADMIN_STREAM_RIG(test_a_stream_begins_with_stale_if_the_source_is_stale),
+        ADMIN_STREAM_RIG(test_a_stream_begins_with_stale_if_the_source_begins_stale),
+        ADMIN_STREAM_RIG(test_events_of_another_watch_do_not_come),
         ADMIN_STREAM_RIG(test_an_object_on_many_lines_is_one),
         ADMIN_STREAM_RIG(test_pieces_are_as_large_as_asked),
     };

@@ -33,7 +33,7 @@ static void test_too_many_changes_cut_it_off(void **state)
     for (size_t i = 0; i < ADMIN_STREAM_BACKLOG; i++)
         admin_streams_delta(admin_stream_rig.hub, (struct source){.watch = admin_stream_rig.watch},
                             &d);
-    assert_int_equal(admin_stream_rig_pull_all(), ADMIN_STREAM_EMPTY); /* just so */
+    assert_int_equal(admin_stream_rig_pull_all(), ADMIN_STREAM_EMPTY); /* just within the limit */
     assert_int_equal(admin_stream_rig_lines(), ADMIN_STREAM_BACKLOG);
     buf_clear(&admin_stream_rig.out);
     for (size_t i = 0; i <= ADMIN_STREAM_BACKLOG; i++)
@@ -45,7 +45,7 @@ static void test_too_many_changes_cut_it_off(void **state)
     object_unref(&o);
 }
 
-/* It holds no object any more, before anybody pulls: ASan counts. */
+/* The stream holds no object any more, even before the next pull: ASan counts. */
 static void test_too_many_bytes_cut_it_off(void **state)
 {
     struct buf data = {0};
@@ -70,7 +70,7 @@ static void test_too_many_bytes_cut_it_off(void **state)
     buf_free(&data);
 }
 
-static void test_it_is_cut_off_while_the_objects_are_told(void **state)
+static void test_a_stream_is_cut_off_while_the_objects_are_sent(void **state)
 {
     struct object *o = objects_make("a/x", "u", "1", NULL);
     const struct delta d = {.type = DELTA_MODIFIED, .object = o, .received_ns = 1};
@@ -88,7 +88,7 @@ static void test_it_is_cut_off_while_the_objects_are_told(void **state)
     object_unref(&o);
 }
 
-/* Twice as many changes as may wait come in one call, and the reader has no way to take one. */
+/* Twice as many changes as may wait come in one call, in which the reader cannot take any. */
 static void test_a_list_that_replaces_all_is_no_fault_of_the_reader(void **state)
 {
     enum { MANY = ADMIN_STREAM_BACKLOG + 5000 };
@@ -110,8 +110,8 @@ static void test_a_list_that_replaces_all_is_no_fault_of_the_reader(void **state
     assert_null(admin_stream_complaint(admin_stream_rig.stream));
 }
 
-/* Not even when it has not got the objects yet. */
-static void test_all_objects_go_before_they_are_told(void **state)
+/* The same before the reader has the objects. */
+static void test_all_objects_go_before_they_are_sent(void **state)
 {
     enum { MANY = ADMIN_STREAM_BACKLOG + 5000 };
 
@@ -124,7 +124,7 @@ static void test_all_objects_go_before_they_are_told(void **state)
     assert_int_equal(admin_stream_rig_lines(), MANY + 1 + MANY);
 }
 
-/* What the source held once is no measure for what comes later. */
+/* The size of the source long ago is no measure for later changes. */
 static void test_a_source_that_shrank(void **state)
 {
     struct object *o = objects_make("a/x", "u", "1", NULL);
@@ -210,7 +210,7 @@ static void test_a_follower_of_the_journal_falls_behind(void **state)
         ADMIN_STREAM_ENDED);
 }
 
-static void test_who_follows_a_source_hears_no_journal(void **state)
+static void test_a_reader_of_a_source_gets_no_journal(void **state)
 {
     (void)state;
     admin_stream_rig_sync((const char *const[]){NULL}, "5");
@@ -229,14 +229,14 @@ int main(void)
     const struct CMUnitTest tests[] = {
         ADMIN_STREAM_RIG(test_too_many_changes_cut_it_off),
         ADMIN_STREAM_RIG(test_too_many_bytes_cut_it_off),
-        ADMIN_STREAM_RIG(test_it_is_cut_off_while_the_objects_are_told),
+        ADMIN_STREAM_RIG(test_a_stream_is_cut_off_while_the_objects_are_sent),
         ADMIN_STREAM_RIG(test_a_list_that_replaces_all_is_no_fault_of_the_reader),
-        ADMIN_STREAM_RIG(test_all_objects_go_before_they_are_told),
+        ADMIN_STREAM_RIG(test_all_objects_go_before_they_are_sent),
         ADMIN_STREAM_RIG(test_a_source_that_shrank),
         ADMIN_STREAM_RIG(test_destroyed_in_the_middle),
         ADMIN_STREAM_RIG(test_the_journal_is_followed_from_its_oldest_line),
         ADMIN_STREAM_RIG(test_a_follower_of_the_journal_falls_behind),
-        ADMIN_STREAM_RIG(test_who_follows_a_source_hears_no_journal),
+        ADMIN_STREAM_RIG(test_a_reader_of_a_source_gets_no_journal),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

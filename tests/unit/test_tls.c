@@ -115,7 +115,7 @@ static void test_names_that_do_not_match(void **state)
     }
 }
 
-/* Names are no addresses, nor the other way round, nor is a common name either beside SANs. */
+/* Names are no addresses, nor the other way round, and a common name does not count beside SANs. */
 static void test_kinds_of_names_are_kept_apart(void **state)
 {
     (void)state;
@@ -155,7 +155,7 @@ static void test_unknown_ca(void **state)
     tls_peer_id_fini(&lone);
 }
 
-/* What a certificate says comes from a stranger. */
+/* The text of a certificate comes from a stranger. */
 static void test_hostile_names_are_shown_harmless(void **state)
 {
     struct tls_peer_spec spec = {.subject = "CN=a"};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an open TLS connection does with bytes: portions of any size, ends, damage, resumption. */
+/* proto/tls on an open connection: portions of any size, ends, damage, resumption. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -37,7 +37,7 @@ static int drop_ids(void **state)
     return 0;
 }
 
-/* The library asks time() about certificates; this one comes first. */
+/* The library asks time() about certificates; the linker takes this one. */
 static time_t clock_ahead_s;
 
 time_t time(time_t *timer)
@@ -178,7 +178,8 @@ static void test_close_notify_of_the_peer(void **state)
     }
 }
 
-/* An end of the connection without close_notify is nothing the engine sees: it only wants more. */
+/* The engine does not see an end of the connection without close_notify: it only wants more
+ * bytes. */
 static void test_truncation(void **state)
 {
     struct world w;
@@ -226,7 +227,7 @@ static void test_damaged_record(void **state)
     end(&w);
 }
 
-/* Feeds an answer that is no TLS, whole and byte by byte. */
+/* Gives the engine an answer that is no TLS, whole and byte by byte. */
 static void try_foreign(struct tls_ctx *ctx, const char *answer, const char *text)
 {
     for (size_t step = 1; step <= strlen(answer); step += strlen(answer) - 1) {
@@ -329,8 +330,8 @@ static void test_resumption(void **state)
     }
 }
 
-/* Tickets of TLS 1.3 come behind the handshake: the first request may be written when one was read and not
- * yet looked at. */
+/* Tickets of TLS 1.3 come behind the handshake: the first request may be written when a ticket was
+ * read and not yet looked at. */
 static void test_a_ticket_before_the_first_request_is_no_error(void **state)
 {
     (void)state;
@@ -347,7 +348,8 @@ static void test_a_ticket_before_the_first_request_is_no_error(void **state)
     }
 }
 
-/* Nothing is verified in a resumption, so a session is good only for whom it was made. */
+/* A resumption verifies no certificate, so a session may only be used for the same server name and
+ * settings. */
 static void test_session_of_another(void **state)
 {
     (void)state;

@@ -37,7 +37,7 @@ static void test_a_service_account(void **state)
     expect("h.eyJzdWIiOiI-Pj4_In0.s", ">>>?");
 }
 
-static void test_what_says_nothing(void **state)
+static void test_tokens_without_a_subject(void **state)
 {
     static const char *const tokens[] = {
         "",
@@ -64,7 +64,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_service_account),
-        cmocka_unit_test(test_what_says_nothing),
+        cmocka_unit_test(test_tokens_without_a_subject),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

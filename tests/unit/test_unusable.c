@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kube/unusable: the same object is skipped, alone and for the same reason, as an item of a list and
- * in an event. */
+/* kube/unusable: the same object is skipped, alone and for the same reason, as an item of a list
+ * and in an event. */
 #include "kube/unusable.h"
 
 #include "json_ref.h"
@@ -13,7 +13,7 @@
 
 static struct object_rules rules;
 static struct shape *shape; /* of the rules */
-static struct buf said;     /* what was heard of the object that is tried */
+static struct buf said;     /* the result for the object that is tried */
 static bool listed_next;
 
 static int set_up(void **state)
@@ -91,7 +91,7 @@ static void listed(const char *object, size_t piece)
     free(body);
 }
 
-/* The event's type stands before its object, or behind it. */
+/* The type of the event stands before its object, or behind it. */
 static void streamed(const char *object, size_t piece, const char *type, bool behind)
 {
     struct event_reader *r = event_reader_create(&rules, on_event, NULL);
@@ -168,7 +168,7 @@ static void test_names_that_are_none(void **state)
     free(want);
 }
 
-static void test_what_does_not_hide_the_name(void **state)
+static void test_faults_that_do_not_hide_the_name(void **state)
 {
     (void)state;
     assert_read("{\"kind\":\"V\"," A "}",
@@ -249,7 +249,7 @@ static void without_shape(void)
     rules.shape = NULL;
 }
 
-static void test_what_is_not_kept_is_no_reason(void **state)
+static void test_a_fault_in_a_part_that_is_not_kept_is_no_reason(void **state)
 {
     char *deep = nested("x", 5000);
     char *other = nested("y", 5000);
@@ -264,8 +264,8 @@ static void test_what_is_not_kept_is_no_reason(void **state)
     free(other);
 }
 
-/* Of what match does not select nothing but its name must be known. */
-static void test_what_is_not_selected_is_left_out_however_it_is(void **state)
+/* Of an object that match does not select, only the name must be known. */
+static void test_an_object_that_is_not_selected_is_left_out_however_it_is(void **state)
 {
     char *deep = nested("x", 5000);
 
@@ -299,7 +299,7 @@ static void assert_gone(const char *object, const char *want)
 {
     streamed(object, 5, "DELETED", false);
     check(want);
-    with_shape(NULL, "spec.y"); /* not selected: what is stored of it may be */
+    with_shape(NULL, "spec.y"); /* not selected: a stored state of it may be */
     streamed(object, 5, "DELETED", true);
     check(want);
     without_shape();
@@ -324,11 +324,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_names_that_are_none),
-        TEST(test_what_does_not_hide_the_name),
+        TEST(test_faults_that_do_not_hide_the_name),
         TEST(test_depth_has_a_limit),
         TEST(test_numbers_have_a_limit),
-        TEST(test_what_is_not_kept_is_no_reason),
-        TEST(test_what_is_not_selected_is_left_out_however_it_is),
+        TEST(test_a_fault_in_a_part_that_is_not_kept_is_no_reason),
+        TEST(test_an_object_that_is_not_selected_is_left_out_however_it_is),
         TEST(test_too_large),
         TEST(test_of_an_end_the_key_is_known),
     };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Addresses of API servers: what is understood, and that junk is refused in words. */
+/* Addresses of API servers: good ones, and errors in words for bad ones. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

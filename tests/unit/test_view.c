@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cache/view: when what two watches hold is shown: synced, lists anew, held, stale. */
+/* cache/view: when the objects of two watches are shown: synced, lists anew, held, stale. */
 #include "identified.h"
 #include "objects.h"
 
@@ -26,7 +26,7 @@ static struct view_rig_watches watches;
 static struct view *view;
 static struct list_watch_now now;
 static struct buf said;
-static uint64_t due_ms; /* that its last tick has returned */
+static uint64_t due_ms; /* returned by the last view_tick() */
 
 static void on_watch_delta(void *arg, struct watch *w, const struct delta *d)
 {
@@ -97,7 +97,7 @@ static int clean_up(void **state)
     return 0;
 }
 
-/* What the view says now, and nothing more when it is asked once more. */
+/* The deltas that the view tells now; a second tick must tell none. */
 static void says(const char *want)
 {
     buf_clear(&said);
@@ -218,7 +218,7 @@ static void test_events(void **state)
     says("-s/a ");
 }
 
-/* A Service and its slice come by two lists: it is never seen without its endpoints. */
+/* A Service and its slice come by two lists: the Service is never shown without its endpoints. */
 static void test_two_lists_are_one_change(void **state)
 {
     (void)state;
@@ -255,7 +255,7 @@ static void test_the_other_list_delays_as_well(void **state)
     says("~s/a ");
 }
 
-/* A stream that ends, and is taken up again from where it was, has nothing that is half. */
+/* A stream that ends and is resumed has no half list that the view would have to wait for. */
 static void test_a_new_stream_delays_nothing(void **state)
 {
     (void)state;
@@ -267,7 +267,7 @@ static void test_a_new_stream_delays_nothing(void **state)
     says("+s/b ");
 }
 
-/* A list that the guard holds may wait for a person. */
+/* A list that the guard holds may wait for a person, so the view does not wait for it. */
 static void test_a_held_list_delays_nothing(void **state)
 {
     (void)state;
@@ -303,7 +303,7 @@ static void test_a_list_that_fails_makes_the_view_stale(void **state)
     says("~s/a fresh ");
 }
 
-/* Synced for the first time by what one watch has from before it was lost. */
+/* Synced for the first time with the objects that one watch had before it lost its server. */
 static void test_the_first_look_may_be_a_stale_one(void **state)
 {
     (void)state;
@@ -350,7 +350,7 @@ static void test_nothing_is_stale_before_it_is_synced(void **state)
     assert_false(view_stale(view));
 }
 
-/* And while a list is on its way nothing ends by time. */
+/* And while a list is on its way, no hold ends by time. */
 static void test_a_hold_is_over_by_time(void **state)
 {
     struct view_params p = params();

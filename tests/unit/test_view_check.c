@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cache/view: of which watches a view can be made. */
+/* cache/view: the watches that a view can be made of. */
 #include <string.h>
 
 #include "base/log.h"
@@ -63,7 +63,7 @@ static void takes(struct view_params p)
         fail_msg("%s", err.text);
 }
 
-static void test_what_it_cannot_join(void **state)
+static void test_watches_that_a_view_cannot_join(void **state)
 {
     struct watch *other =
         view_rig_watch("other", "d", "endpoints", &(struct shape_params){0}, &events, NULL);
@@ -106,7 +106,7 @@ static void test_a_node_without_name_has_nothing_local(void **state)
 static const struct {
     const char *resource;
     const char *path;
-    bool local; /* needed for local_only alone */
+    bool local; /* only local_only needs it */
 } needs[] = {
     {"services",       "spec.type",                           false},
     {"services",       "spec.ports[*].name",                  false},
@@ -128,8 +128,8 @@ static const struct {
     {"endpoints",      "subsets[*].ports[*].port",            false},
 };
 
-/* A condition that is not there would count as ready, and so on. */
-static void test_what_must_not_be_dropped(void **state)
+/* A condition that was dropped would count as ready, for example. */
+static void test_fields_that_must_not_be_dropped(void **state)
 {
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(needs); i++) {
@@ -150,7 +150,7 @@ static void test_what_must_not_be_dropped(void **state)
     }
 }
 
-/* Other labels may go; that of the Service may not. */
+/* Other labels may be dropped; that of the Service may not. */
 static void test_the_label_must_stay(void **state)
 {
     struct watch *w = make_without("endpointslices", "metadata.labels");
@@ -167,7 +167,7 @@ static void test_the_label_must_stay(void **state)
     watch_destroy(&w);
 }
 
-static void test_what_must_be_kept(void **state)
+static void test_fields_that_must_be_kept(void **state)
 {
     static const char *const ports = "spec.ports";
     static const char *const subsets = "subsets";
@@ -190,12 +190,12 @@ static void test_what_must_be_kept(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_what_it_cannot_join, set_up, clean_up),
+        cmocka_unit_test_setup_teardown(test_watches_that_a_view_cannot_join, set_up, clean_up),
         cmocka_unit_test_setup_teardown(test_a_node_without_name_has_nothing_local, set_up,
                                         clean_up),
-        cmocka_unit_test_setup_teardown(test_what_must_not_be_dropped, set_up, clean_up),
+        cmocka_unit_test_setup_teardown(test_fields_that_must_not_be_dropped, set_up, clean_up),
         cmocka_unit_test_setup_teardown(test_the_label_must_stay, set_up, clean_up),
-        cmocka_unit_test_setup_teardown(test_what_must_be_kept, set_up, clean_up),
+        cmocka_unit_test_setup_teardown(test_fields_that_must_be_kept, set_up, clean_up),
     };
 
     log_set_level(LOG_LVL_ERROR);

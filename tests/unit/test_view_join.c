@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cache/view_join: changes of Services and slices in any order, and what the view says of them. */
+/* cache/view_join: changes of Services and slices in any order, and the deltas of the view. */
 #include "view_rig.h"
 
 #include "base/log.h"
@@ -142,13 +142,13 @@ static void test_a_slice_moves_with_its_label(void **state)
     uses("s/a", "");
 }
 
-static void test_only_real_changes_are_told(void **state)
+static void test_only_real_changes_have_a_delta(void **state)
 {
     (void)state;
     service(DELTA_ADDED, "s/a", "u", SERVICE);
     slice(DELTA_ADDED, "s/x", SLICE(OF("a"), "IPv4", ONE "," TWO, HTTP));
     view_rig_says(&rig, "+s/a ");
-    /* the same set out of two slices, in another order, beside endpoints that are of no use */
+    /* the same set out of two slices, in another order, beside endpoints that are not used */
     slice(DELTA_MODIFIED, "s/x", SLICE(OF("a"), "IPv4", TWO, HTTP));
     slice(DELTA_ADDED, "s/y",
           SLICE(OF("a"), "IPv4", TWO "," ENDPOINT("10.1.0.3", NOT_READY) "," ONE, HTTP));
@@ -157,7 +157,7 @@ static void test_only_real_changes_are_told(void **state)
     slice(DELTA_DELETED, "s/y", SLICE(OF("a"), "IPv4", ONE, HTTP));
     slice(DELTA_ADDED, "s/z", SLICE(OF("a"), "IPv4", ONE, HTTP));
     view_rig_says(&rig, "");
-    /* only the versions of the Service: not told, but shown */
+    /* only the versions of the Service changed: no delta, but the object shows them */
     view_rig_on_service(&rig, DELTA_MODIFIED, view_rig_service("s/a", "u", "8", SERVICE));
     view_rig_says(&rig, "");
     assert_string_equal(view_rig_get(&rig, "s/a", "service.metadata.resourceVersion"), "8");
@@ -166,7 +166,7 @@ static void test_only_real_changes_are_told(void **state)
     view_rig_says(&rig, "~s/a ");
 }
 
-static void test_another_life(void **state)
+static void test_another_incarnation(void **state)
 {
     (void)state;
     service(DELTA_ADDED, "s/a", "u", SERVICE);
@@ -181,7 +181,7 @@ static void test_another_life(void **state)
     view_rig_says(&rig, "");
 }
 
-/* How a Service went counts, not what its slices did since. */
+/* The cause of the end of a Service counts, not the changes of its slices since. */
 static void test_left_stays_left(void **state)
 {
     (void)state;
@@ -193,7 +193,7 @@ static void test_left_stays_left(void **state)
     view_rig_says(&rig, "xs/a ");
 }
 
-/* Whether the last state is known is that of the Service, and of ends alone. */
+/* Whether the final state is known depends on the Service, and counts for ends alone. */
 static void test_an_end_without_its_last_state(void **state)
 {
     struct delta gone = {.cause = CAUSE_RELIST, .final_state_unknown = true, .received_ns = 5};
@@ -261,7 +261,7 @@ static void set_subsets(struct buf *subsets)
     buf_clear(subsets);
 }
 
-/* Hundreds of ports of one name times hundreds of addresses: nobody has that, but it can be
+/* Hundreds of ports of one name times hundreds of addresses: no cluster has that, but it can be
  * written. */
 static void test_more_than_a_cluster_can_have(void **state)
 {
@@ -288,7 +288,7 @@ static void test_more_than_a_cluster_can_have(void **state)
     put_subset(&subsets, 1, "http", 1);
     set_subsets(&subsets);
     view_rig_says(&rig, "~s/a ");
-    /* all ports together: what is in use, each once */
+    /* all ports together: each address in use once */
     put_subset(&subsets, 1, "http", 1);
     put_subset(&subsets, VIEW_PICK_MAX / 400, "b", 400);
     set_subsets(&subsets);
@@ -324,7 +324,7 @@ static void test_more_hints_than_anybody_has(void **state)
 
 #define HINTED(zones) "{\"addresses\":[\"10.1.0.1\"],\"hints\":{\"forZones\":[" zones "]}}"
 
-/* Which of them counts does not depend on the order of their slices. */
+/* Which of the hints count does not depend on the order of their slices. */
 static void test_one_address_with_several_hints(void **state)
 {
     static const char *const slices[] = {
@@ -359,7 +359,7 @@ static void test_hold_empty(void **state)
     (void)state;
     service(DELTA_ADDED, "s/a", "u", SERVICE);
     slice(DELTA_ADDED, "s/x", SLICE(OF("a"), "IPv4", "", HTTP));
-    view_rig_says(&rig, "+s/a "); /* it never had any */
+    view_rig_says(&rig, "+s/a "); /* the Service never had any address */
     held("false");
     up(SLICE(OF("a"), "IPv4", ONE "," TWO, HTTP));
     view_rig_says(&rig, "~s/a ");
@@ -380,7 +380,7 @@ static void test_hold_empty(void **state)
     rig.now_ms += 1;
     view_rig_says(&rig, "~s/a ");
     assert_int_equal(rig.last.cause, CAUSE_WATCH);
-    assert_int_equal(rig.last.received_ns, 7); /* the time of the flush: nobody told it */
+    assert_int_equal(rig.last.received_ns, 7); /* the time of the flush: no watch told it */
     held("false");
     uses("s/a", "");
     assert_int_equal(view_join_due_ms(rig.join), UINT64_MAX);
@@ -411,7 +411,7 @@ static void test_a_hold_ends_when_something_comes(void **state)
     assert_int_equal(view_join_due_ms(rig.join), rig.now_ms + 30000);
 }
 
-static void test_nothing_is_held_for_another_life(void **state)
+static void test_nothing_is_held_for_another_incarnation(void **state)
 {
     (void)state;
     lose_the_only_address();
@@ -463,8 +463,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_the_bytes, set_up, clean_up),
         cmocka_unit_test_setup_teardown(test_a_slice_waits_for_its_service, set_up, clean_up),
         cmocka_unit_test_setup_teardown(test_a_slice_moves_with_its_label, set_up, clean_up),
-        cmocka_unit_test_setup_teardown(test_only_real_changes_are_told, set_up, clean_up),
-        cmocka_unit_test_setup_teardown(test_another_life, set_up, clean_up),
+        cmocka_unit_test_setup_teardown(test_only_real_changes_have_a_delta, set_up, clean_up),
+        cmocka_unit_test_setup_teardown(test_another_incarnation, set_up, clean_up),
         cmocka_unit_test_setup_teardown(test_left_stays_left, set_up, clean_up),
         cmocka_unit_test_setup_teardown(test_an_end_without_its_last_state, set_up, clean_up),
         cmocka_unit_test_setup_teardown(test_external_names_are_left_out, set_up, clean_up),
@@ -475,7 +475,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_hold_empty, set_up_hold, clean_up),
         cmocka_unit_test_setup_teardown(test_a_hold_ends_when_something_comes, set_up_hold,
                                         clean_up),
-        cmocka_unit_test_setup_teardown(test_nothing_is_held_for_another_life, set_up_hold,
+        cmocka_unit_test_setup_teardown(test_nothing_is_held_for_another_incarnation, set_up_hold,
                                         clean_up),
         cmocka_unit_test_setup_teardown(test_each_port_is_held_alone, set_up_hold, clean_up),
     };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cache/view_join: 100 000 random changes of Services and slices (or Endpoints), by events in any
- * order, late and twice, and by lists, against what view_model works out from nothing. VIEW_SEED=N
- * runs one seed. */
+ * order, late and twice, and by lists, against view_model, which works the contents out from
+ * nothing. VIEW_SEED=N runs one seed. */
 #include "view_rig.h"
 
 #include <stdlib.h>
@@ -14,8 +14,8 @@
 
 enum { STEPS = 500 };
 
-/* The server's truth is what the next event or list of a key shows; the model has what the caches
- * were shown last. */
+/* The next event or list of a key shows the state of the server; the model has the state that the
+ * caches were shown last. */
 struct world {
     struct rng rng;
     struct model_service services[MODEL_SERVICES];
@@ -24,8 +24,8 @@ struct world {
     struct store *service_cache;
     struct store *slice_cache;
     struct view_join *join;
-    bool has_endpoints[MODEL_SERVICES]; /* the cache */
-    struct buf heard[MODEL_SERVICES];   /* what deltas say that the view holds, without versions */
+    bool has_endpoints[MODEL_SERVICES]; /* in the cache */
+    struct buf heard[MODEL_SERVICES]; /* the contents of the view by its deltas, without versions */
     uint64_t now_ms;
     unsigned rv;
     unsigned changes;
@@ -64,7 +64,7 @@ static void random_service(struct world *w, struct model_service *s)
     s->exists = draw(w, 6) > 0;
     s->rv = ++w->rv;
     if (draw(w, 4) == 0)
-        return; /* nothing but its version */
+        return; /* only its version changed */
     s->noise = draw(w, 3);
     s->external = draw(w, 10) == 0;
     random_ports(w, s->ports, &s->port_count);
@@ -131,7 +131,7 @@ static struct object *slice_object(unsigned i, const struct model_slice *s)
     return o;
 }
 
-/* A cache is shown that an object is there, or that the one it has is not any more. */
+/* A cache is shown that an object exists, or that its object does not exist any more. */
 static void show(struct world *w, struct store *cache, struct object *o, bool exists)
 {
     if (exists)
@@ -184,7 +184,7 @@ static void show_endpoints(struct world *w, unsigned i)
     w->has_endpoints[i] = any;
 }
 
-/* The Endpoints that have it change, and those that had it. */
+/* The Endpoints that get the slice change, and those that had it. */
 static void show_subset(struct world *w, unsigned i)
 {
     const struct model_slice was = w->model.slices[i];
@@ -279,7 +279,7 @@ static void to_slices(void *arg, const struct delta *d)
     view_join_backends(w->join, d);
 }
 
-/* Each delta must be one that makes sense behind those before it. */
+/* Each delta must make sense behind those before it. */
 static void hear(void *arg, const struct delta *d)
 {
     struct world *w = arg;
@@ -356,7 +356,7 @@ static void step(struct world *w)
         if (late > 0)
             show_slice(w, i);
     }
-    if (draw(w, 3) == 0) /* maybe one that was late, maybe once more */
+    if (draw(w, 3) == 0) /* maybe a late event, maybe the same one again */
         show_slice(w, draw(w, MODEL_SLICES));
     if (draw(w, 6) == 0)
         show_service(w, draw(w, MODEL_SERVICES));
@@ -381,14 +381,14 @@ static void found(void *arg, struct object *o)
         view_join_backends(w->join, &d);
 }
 
-/* One that sees only the end, and all at once, holds the same bytes. */
+/* A view that sees only the last states, all at once, holds the same bytes. */
 static void check_fresh(struct world *w, const struct view_join_params *p)
 {
     struct view_join *seasoned = w->join;
 
     for (unsigned i = 0; i < MODEL_SERVICES; i++) {
         buf_clear(&w->heard[i]);
-        model_forget(&w->model, i); /* it has nothing to hold */
+        model_forget(&w->model, i); /* such a view has nothing to hold */
     }
     w->join = view_join_create(p, hear, w);
     store_each(w->slice_cache, found, w);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cache/view: what its watches had in an earlier process is told before they are followed
- * (docs/design.md "Missed deletes", "Views"). */
+/* cache/view: it tells the objects that its watches had in an earlier process before they are
+ * followed (docs/design.md "Missed deletes", "Views"). */
 
 #include <string.h>
 
@@ -97,7 +97,7 @@ static void shows(const char *part)
     buf_free(&json);
 }
 
-/* The watch had it, which the view is told. */
+/* The watch had the object in the earlier process; the view gets it. */
 static void left(struct watch *w, struct object *o)
 {
     const struct delta d = {.type = DELTA_ADDED, .cause = CAUSE_RESTART, .object = o};
@@ -140,7 +140,7 @@ static void ends(struct watch *w, struct object *last)
     object_unref(&last);
 }
 
-static void test_what_was_left_is_told_before_anything_is_followed(void **state)
+static void test_restored_objects_are_told_before_the_watches_are_followed(void **state)
 {
     (void)state;
     left_both();
@@ -159,7 +159,7 @@ static void test_what_was_left_is_told_before_anything_is_followed(void **state)
     assert_true(view_synced(view));
 }
 
-static void test_what_was_left_can_be_held(void **state)
+static void test_restored_objects_can_be_held(void **state)
 {
     (void)state;
     make_view(5000);
@@ -191,7 +191,7 @@ static void test_of_a_name_alone_nothing_is_made(void **state)
     assert_int_equal(store_count(view_store(view)), 0);
 }
 
-static void test_it_may_begin_stale(void **state)
+static void test_a_view_may_begin_stale(void **state)
 {
     (void)state;
     left_both();
@@ -210,7 +210,7 @@ static void test_it_may_begin_stale(void **state)
 }
 
 /* Another cluster has answered, while a watch of this one is listed anew. */
-static void test_one_that_is_synced_shows_nothing_of_what_is_half_there(void **state)
+static void test_a_synced_view_shows_nothing_of_half_a_list(void **state)
 {
     (void)state;
     left_both();
@@ -234,11 +234,11 @@ static void test_one_that_is_synced_shows_nothing_of_what_is_half_there(void **s
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_what_was_left_is_told_before_anything_is_followed),
-        TEST(test_what_was_left_can_be_held),
+        TEST(test_restored_objects_are_told_before_the_watches_are_followed),
+        TEST(test_restored_objects_can_be_held),
         TEST(test_of_a_name_alone_nothing_is_made),
-        TEST(test_it_may_begin_stale),
-        TEST(test_one_that_is_synced_shows_nothing_of_what_is_half_there),
+        TEST(test_a_view_may_begin_stale),
+        TEST(test_a_synced_view_shows_nothing_of_half_a_list),
     };
 
     log_set_level(LOG_LVL_ERROR);

@@ -18,7 +18,7 @@
 #define B(more)  ENDPOINT("10.1.0.2", more)
 #define V6(more) ENDPOINT("fd00::1", more)
 
-/* Whose rules these are: files and functions of kubernetes/kubernetes, pkg/proxy. */
+/* The origin of the rules: files and functions of kubernetes/kubernetes, pkg/proxy. */
 #define CATEGORIZE  "topology.go, CategorizeEndpoints"
 #define ADD         "endpointslicecache.go, addEndpoints"
 #define BY_PORT     "endpointslicecache.go, endpointInfoByServicePort"
@@ -213,7 +213,7 @@ static void give(struct view_rig *r, const char *slices, bool backwards)
         return;
     if (backwards)
         give(r, ends + 1, true);
-    key[3] = (char)('0' + strlen(slices) % 64); /* differs from those of the others */
+    key[3] = (char)('0' + strlen(slices) % 64); /* differs from the keys of the other slices */
     char *line = mem_strndup(slices, (size_t)(ends - slices));
     view_rig_on_slice(r, DELTA_ADDED, view_rig_slice(key, "1", line));
     free(line);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cache/watch: the streams of a watch, what they ask for, and what status says of all of them. */
+/* cache/watch: the scopes of a watch, their requests, and the status of the watch. */
 #include "objects.h"
 
 #include <string.h>
@@ -26,7 +26,7 @@ static void on_stale(void *arg, struct watch *from, bool stale, uint64_t wall_ns
     (void)from;
     (void)stale;
     (void)wall_ns;
-    fail(); /* nothing ticks here: see test_watch_stale.c */
+    fail(); /* no test ticks here: see test_watch_stale.c */
 }
 
 static const struct watch_events events = {.on_delta = on_delta, .on_stale = on_stale};
@@ -50,7 +50,7 @@ static int clean_up(void **state)
     return 0;
 }
 
-/* ---- What is asked for. */
+/* ---- Requests. */
 
 struct scope {
     const char *resource;
@@ -176,7 +176,7 @@ static void test_scopes_that_do_not_fit_are_refused(void **state)
     }
 }
 
-/* ---- What is known of it. */
+/* ---- The status. */
 
 static struct list_watch *list_watch(void)
 {
@@ -208,7 +208,7 @@ static struct list_watch_action refuse(int code, const char *body)
     return list_watch_end_identified(list_watch(), NULL, now);
 }
 
-static void test_the_state_says_what_it_does(void **state)
+static void test_the_state_of_a_watch(void **state)
 {
     (void)state;
     assert_state("waiting");
@@ -247,7 +247,7 @@ static void test_events_and_skipped_ones_are_counted(void **state)
     assert_string_equal(status().rv, "11");
 }
 
-/* A quiet stream has no bytes to show, and it ends now and then. */
+/* A quiet stream has no bytes for a long time, and ends now and then. */
 static void test_the_end_of_a_quiet_stream_is_not_stale(void **state)
 {
     (void)state;
@@ -283,7 +283,7 @@ static void test_a_stream_that_is_lost_becomes_stale(void **state)
     assert_true(status().stale);
 }
 
-/* Something answers, but it is not an API server: a login page, a maintenance page. */
+/* An answer does not come from an API server: a login page, a maintenance page. */
 static void test_answers_without_meaning_do_not_keep_it_fresh(void **state)
 {
     static const char page[] = "<html>";
@@ -392,7 +392,7 @@ int main(void)
         TEST(test_selectors_are_escaped_and_joined),
         TEST(test_selectors_stay_in_every_request),
         TEST(test_scopes_that_do_not_fit_are_refused),
-        TEST(test_the_state_says_what_it_does),
+        TEST(test_the_state_of_a_watch),
         TEST(test_events_and_skipped_ones_are_counted),
         TEST(test_the_end_of_a_quiet_stream_is_not_stale),
         TEST(test_a_stream_that_is_lost_becomes_stale),

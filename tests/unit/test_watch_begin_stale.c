@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cache/watch: no server answers, and what an earlier process has left is shown, stale
+/* cache/watch: no server answers, and the objects that an earlier process has left are shown, stale
  * (docs/design.md "Stale start"). */
 #include "identified.h"
 #include "resume_rig.h"
@@ -36,7 +36,7 @@ static void starts_from(enum resume_kind kind, const char *rv)
     begins();
 }
 
-static void test_what_was_left_is_synced_and_stale_at_once(void **state)
+static void test_restored_objects_are_synced_and_stale_at_once(void **state)
 {
     (void)state;
     resume_rig_load("ns/a", "u1", "3");
@@ -46,7 +46,8 @@ static void test_what_was_left_is_synced_and_stale_at_once(void **state)
     begins();
     is_shown(true);
     assert_false(watch_settled(resume_rig.w));
-    assert_true(watch_begin_stale(resume_rig.w, resume_rig.now, 0)); /* told once */
+    assert_true(
+        watch_begin_stale(resume_rig.w, resume_rig.now, 0)); /* a second call changes nothing */
     looks("");
     assert_int_equal(watch_tick(resume_rig.w, resume_rig.now), UINT64_MAX);
     resume_rig_keeps("");
@@ -54,12 +55,12 @@ static void test_what_was_left_is_synced_and_stale_at_once(void **state)
     resume_rig_asks(WATCHES("10"));
 }
 
-static void test_it_is_fresh_when_it_has_caught_up(void **state)
+static void test_a_watch_is_fresh_when_it_has_caught_up(void **state)
 {
     (void)state;
     starts_from(RESUME_WHOLE, "10");
     resume_rig_head();
-    assert_true(list_watch_status(resume_rig_feed()).connected);
+    assert_true(list_watch_status(resume_rig_list_watch()).connected);
     looks("");
     is_shown(true);
     resume_rig_body(EVENT("DELETED", "a", "u1", "11"));
@@ -79,7 +80,7 @@ static void test_a_bookmark_makes_it_fresh(void **state)
     looks("fresh");
 }
 
-static void test_a_list_tells_what_differs_first(void **state)
+static void test_a_list_tells_the_differences_first(void **state)
 {
     (void)state;
     starts_from(RESUME_WHOLE, NULL);
@@ -99,10 +100,10 @@ static void test_the_guard_judges_that_list_and_then_nothing_is_stale(void **sta
     resume_rig_hears("");
     assert_non_null(watch_status(resume_rig.w, resume_rig.now.ms).held);
     assert_int_equal(store_count(watch_store(resume_rig.w)), 2);
-    looks("fresh"); /* it differs for our own sake */
+    looks("fresh"); /* another digest, for internal reasons */
     assert_true(watch_synced(resume_rig.w));
     resume_rig.now.ms += resume_rig.next.wait_ms;
-    resume_rig.next = list_watch_timer(resume_rig_feed(), resume_rig.now.ms);
+    resume_rig.next = list_watch_timer(resume_rig_list_watch(), resume_rig.now.ms);
     looks("");
     resume_rig_answer(PAGE("30", "", ""));
     resume_rig_hears("-ns/a:u1:3?(restart) -ns/b:u2:4?(restart)");
@@ -114,10 +115,10 @@ static void test_errors_keep_it_stale(void **state)
     starts_from(RESUME_WHOLE, "10");
     for (int i = 0; i < 3; i++) {
         resume_rig.next = list_watch_end_identified(
-            resume_rig_feed(), &(struct err){.kind = ERR_REFUSED}, resume_rig.now);
+            resume_rig_list_watch(), &(struct err){.kind = ERR_REFUSED}, resume_rig.now);
         resume_rig.now.ms += resume_rig.next.wait_ms;
         looks("");
-        resume_rig.next = list_watch_timer(resume_rig_feed(), resume_rig.now.ms);
+        resume_rig.next = list_watch_timer(resume_rig_list_watch(), resume_rig.now.ms);
     }
     resume_rig_asks(WATCHES("10"));
     is_shown(true);
@@ -131,8 +132,8 @@ static void test_later_it_is_a_watch_like_any_other(void **state)
     resume_rig_silence(500);
     looks("fresh");
     resume_rig.now.ms += 2000;
-    resume_rig.next = list_watch_end_identified(resume_rig_feed(), NULL, resume_rig.now);
-    resume_rig.next = list_watch_end_identified(resume_rig_feed(),
+    resume_rig.next = list_watch_end_identified(resume_rig_list_watch(), NULL, resume_rig.now);
+    resume_rig.next = list_watch_end_identified(resume_rig_list_watch(),
                                                 &(struct err){.kind = ERR_REFUSED}, resume_rig.now);
     assert_int_equal(watch_tick(resume_rig.w, resume_rig.now), resume_rig.now.ms + STALE_AFTER);
     resume_rig.now.ms += STALE_AFTER;
@@ -160,7 +161,7 @@ static void test_all_streams_must_have_caught_up(void **state)
     looks("fresh");
 }
 
-static void test_a_resource_that_nobody_could_ask_for_is_shown(void **state)
+static void test_a_resource_that_discovery_has_not_found_is_shown(void **state)
 {
     struct resource r;
 
@@ -185,7 +186,7 @@ static void test_a_resource_that_nobody_could_ask_for_is_shown(void **state)
     looks("fresh");
 }
 
-/* ---- What cannot begin. */
+/* ---- States that a watch cannot begin with. */
 
 static void refuses(void)
 {
@@ -194,7 +195,7 @@ static void refuses(void)
     looks("");
 }
 
-static void test_what_is_not_all_of_it_is_not_shown(void **state)
+static void test_an_incomplete_state_is_not_shown(void **state)
 {
     (void)state;
     refuses(); /* nothing was left */
@@ -222,7 +223,7 @@ static void loads_bare(void)
     resume_rig_start();
 }
 
-static void test_bare_objects_are_listed_and_told(void **state)
+static void test_bare_objects_are_listed_and_get_deltas(void **state)
 {
     struct object *a;
 
@@ -270,9 +271,9 @@ static void test_bare_objects_are_in_the_way_of_their_own_stream_only(void **sta
                      LW_LIST);
 }
 
-/* ---- Orders. */
+/* ---- Ordered relists. */
 
-static void test_an_order_of_before_the_start_is_carried_out(void **state)
+static void test_a_relist_ordered_before_the_start_is_carried_out(void **state)
 {
     (void)state;
     resume_rig_load("ns/a", "u1", "3");
@@ -280,7 +281,7 @@ static void test_an_order_of_before_the_start_is_carried_out(void **state)
     watch_relist(resume_rig.w, RELIST_MANUAL);
     resume_rig_start();
     resume_rig_asks(LISTS_NEWEST);
-    assert_false(list_watch_is_ordered(resume_rig_feed()));
+    assert_false(list_watch_is_ordered(resume_rig_list_watch()));
     resume_rig_has_version(" 9"); /* the next process does it, too */
     resume_rig_answer(PAGE("30", "", ITEM("a", "u1", "3", "")));
     resume_rig_has_version("30 30");
@@ -291,21 +292,21 @@ static void test_an_order_of_before_the_start_is_carried_out(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_what_was_left_is_synced_and_stale_at_once),
-        TEST(test_it_is_fresh_when_it_has_caught_up),
+        TEST(test_restored_objects_are_synced_and_stale_at_once),
+        TEST(test_a_watch_is_fresh_when_it_has_caught_up),
         TEST(test_a_bookmark_makes_it_fresh),
-        TEST(test_a_list_tells_what_differs_first),
+        TEST(test_a_list_tells_the_differences_first),
         TEST(test_the_guard_judges_that_list_and_then_nothing_is_stale),
         TEST(test_errors_keep_it_stale),
         TEST(test_later_it_is_a_watch_like_any_other),
         TEST(test_all_streams_must_have_caught_up),
-        TEST(test_a_resource_that_nobody_could_ask_for_is_shown),
-        TEST(test_what_is_not_all_of_it_is_not_shown),
-        TEST(test_bare_objects_are_listed_and_told),
+        TEST(test_a_resource_that_discovery_has_not_found_is_shown),
+        TEST(test_an_incomplete_state_is_not_shown),
+        TEST(test_bare_objects_are_listed_and_get_deltas),
         TEST(test_a_bare_object_that_vanished_is_deleted_without_a_body),
         TEST(test_the_guard_counts_bare_objects),
         TEST(test_bare_objects_are_in_the_way_of_their_own_stream_only),
-        TEST(test_an_order_of_before_the_start_is_carried_out),
+        TEST(test_a_relist_ordered_before_the_start_is_carried_out),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

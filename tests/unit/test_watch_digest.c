@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cache/watch_digest: what makes a watch another one for what is kept of it. */
+/* cache/watch_digest: the settings with which kept objects belong to another watch. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -43,7 +43,7 @@ static bool is_same(const struct watch_params *p)
     return digest_eq(watch_digest(&b), watch_digest(p));
 }
 
-static void test_what_is_selected_and_kept_counts(void **state)
+static void test_settings_that_select_or_shape_objects_count(void **state)
 {
     struct watch_params p[12];
 
@@ -76,7 +76,7 @@ static bool selects_same(const struct watch_params *p)
     return watch_digest_selects_same(watch_digest(&b), watch_digest(p));
 }
 
-static void test_what_is_kept_and_where_it_is_looked_for_does_not_select_it(void **state)
+static void test_shape_and_namespaces_do_not_select(void **state)
 {
     struct watch_params kept[5];
     struct watch_params selected[4];
@@ -101,7 +101,7 @@ static void test_what_is_kept_and_where_it_is_looked_for_does_not_select_it(void
         assert_false(selects_same(&selected[i]));
 }
 
-static void test_names_order_and_how_the_cluster_is_asked_do_not_count(void **state)
+static void test_names_order_and_tuning_do_not_count(void **state)
 {
     struct watch_params p = base();
 
@@ -142,9 +142,9 @@ static void test_texts_do_not_run_into_each_other(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_is_selected_and_kept_counts),
-        cmocka_unit_test(test_what_is_kept_and_where_it_is_looked_for_does_not_select_it),
-        cmocka_unit_test(test_names_order_and_how_the_cluster_is_asked_do_not_count),
+        cmocka_unit_test(test_settings_that_select_or_shape_objects_count),
+        cmocka_unit_test(test_shape_and_namespaces_do_not_select),
+        cmocka_unit_test(test_names_order_and_tuning_do_not_count),
         cmocka_unit_test(test_texts_do_not_run_into_each_other),
     };
 

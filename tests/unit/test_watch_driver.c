@@ -73,7 +73,8 @@ static const struct server_step watch_marks[] = {
     {SERVER_HOLD, NULL          }
 };
 
-/* Between two rounds of discovery. The patient one passes only when play_clock_pass() moves the clock. */
+/* The time between two rounds of discovery. PATIENT_RETRY_MS passes only when play_clock_pass()
+ * moves the clock. */
 enum { RETRY_MS = 20, PATIENT_RETRY_MS = 10000 };
 
 enum heard { HEARD_NOTHING, HEARD_PROGRESS, HEARD_UNAUTHORIZED };
@@ -83,8 +84,8 @@ struct rig {
     struct server *server;
     struct discovery_driver *discovery_driver;
     struct watch_params params;
-    struct resume_point resume; /* of the watch's only stream */
-    bool begins_stale;          /* with that */
+    struct resume_point resume; /* of the watch's only scope */
+    bool begins_stale;          /* the watch begins stale with that */
     struct watch *watch;
     struct watch_driver *watch_driver;
     bool (*is_true)(struct rig *r);
@@ -92,10 +93,10 @@ struct rig {
     unsigned requests; /* for is_true */
     unsigned heard[HEARD_UNAUTHORIZED + 1];
     enum heard dispose_at;
-    bool told_synced; /* it was, when progress was told last */
-    bool calling;     /* inside a call of the test: no event may come */
+    bool was_synced; /* was the watch synced at the last on_progress? */
+    bool calling;    /* inside a call of the test: no event may come */
     unsigned deltas;
-    int stale; /* as told last; -1 = never */
+    int stale; /* the last value of on_stale; -1 = never called */
 };
 
 static void on_delta(void *arg, struct watch *w, const struct delta *d)
@@ -131,7 +132,7 @@ static void on_progress(void *arg)
 {
     struct rig *r = arg;
 
-    r->told_synced = watch_synced(r->watch);
+    r->was_synced = watch_synced(r->watch);
     hear(r, HEARD_PROGRESS);
 }
 
@@ -186,8 +187,8 @@ static bool has_deltas(struct rig *r)
     return r->deltas > 0;
 }
 
-/* The scripts are those of the connections, in their order; a gate of one place; a stream that
- * fails waits for an hour, discovery for retry_ms. */
+/* The scripts are those of the connections, in their order; the list gate has one place; a stream
+ * that fails waits for an hour, discovery for retry_ms. */
 static void set_up_patient(struct rig *r, const char *resource,
                            const struct server_step *const *scripts, uint64_t retry_ms)
 {
@@ -252,7 +253,7 @@ static bool asks_for(struct rig *r, unsigned i, const char *path)
     return strncmp(request, "GET /pre", 8) == 0 && strncmp(request + 8, path, strlen(path)) == 0;
 }
 
-/* Timers that fall due within some rounds fire. */
+/* Timers that fall due within some turns fire. */
 static void pass_rounds(struct rig *r)
 {
     for (int i = 0; i < 5; i++) {
@@ -261,8 +262,9 @@ static void pass_rounds(struct rig *r)
     }
 }
 
-/* Nobody else's callbacks tell the follower so. */
-static void test_an_order_that_gets_no_place_makes_it_stale(void **state)
+/* The watch_driver finds out by itself that the watch is stale: no callback of anybody else
+ * comes. */
+static void test_an_ordered_relist_that_gets_no_place_makes_it_stale(void **state)
 {
     struct rig r;
 
@@ -271,7 +273,7 @@ static void test_an_order_that_gets_no_place_makes_it_stale(void **state)
     r.params.stale_after_ms = 30;
     begin(&r);
     run_until(&r, is_connected);
-    pass_rounds(&r); /* it has looked at what began */
+    pass_rounds(&r); /* the driver has looked at the watch that began */
     client_probe_start(&r.probe, 0, true, "/other");
     run_until_asked(&r, 3);
     relist(&r);
@@ -287,10 +289,10 @@ static void test_an_order_that_gets_no_place_makes_it_stale(void **state)
 
 static bool has_told_synced(struct rig *r)
 {
-    return r->told_synced;
+    return r->was_synced;
 }
 
-static void test_silence_that_makes_it_synced_is_told(void **state)
+static void test_silence_that_makes_it_synced_is_reported(void **state)
 {
     struct rig r;
 
@@ -309,7 +311,7 @@ static bool is_synced(struct rig *r)
     return watch_synced(r->watch);
 }
 
-/* Its stream neither begins nor ends by that. The clock stands: no silence makes it synced. */
+/* The stream neither begins nor ends then. The clock stands: no silence makes the watch synced. */
 static void test_a_bookmark_that_makes_it_synced_makes_it_fresh(void **state)
 {
     struct rig r;
@@ -322,11 +324,11 @@ static void test_a_bookmark_that_makes_it_synced_makes_it_fresh(void **state)
     begin(&r);
     pass_rounds(&r);
     run_until(&r, is_connected);
-    pass_rounds(&r); /* it has looked at what began */
+    pass_rounds(&r); /* the driver has looked at the watch that began */
     assert_int_equal(r.stale, true);
     server_go(r.server);
     run_until(&r, is_synced);
-    pass_rounds(&r); /* it may still have to look at what began */
+    pass_rounds(&r); /* the driver may still have to look at the watch that began */
     assert_int_equal(r.stale, false);
     play_clock_go();
     tear_down(&r);
@@ -362,8 +364,8 @@ static void test_a_version_that_is_gone_is_looked_for(void **state)
     tear_down(&r);
 }
 
-/* One stream is lost for good: discovery is asked about it once for each 404, however much the
- * others bring. */
+/* One stream is lost for good: discovery is asked about it once for each 404, however many events
+ * the others have. */
 static void test_events_of_other_streams_do_not_ask_again(void **state)
 {
     struct rig r;
@@ -386,7 +388,7 @@ static void test_events_of_other_streams_do_not_ask_again(void **state)
     tear_down(&r);
 }
 
-/* Nothing is called afterwards, and the gate has its place. */
+/* No callback comes afterwards, and the gate has its place again. */
 static void dispose_at(enum heard what, const char *resource,
                        const struct server_step *const *scripts)
 {
@@ -456,8 +458,8 @@ static void test_dispose_with_the_cluster_gone(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_an_order_that_gets_no_place_makes_it_stale),
-        cmocka_unit_test(test_silence_that_makes_it_synced_is_told),
+        cmocka_unit_test(test_an_ordered_relist_that_gets_no_place_makes_it_stale),
+        cmocka_unit_test(test_silence_that_makes_it_synced_is_reported),
         cmocka_unit_test(test_a_bookmark_that_makes_it_synced_makes_it_fresh),
         cmocka_unit_test(test_the_resource_is_found_before_it_begins),
         cmocka_unit_test(test_a_version_that_is_gone_is_looked_for),

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cache/watch: what it tells whoever keeps its objects for the next process, and where they go there. */
+/* cache/watch: the events for its owner, who keeps its objects for the next process, and the scope
+ * of each object. */
 #include "resume_rig.h"
 
 #include <string.h>
@@ -9,7 +10,7 @@
 
 static const char *const two[] = {"ns", "other"};
 
-/* ---- What is resumed.kept. */
+/* ---- Objects that are kept. */
 
 static void test_each_change_is_kept_with_its_stream(void **state)
 {
@@ -35,7 +36,7 @@ static void test_each_change_is_kept_with_its_stream(void **state)
     resume_rig_keeps("1-other/z");
 }
 
-static void test_a_new_life_is_kept(void **state)
+static void test_a_new_incarnation_is_kept(void **state)
 {
     (void)state;
     resume_rig_start_from(RESUME_WHOLE, "10");
@@ -62,7 +63,7 @@ static void test_a_delete_that_is_confirmed_is_kept_back_and_so_is_the_version(v
     resume_rig_has_version("12 9");
 }
 
-static void test_a_version_counts_only_when_it_is_known_what_is_gone(void **state)
+static void test_a_version_counts_only_when_deleted_objects_are_known(void **state)
 {
     struct list_watch *f;
 
@@ -141,7 +142,7 @@ static void test_objects_that_no_stream_selects_any_more_have_left(void **state)
     resume_rig.next = list_watch_start(watch_list_watch(resume_rig.w, 0), resume_rig.now.ms);
     resume_rig.next =
         objects_answer(watch_list_watch(resume_rig.w, 0), PAGE("30", "", ""), resume_rig.now);
-    for (int i = 0; i < 2; i++) { /* where each of them was; they are there */
+    for (int i = 0; i < 2; i++) { /* the scope of each; both exist */
         bool other = strstr(resume_rig.next.target, "/other/") != NULL;
 
         assert_true(other || strstr(resume_rig.next.target, "/third/") != NULL);
@@ -159,7 +160,7 @@ static void test_objects_that_no_stream_selects_any_more_have_left(void **state)
                          : "0-third/x 0-other/q");
 }
 
-/* ---- Before it is known what it watches. */
+/* ---- Before discovery has told the resource. */
 
 static void make_things(void)
 {
@@ -169,7 +170,7 @@ static void make_things(void)
     assert_int_equal(watch_scope_count(resume_rig.w), 1);
 }
 
-/* Discovery says what they are. */
+/* Discovery tells the resource. */
 static void resolve(void)
 {
     struct resource found;
@@ -228,7 +229,7 @@ static void test_objects_of_another_version_take_the_newest_list(void **state)
     }
 }
 
-static void test_what_is_unloaded_is_forgotten(void **state)
+static void test_unloaded_objects_are_forgotten(void **state)
 {
     (void)state;
     resume_rig_load("ns/a", "u1", "3");
@@ -262,14 +263,14 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, resume_rig_set_up, resume_rig_clean_up)
     const struct CMUnitTest tests[] = {
         TEST(test_each_change_is_kept_with_its_stream),
-        TEST(test_a_new_life_is_kept),
+        TEST(test_a_new_incarnation_is_kept),
         TEST(test_a_delete_that_is_confirmed_is_kept_back_and_so_is_the_version),
-        TEST(test_a_version_counts_only_when_it_is_known_what_is_gone),
+        TEST(test_a_version_counts_only_when_deleted_objects_are_known),
         TEST(test_streams_have_lasting_names),
         TEST(test_objects_that_no_stream_selects_any_more_have_left),
         TEST(test_a_past_waits_for_discovery),
         TEST(test_objects_of_another_version_take_the_newest_list),
-        TEST(test_what_is_unloaded_is_forgotten),
+        TEST(test_unloaded_objects_are_forgotten),
         TEST(test_the_oldest_contact_counts),
     };
 #undef TEST

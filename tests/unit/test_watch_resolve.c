@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cache/watch: resources that only discovery can tell (docs/design.md "Resource names";
+/* cache/watch: resources that only discovery knows (docs/design.md "Resource names";
  * tests/wire/SCENARIOS.md 56). */
 #include "identified.h"
 #include "objects.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cache/watch and cache/list_watch: how a watch goes on from what an earlier process has left: by the watch alone, or by a
- * list that is compared (docs/design.md "Events", "Synced", "Missed deletes",
- * "Edited selectors"). */
+/* cache/watch and cache/list_watch: how a watch goes on from the objects that an earlier process
+ * has left: by the watch alone, or by a list that is compared (docs/design.md "Events", "Synced",
+ * "Missed deletes", "Edited selectors"). */
 #include "identified.h"
 #include "resume_rig.h"
 
@@ -9,7 +9,7 @@
 
 /* ---- Resumed without a list. */
 
-static void test_s106_the_watch_goes_on_and_tells_what_happened(void **state)
+static void test_s106_the_watch_goes_on_and_tells_the_changes(void **state)
 {
     (void)state;
     resume_rig_start_from(RESUME_WHOLE, "10");
@@ -22,15 +22,15 @@ static void test_s106_the_watch_goes_on_and_tells_what_happened(void **state)
     resume_rig_hears("-ns/a:u1:11(watch) ~ns/b:u2:12(watch) +ns/c:u3:13(watch)");
 }
 
-static void test_it_is_synced_when_the_open_stream_was_silent_for_half_a_second(void **state)
+static void test_a_watch_is_synced_when_its_stream_was_silent_for_half_a_second(void **state)
 {
     (void)state;
     resume_rig_start_from(RESUME_WHOLE, "10");
-    assert_int_equal(list_watch_due_ms(resume_rig_feed()), UINT64_MAX);
+    assert_int_equal(list_watch_due_ms(resume_rig_list_watch()), UINT64_MAX);
     assert_false(watch_synced(resume_rig.w));
-    resume_rig.now.ms += 5000; /* not open yet */
+    resume_rig.now.ms += 5000; /* the stream is not open yet */
     resume_rig_head();
-    assert_true(list_watch_status(resume_rig_feed()).connected);
+    assert_true(list_watch_status(resume_rig_list_watch()).connected);
     resume_rig_silence(499);
     assert_false(watch_synced(resume_rig.w));
     resume_rig_body(EVENT("MODIFIED", "b", "u2", "12"));
@@ -39,11 +39,11 @@ static void test_it_is_synced_when_the_open_stream_was_silent_for_half_a_second(
     resume_rig_silence(1);
     assert_true(watch_synced(resume_rig.w));
     assert_true(watch_settled(resume_rig.w));
-    assert_true(list_watch_status(resume_rig_feed()).connected);
-    assert_int_equal(list_watch_due_ms(resume_rig_feed()), UINT64_MAX);
+    assert_true(list_watch_status(resume_rig_list_watch()).connected);
+    assert_int_equal(list_watch_due_ms(resume_rig_list_watch()), UINT64_MAX);
 }
 
-static void test_it_is_synced_at_its_first_bookmark(void **state)
+static void test_a_watch_is_synced_at_its_first_bookmark(void **state)
 {
     (void)state;
     resume_rig_start_from(RESUME_WHOLE, "10");
@@ -52,7 +52,7 @@ static void test_it_is_synced_at_its_first_bookmark(void **state)
     assert_false(watch_synced(resume_rig.w));
     resume_rig_body(BOOKMARK("20"));
     assert_true(watch_synced(resume_rig.w));
-    assert_int_equal(list_watch_due_ms(resume_rig_feed()),
+    assert_int_equal(list_watch_due_ms(resume_rig_list_watch()),
                      resume_rig.now.ms + 150000); /* a watch like any other */
     resume_rig_has_version("20 20");
 }
@@ -62,14 +62,14 @@ static void test_a_bookmark_of_the_past_syncs_nothing(void **state)
     (void)state;
     resume_rig_start_from(RESUME_WHOLE, "10");
     resume_rig_head();
-    assert_false(
-        list_watch_body(resume_rig_feed(), BOOKMARK("8"), strlen(BOOKMARK("8")), resume_rig.now));
+    assert_false(list_watch_body(resume_rig_list_watch(), BOOKMARK("8"), strlen(BOOKMARK("8")),
+                                 resume_rig.now));
     assert_false(watch_synced(resume_rig.w));
-    resume_rig.next = list_watch_end_identified(resume_rig_feed(), NULL, resume_rig.now);
+    resume_rig.next = list_watch_end_identified(resume_rig_list_watch(), NULL, resume_rig.now);
     resume_rig.now.ms += resume_rig.next.wait_ms;
-    resume_rig.next = list_watch_timer(resume_rig_feed(), resume_rig.now.ms);
+    resume_rig.next = list_watch_timer(resume_rig_list_watch(), resume_rig.now.ms);
     resume_rig_asks(LISTS_NEWEST);
-    resume_rig_has_version(" 9"); /* it is in doubt */
+    resume_rig_has_version(" 9"); /* the stream is in doubt */
 }
 
 static void test_a_stream_that_ends_before_is_resumed_and_not_synced(void **state)
@@ -79,17 +79,17 @@ static void test_a_stream_that_ends_before_is_resumed_and_not_synced(void **stat
     resume_rig_head();
     resume_rig.now.ms += 300;
     resume_rig_body(EVENT("MODIFIED", "b", "u2", "12"));
-    resume_rig.next = list_watch_end_identified(resume_rig_feed(), NULL, resume_rig.now);
+    resume_rig.next = list_watch_end_identified(resume_rig_list_watch(), NULL, resume_rig.now);
     resume_rig_asks(WATCHES("12"));
     assert_false(watch_synced(resume_rig.w));
-    assert_int_equal(list_watch_status(resume_rig_feed()).follow_ms, 0);
+    assert_int_equal(list_watch_status(resume_rig_list_watch()).follow_ms, 0);
     resume_rig_head();
     resume_rig_silence(500);
     assert_true(watch_synced(resume_rig.w));
-    resume_rig.next = list_watch_end_identified(resume_rig_feed(), NULL, resume_rig.now);
-    assert_int_equal(list_watch_status(resume_rig_feed()).follow_ms, resume_rig.now.ms);
-    resume_rig_head(); /* from resumed.now on it follows at once */
-    assert_int_equal(list_watch_due_ms(resume_rig_feed()), UINT64_MAX);
+    resume_rig.next = list_watch_end_identified(resume_rig_list_watch(), NULL, resume_rig.now);
+    assert_int_equal(list_watch_status(resume_rig_list_watch()).follow_ms, resume_rig.now.ms);
+    resume_rig_head(); /* from now on a stream follows at once */
+    assert_int_equal(list_watch_due_ms(resume_rig_list_watch()), UINT64_MAX);
 }
 
 static void test_later_lists_are_relists(void **state)
@@ -98,8 +98,8 @@ static void test_later_lists_are_relists(void **state)
     resume_rig_start_from(RESUME_WHOLE, "10");
     resume_rig_head();
     resume_rig_silence(500);
-    list_watch_order(resume_rig_feed(), RELIST_MANUAL);
-    resume_rig.next = list_watch_restart(resume_rig_feed(), resume_rig.now);
+    list_watch_order(resume_rig_list_watch(), RELIST_MANUAL);
+    resume_rig.next = list_watch_restart(resume_rig_list_watch(), resume_rig.now);
     resume_rig_answer(PAGE("30", "", ITEM("a", "u1", "3", "")));
     resume_rig_hears("-ns/b:u2:4?(relist)");
 }
@@ -131,7 +131,7 @@ static void test_objects_without_a_version_are_compared_with_the_newest(void **s
     resume_rig_hears("-ns/b:u2:4?(restart) -ns/a:u1:3?(restart) +ns/a:u9:25(restart)");
 }
 
-static void test_what_was_lost_of_the_objects_is_added(void **state)
+static void test_lost_objects_are_added(void **state)
 {
     (void)state;
     resume_rig_start_from(RESUME_PARTIAL, "10");
@@ -152,13 +152,13 @@ static void test_nothing_that_was_left_is_a_first_list(void **state)
     resume_rig_hears("+ns/a:u1:3(relist)");
 }
 
-/* ---- Edited. */
+/* ---- Edited selectors. */
 
-/* All that exists, whatever the watch selects. */
+/* A list of all objects that exist, whatever the watch selects. */
 #define EXISTS(items) PAGE("40", "", items)
 #define A             ITEM("a", "u1", "33", "")
 
-static void test_what_an_edited_watch_does_not_list_has_left_if_it_exists(void **state)
+static void test_an_object_that_an_edited_watch_does_not_list_has_left_if_it_exists(void **state)
 {
     (void)state;
     resume_rig.params.label_selector = "new=x";
@@ -175,7 +175,7 @@ static void test_what_an_edited_watch_does_not_list_has_left_if_it_exists(void *
     resume_rig_has_version("30 30");
 }
 
-static void test_what_exists_may_come_in_pages(void **state)
+static void test_the_list_of_all_objects_may_come_in_pages(void **state)
 {
     (void)state;
     resume_rig_start_from(RESUME_EDITED, "10");
@@ -189,13 +189,14 @@ static void test_what_exists_may_come_in_pages(void **state)
 
 static void refuse(int status)
 {
-    list_watch_head(resume_rig_feed(), &(struct http_head){.status = status, .retry_after_s = -1},
-                    resume_rig.now.ms);
-    resume_rig.next = list_watch_end_identified(resume_rig_feed(), NULL, resume_rig.now);
+    list_watch_head(resume_rig_list_watch(),
+                    &(struct http_head){.status = status, .retry_after_s = -1}, resume_rig.now.ms);
+    resume_rig.next = list_watch_end_identified(resume_rig_list_watch(), NULL, resume_rig.now);
 }
 
-/* Who is not told what exists: the selectors say whether they are why it vanished. */
-static void test_where_nobody_tells_what_exists_the_selectors_decide(void **state)
+/* The server refuses the list of all objects: the selectors decide whether an object vanished
+ * because of them. */
+static void test_without_a_list_of_all_objects_the_selectors_decide(void **state)
 {
     static const int statuses[] = {400, 403, 404, 405};
 
@@ -211,7 +212,7 @@ static void test_where_nobody_tells_what_exists_the_selectors_decide(void **stat
     }
 }
 
-static void test_who_may_tell_later_is_asked_again(void **state)
+static void test_a_server_that_may_list_all_objects_later_is_asked_again(void **state)
 {
     static const int statuses[] = {401, 408, 429, 500, 503};
 
@@ -223,7 +224,7 @@ static void test_who_may_tell_later_is_asked_again(void **state)
         refuse(statuses[i]);
         resume_rig_hears("");
         assert_int_equal(resume_rig.next.what, LW_WAIT);
-        resume_rig.next = list_watch_timer(resume_rig_feed(), resume_rig.now.ms);
+        resume_rig.next = list_watch_timer(resume_rig_list_watch(), resume_rig.now.ms);
         resume_rig_asks(LISTS_FROM("10"));
         resume_rig_answer(PAGE("31", "", ""));
         resume_rig_answer(EXISTS(A));
@@ -231,7 +232,7 @@ static void test_who_may_tell_later_is_asked_again(void **state)
     }
 }
 
-/* Only what is known to exist does not count. */
+/* Only objects that are known to exist do not count as deletes. */
 static void test_an_edit_does_not_switch_the_guard_off(void **state)
 {
     (void)state;
@@ -252,7 +253,7 @@ static void test_an_edit_does_not_switch_the_guard_off(void **state)
     }
 }
 
-static void test_what_an_edited_watch_keeps_differs_under_the_same_version(void **state)
+static void test_objects_of_an_edited_watch_differ_under_the_same_version(void **state)
 {
     (void)state;
     resume_rig_start_from(RESUME_EDITED, "10");
@@ -261,7 +262,7 @@ static void test_what_an_edited_watch_keeps_differs_under_the_same_version(void 
     resume_rig_hears("-ns/b:u2:4?(config) ~ns/a:u1:3(config) +ns/b:u9:7(config)");
 }
 
-static void test_a_reshaped_watch_has_lost_what_it_does_not_list(void **state)
+static void test_a_reshaped_watch_has_lost_objects_that_it_does_not_list(void **state)
 {
     (void)state;
     resume_rig_start_from(RESUME_RESHAPED, "10");
@@ -277,8 +278,8 @@ static void test_only_the_first_list_is_of_an_edited_watch(void **state)
     resume_rig_answer(PAGE("30", "", ITEM("a", "u1", "3", "")));
     resume_rig_answer(EXISTS(ITEM("b", "u2", "33", "")));
     resume_rig_hears("xns/b:u2:4(config)");
-    list_watch_order(resume_rig_feed(), RELIST_MANUAL);
-    resume_rig.next = list_watch_restart(resume_rig_feed(), resume_rig.now);
+    list_watch_order(resume_rig_list_watch(), RELIST_MANUAL);
+    resume_rig.next = list_watch_restart(resume_rig_list_watch(), resume_rig.now);
     resume_rig_answer(PAGE("31", "", ""));
     resume_rig_hears("-ns/a:u1:3?(relist)");
 }
@@ -300,7 +301,7 @@ static void test_the_guard_holds_the_first_list(void **state)
     resume_rig_has_version(" 9");
     assert_int_equal(resume_rig.next.what, LW_WAIT);
     resume_rig.now.ms += resume_rig.next.wait_ms;
-    resume_rig.next = list_watch_timer(resume_rig_feed(), resume_rig.now.ms);
+    resume_rig.next = list_watch_timer(resume_rig_list_watch(), resume_rig.now.ms);
     resume_rig_asks(LISTS_NEWEST);
     resume_rig_answer(PAGE("31", "", ""));
     resume_rig_hears("-ns/a:u1:3?(restart) -ns/b:u2:4?(restart)");
@@ -329,23 +330,23 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, resume_rig_set_up, resume_rig_clean_up)
     const struct CMUnitTest tests[] = {
-        TEST(test_s106_the_watch_goes_on_and_tells_what_happened),
-        TEST(test_it_is_synced_when_the_open_stream_was_silent_for_half_a_second),
-        TEST(test_it_is_synced_at_its_first_bookmark),
+        TEST(test_s106_the_watch_goes_on_and_tells_the_changes),
+        TEST(test_a_watch_is_synced_when_its_stream_was_silent_for_half_a_second),
+        TEST(test_a_watch_is_synced_at_its_first_bookmark),
         TEST(test_a_bookmark_of_the_past_syncs_nothing),
         TEST(test_a_stream_that_ends_before_is_resumed_and_not_synced),
         TEST(test_later_lists_are_relists),
         TEST(test_s109_differences_have_the_cause_restart),
         TEST(test_objects_without_a_version_are_compared_with_the_newest),
-        TEST(test_what_was_lost_of_the_objects_is_added),
+        TEST(test_lost_objects_are_added),
         TEST(test_nothing_that_was_left_is_a_first_list),
-        TEST(test_what_an_edited_watch_does_not_list_has_left_if_it_exists),
-        TEST(test_what_exists_may_come_in_pages),
-        TEST(test_where_nobody_tells_what_exists_the_selectors_decide),
-        TEST(test_who_may_tell_later_is_asked_again),
+        TEST(test_an_object_that_an_edited_watch_does_not_list_has_left_if_it_exists),
+        TEST(test_the_list_of_all_objects_may_come_in_pages),
+        TEST(test_without_a_list_of_all_objects_the_selectors_decide),
+        TEST(test_a_server_that_may_list_all_objects_later_is_asked_again),
         TEST(test_an_edit_does_not_switch_the_guard_off),
-        TEST(test_what_an_edited_watch_keeps_differs_under_the_same_version),
-        TEST(test_a_reshaped_watch_has_lost_what_it_does_not_list),
+        TEST(test_objects_of_an_edited_watch_differ_under_the_same_version),
+        TEST(test_a_reshaped_watch_has_lost_objects_that_it_does_not_list),
         TEST(test_only_the_first_list_is_of_an_edited_watch),
         TEST(test_the_guard_holds_the_first_list),
         TEST(test_the_guard_holds_a_list_older_than_the_last_one_of_before),

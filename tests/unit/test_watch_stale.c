@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cache/watch: when a watch becomes stale and fresh again, told once each
- * (docs/design.md "Staleness"). */
+/* cache/watch: when a watch becomes stale and fresh again, each told once (docs/design.md
+ * "Staleness"). */
 #include "objects.h"
 
 #include "base/log.h"
@@ -89,8 +89,9 @@ static void sync_both(void)
     }
 }
 
-/* A list that deletes nothing, as one of its items has no name: what it left open is listed again. */
-static void test_what_a_list_left_open_is_listed_again(void **state)
+/* A list that deletes nothing, as one of its items has no name: the scopes that it left open are
+ * listed again. */
+static void test_scopes_that_a_list_left_open_are_listed_again(void **state)
 {
     static const char page[] = PAGE("12", "", "{}," ITEM("a", "u1", "3", ""));
     static const char clean[] = PAGE("13", "", ITEM("a", "u1", "3", ""));
@@ -226,7 +227,7 @@ static struct list_watch_action hold_a_list(void)
     return objects_answer(f, PAGE("20", "", ""), now);
 }
 
-/* Its hold is longer than stale_after: waiting and asking again are no loss of contact. */
+/* The hold is longer than stale_after: waiting and asking again are no loss of contact. */
 static void test_a_held_list_makes_nothing_stale(void **state)
 {
     struct list_watch *f = watch_list_watch(w, 0);
@@ -243,7 +244,7 @@ static void test_a_held_list_makes_nothing_stale(void **state)
     tells("", UINT64_MAX);
     assert_int_equal(list_watch_timer(f, now.ms).what, LW_LIST);
     tells("", now.ms + STALE_AFTER);
-    now.ms += STALE_AFTER; /* now it is one */
+    now.ms += STALE_AFTER; /* now it is stale */
     tells("s", UINT64_MAX);
 }
 
@@ -281,7 +282,7 @@ static void test_overdue_by_bookmarks_and_lost_is_stale(void **state)
     tells("s", UINT64_MAX);
 }
 
-static void test_orders_go_to_all_streams(void **state)
+static void test_an_ordered_relist_goes_to_all_scopes(void **state)
 {
     (void)state;
     sync_both();
@@ -299,7 +300,7 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, clean_up)
     const struct CMUnitTest tests[] = {
-        TEST(test_what_a_list_left_open_is_listed_again),
+        TEST(test_scopes_that_a_list_left_open_are_listed_again),
         TEST(test_streams_that_follow_are_fresh_for_ever),
         TEST(test_one_lost_stream_makes_it_stale_and_its_return_fresh),
         TEST(test_the_first_of_lost_streams_counts_and_all_must_return),
@@ -307,7 +308,7 @@ int main(void)
         TEST(test_a_held_list_makes_nothing_stale),
         TEST(test_accepting_a_held_list_makes_nothing_stale),
         TEST(test_overdue_by_bookmarks_and_lost_is_stale),
-        TEST(test_orders_go_to_all_streams),
+        TEST(test_an_ordered_relist_goes_to_all_scopes),
     };
 #undef TEST
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What keys and hooks are said to wait for. */
+/* What `why` says that keys and hooks wait for. */
 #include "admin_world.h"
 
 #include <string.h>
@@ -64,7 +64,7 @@ static void change(struct admin_world *t, const char *key, const char *uid, cons
     object_unref(&o);
 }
 
-/* The run of h that is due, of whatever hook: others are ended. */
+/* The run of h that is due; runs of other hooks are ended. */
 static struct run *start_of(struct admin_world *t, const struct hook *h)
 {
     struct run *run;
@@ -169,7 +169,7 @@ static void test_settling_then_min_interval(void **state)
     expect_key(t, h, "b/s0", "running", 0);
 }
 
-static void test_backoff_counts_and_tells_the_end(void **state)
+static void test_backoff_has_its_failures_and_its_end(void **state)
 {
     struct admin_world *t = *state;
     struct hook *h = add(t, (struct world_hook){0});
@@ -230,7 +230,7 @@ static void test_paused(void **state)
     expect_key(t, h, "b/s0", "slot", 0);
 }
 
-static void test_what_a_held_list_says_is_not_known(void **state)
+static void test_the_contents_of_a_held_list_are_not_known(void **state)
 {
     struct admin_world *t = *state;
     struct hook *h = add(t, (struct world_hook){.mode = HOOK_SNAPSHOT});
@@ -268,7 +268,7 @@ static void test_work_items_that_are_whole_hooks(void **state)
     assert_int_equal(w.last_run->outcome, HISTORY_FAILED);
 }
 
-static void test_what_a_person_ordered_is_due(void **state)
+static void test_a_manual_run_is_due(void **state)
 {
     struct admin_world *t = *state;
     struct hook *h = add(t, (struct world_hook){0});
@@ -295,13 +295,13 @@ int main(void)
         WITH_WORLD(test_other_hooks_come_first),
         WITH_WORLD(test_a_hook_that_waits_while_its_source_is_stale),
         WITH_WORLD(test_settling_then_min_interval),
-        WITH_WORLD(test_backoff_counts_and_tells_the_end),
+        WITH_WORLD(test_backoff_has_its_failures_and_its_end),
         WITH_WORLD(test_parked_whatever_else_holds),
         WITH_WORLD(test_too_few_slots),
         WITH_WORLD(test_paused),
-        WITH_WORLD(test_what_a_held_list_says_is_not_known),
+        WITH_WORLD(test_the_contents_of_a_held_list_are_not_known),
         WITH_WORLD(test_work_items_that_are_whole_hooks),
-        WITH_WORLD(test_what_a_person_ordered_is_due),
+        WITH_WORLD(test_a_manual_run_is_due),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -94,7 +94,7 @@ static void test_every_truncation(void **state)
     }
 }
 
-static void test_what_main_never_sends(void **state)
+static void test_messages_that_main_never_sends(void **state)
 {
     char *big = calloc(1, WIRE_REQUEST_MAX + 1);
     struct wire_request req;
@@ -180,16 +180,16 @@ static void test_environment(void **state)
     assert_false(wire_env_check(ENV("INFORMERD_A=b\0\0"), &n));      /* an empty string */
     assert_false(wire_env_check(ENV("INFORMERD_A\0"), &n));          /* no value */
     assert_false(wire_env_check(ENV("INFORMERD_=b\0"), &n));         /* no name */
-    assert_false(wire_env_check(ENV("LD_PRELOAD=/tmp/x.so\0"), &n)); /* not main's business */
+    assert_false(wire_env_check(ENV("LD_PRELOAD=/tmp/x.so\0"), &n)); /* main may not set this one */
     assert_false(wire_env_check(ENV("INFORMERD_A=b\0PATH=/x\0"), &n));
     assert_false(wire_env_check(ENV("INFORMER"), &n));
     assert_false(wire_env_check(ENV("\0"), &n));
 }
 
-/* ---- A helper whose main is broken: it says nothing, ends, and is no crash */
+/* ---- A helper whose main is broken: it says nothing, ends, and does not crash */
 
-/* Sends one message to a fresh helper with one hook and one file. The exit code; the number of bytes
- * that the helper answered in *answered. */
+/* Sends one message to a fresh helper with one hook and one file. Returns the exit code; *answered
+ * = the number of bytes that the helper answered. */
 static int exit_after(const void *bytes, size_t n, size_t fd_count, size_t *answered)
 {
     static const char *const argv[] = {"/bin/true", NULL};
@@ -222,7 +222,7 @@ static int exit_after(const void *bytes, size_t n, size_t fd_count, size_t *answ
     *answered = 0;
     for (ssize_t got; (got = recv(fd, answer, sizeof(answer), 0)) > 0;) {
         *answered += (size_t)got;
-        shutdown(fd, SHUT_WR); /* then the good ones end, too */
+        shutdown(fd, SHUT_WR); /* then the good runs end, too */
     }
     close(fd);
     assert_int_equal(waitpid(pid, &status, 0), pid);
@@ -236,7 +236,7 @@ static void test_broken_main(void **state)
         uint32_t type, number;
         size_t size, fd_count;
     } bad[] = {
-        {0,         0,  0,                    0}, /* empty: not the end */
+        {0,         0,  0,                    0}, /* an empty message is not the end */
         {WIRE_KILL, 15, WIRE_HEAD_SIZE - 1,   0},
         {WIRE_KILL, 15, WIRE_HEAD_SIZE + 1,   0},
         {WIRE_KILL, 15, WIRE_HEAD_SIZE,       1},
@@ -288,7 +288,7 @@ struct world {
     struct loop *loop;
     struct helper_link *link;
     struct err lost;
-    int events; /* other than that */
+    int events; /* any other events */
 };
 
 static void on_exited(void *arg, const struct helper_link_exit *end)
@@ -318,7 +318,8 @@ static void on_lost(void *arg, const struct err *err)
     loop_stop(w->loop);
 }
 
-/* Sends one message to a link, which must be lost for that reason; the events before. */
+/* Sends one message to a link, which must be lost for that reason; events = those that came
+ * before. */
 static int lost_after(const void *bytes, size_t n, int fd, enum err_kind kind)
 {
     static const struct helper_link_events events = {on_exited, on_opened, on_lost};
@@ -372,14 +373,14 @@ static void test_broken_helper(void **state)
                          is_known);
     }
     memcpy(bad, good, sizeof(bad));
-    bad[4] = 3; /* how */
+    bad[4] = 3; /* the kind of the end */
     assert_int_equal(lost_after(bad, sizeof(bad), -1, ERR_PROTOCOL), 0);
     bad[4] = WIRE_HOW_NOT_STARTED;
     memset(bad + 32, 'x', WIRE_STAGE_SIZE);
     assert_int_equal(lost_after(bad, sizeof(bad), -1, ERR_PROTOCOL), 0);
     assert_int_equal(pipe(pipe_fds), 0);
     assert_int_equal(lost_after(good, WIRE_REPLY_SIZE, pipe_fds[1], ERR_PROTOCOL), 0);
-    close(pipe_fds[1]); /* and no other is left */
+    close(pipe_fds[1]); /* and no other byte is left */
     assert_int_equal(read(pipe_fds[0], bad, 1), 0);
     close(pipe_fds[0]);
 }
@@ -388,7 +389,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_requests),      cmocka_unit_test(test_every_truncation),
-        cmocka_unit_test(test_programs),      cmocka_unit_test(test_what_main_never_sends),
+        cmocka_unit_test(test_programs),      cmocka_unit_test(test_messages_that_main_never_sends),
         cmocka_unit_test(test_random_bytes),  cmocka_unit_test(test_environment),
         cmocka_unit_test(test_broken_main),   cmocka_unit_test(test_garbage_to_a_helper),
         cmocka_unit_test(test_broken_helper),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the helper answers, as bytes. */
+/* The answers of the helper, as bytes. */
 #include "base/wire.h"
 
 #include <setjmp.h>
@@ -89,12 +89,12 @@ static void test_replies_come_back(void **state)
     }
 }
 
-static void test_what_the_helper_never_sends(void **state)
+static void test_replies_that_the_helper_never_sends(void **state)
 {
     static const struct wire_reply bad[] = {
         {.type = WIRE_EXITED, .how = WIRE_HOW_NOT_STARTED + 1},
         {.type = WIRE_EXITED,                   .stage = "a\nb"},
-        {.type = WIRE_EXITED,.left = 1}, /* who? */
+        {.type = WIRE_EXITED,.left = 1}, /* no run */
         {.type = WIRE_EXITED, .left = 1, .left_pid = -1},
         {.type = WIRE_EXITED,                   .left_pid = 1}, /* none is left */
         {.type = WIRE_EXITED,          .left_comm = "sh"},
@@ -124,7 +124,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_replies),
         cmocka_unit_test(test_replies_come_back),
-        cmocka_unit_test(test_what_the_helper_never_sends),
+        cmocka_unit_test(test_replies_that_the_helper_never_sends),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,7 +11,7 @@
 #include "proto/tls.h"
 #include "tls_peer.h"
 
-enum { TLS_PAIR_ALL = 1 << 20 }; /* as a step: all that there is */
+enum { TLS_PAIR_ALL = 1 << 20 }; /* as a step: all bytes that there are */
 
 struct tls_pair {
     struct tls *t;
@@ -20,10 +20,10 @@ struct tls_pair {
     enum tls_result result; /* of the client's handshake */
 };
 
-/* A context that trusts one CA and shows client (NULL: nothing). */
+/* A context that trusts one CA and shows client (NULL = nothing). */
 struct tls_ctx *tls_pair_ctx(const struct tls_peer_id *trust, const struct tls_peer_id *client);
 
-/* Makes both ends, which have not spoken yet. Not to be moved. */
+/* Makes both ends; no byte was sent yet. Not to be moved. */
 void tls_pair_init(struct tls_pair *p, const struct tls_peer_server *server, struct tls_ctx *ctx,
                    const char *name, const struct tls_session *resume);
 
@@ -40,7 +40,7 @@ void tls_pair_shake(struct tls_pair *p, size_t step);
 void tls_pair_open(struct tls_pair *p, const struct tls_peer_server *server, struct tls_ctx *ctx,
                    const char *name, const struct tls_session *resume);
 
-/* Appends what the client can read now; returns what tls_read() said at last. */
+/* Appends the bytes that the client can read now; returns the last result of tls_read(). */
 enum tls_result tls_pair_read(struct tls_pair *p, struct buf *out);
 
 #endif

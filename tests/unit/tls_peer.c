@@ -11,7 +11,7 @@
 
 #include "base/panic.h"
 
-/* What fails here is the test's own fault. */
+/* A failure here is the test's own fault. */
 static void must(int ret)
 {
     if (ret != 0)
@@ -202,7 +202,7 @@ int tls_peer_handshake(struct tls_peer *p)
 {
     int ret = mbedtls_ssl_handshake(&p->ssl);
 
-    /* mbedTLS 2.28 ends without a word here, others do not. */
+    /* mbedTLS 2.28 ends without an alert here, others do not. */
     if (ret == MBEDTLS_ERR_SSL_NO_CLIENT_CERTIFICATE)
         tls_peer_alert(p, MBEDTLS_SSL_ALERT_MSG_HANDSHAKE_FAILURE);
     return ret;

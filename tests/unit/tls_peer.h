@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tls_peer - the other end for tests of proto/tls: certificates made on the spot, and a TLS server
- * over memory.
+ * tls_peer - the server's end for tests of proto/tls: certificates made on the spot, and a TLS
+ * server over memory.
  */
 #ifndef UNIT_TLS_PEER_H
 #define UNIT_TLS_PEER_H
@@ -14,7 +14,7 @@
 
 #include "base/buf.h"
 
-/* What a certificate says. */
+/* The fields of a certificate. */
 struct tls_peer_spec {
     const char *subject;     /* "CN=x,O=y" */
     const char *dns[16];     /* dNSName, up to a NULL */
@@ -62,7 +62,7 @@ void tls_peer_server_init(struct tls_peer_server *s, struct tls_peer_id *id,
 /* Releases a server without connections. */
 void tls_peer_server_fini(struct tls_peer_server *s);
 
-/* A connection that has heard nothing yet. Not to be moved. */
+/* A connection on which no byte was read yet. Not to be moved. */
 void tls_peer_init(struct tls_peer *p, const struct tls_peer_server *s);
 
 /* Releases a connection. */
@@ -71,7 +71,7 @@ void tls_peer_fini(struct tls_peer *p);
 /* Handshakes as far as p->in allows: 0 when done, WANT_READ or another code of mbedTLS. */
 int tls_peer_handshake(struct tls_peer *p);
 
-/* Appends all that can be read from p->in; 0, or what ended it (close_notify, ...). */
+/* Appends all bytes that can be read from p->in; 0, or the code of its end (close_notify, ...). */
 int tls_peer_read(struct tls_peer *p, struct buf *out);
 
 /* Encrypts all n bytes. */

@@ -145,10 +145,10 @@ unsigned model_put_endpoints(struct buf *out, const struct model *m, unsigned i,
     return n;
 }
 
-/* One endpoint of a port: what stands for it in "use", and by which text it is found in order. */
+/* One endpoint of a port: its text in "use", and the text that it is sorted by. */
 struct candidate {
     char place[64]; /* family, address, number: sorts as they should */
-    char worth[64]; /* among those of one place the least one counts */
+    char worth[64]; /* of endpoints at one place the least text counts */
     char json[320];
     unsigned address; /* with the family */
     bool ready;
@@ -340,7 +340,7 @@ static struct model_last *last_of(struct model *m, unsigned service, const struc
     return l;
 }
 
-/* Puts what is to be said of a port; true: that is held. */
+/* Appends the text of a port; true: the port is held. */
 static bool put_uses(struct model *m, struct model_last *l, const struct candidates *all,
                      uint64_t now_ms, struct buf *out)
 {
@@ -395,7 +395,7 @@ static unsigned sum(const bool v[2000])
     return n;
 }
 
-/* What the Service has no more is not remembered. */
+/* Ports that the Service does not have any more are not remembered. */
 static void forget_ports(struct model *m, unsigned i)
 {
     const struct model_service *s = &m->services[i];

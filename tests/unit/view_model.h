@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * view_model - what a view should say, worked out anew from nothing each time, for a small world of
+ * view_model - the contents of a view, worked out anew from nothing each time, for a small world of
  * Services and slices; pure. It shares no code with the view: it never reads JSON, it only writes
  * it.
  */
@@ -62,11 +62,11 @@ struct model_slice {
     unsigned endpoint_count;
 };
 
-/* What a port used when it was looked at last, while that was something. */
+/* The endpoints that a port had at the last look, while it had some. */
 struct model_last {
     unsigned service;
     bool known;
-    uint64_t empty_ms; /* since when there is nothing; 0 = there is */
+    uint64_t empty_ms; /* since when it has none; 0 = it has some */
     struct buf uses;
 };
 
@@ -80,9 +80,9 @@ struct model {
     struct model_last last[MODEL_SERVICES * 2 * MODEL_PORTS];
 };
 
-/* Appends the JSON of a Service, a slice. */
+/* Appends the JSON of a Service. */
 void model_put_service(struct buf *out, unsigned i, const struct model_service *s);
-/* See above. */
+/* Appends the JSON of a slice. */
 void model_put_slice(struct buf *out, unsigned i, const struct model_slice *s);
 
 /* Appends the Endpoints of Service i: its slices as subsets. Returns how many these are. */
@@ -91,17 +91,18 @@ unsigned model_put_endpoints(struct buf *out, const struct model *m, unsigned i,
 /* Is the slice one of Service i? */
 bool model_is_of(const struct model_slice *s, unsigned i);
 
-/* Appends what the view should say of Service i now; nothing = it should not have it. Remembers for
- * how long something must be held: call it for each Service each time the view was asked. */
+/* Appends the JSON that the view should have of Service i now; nothing = it should not have the
+ * Service. Remembers for how long ports are held: call it for each Service each time the view was
+ * looked at. */
 void model_put_view(struct model *m, unsigned i, uint64_t now_ms, struct buf *out);
 
-/* The Service is not what it was: nothing is held for it. */
+/* The Service is another incarnation: nothing is held for it. */
 void model_forget(struct model *m, unsigned i);
 
 /* When the view must be asked again, UINT64_MAX = never. */
 uint64_t model_due_ms(const struct model *m);
 
-/* Frees what it remembers. */
+/* Frees the memory of what is held. */
 void model_fini(struct model *m);
 
 #endif

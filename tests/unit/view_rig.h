@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * view_rig - Services, slices and Endpoints for tests out of a few words, and a join that they are
- * given to; pure.
+ * view_rig - Services, slices and Endpoints for tests out of a few words, and a join that gets
+ * them; pure.
  */
 #ifndef UNIT_VIEW_RIG_H
 #define UNIT_VIEW_RIG_H
@@ -19,7 +19,7 @@
 #define ENDED                   "\"conditions\":{\"ready\":false,\"serving\":false,\"terminating\":true}"
 #define ON(node)                ",\"nodeName\":\"" node "\""
 
-/* What is behind the identity of a slice: a line. */
+/* The part of a slice behind its identity: a line. */
 #define OF(service) ",\"labels\":{\"kubernetes.io/service-name\":\"" service "\"}"
 #define NO_LABEL    ""
 #define SLICE(labels, type, endpoints, ports) \
@@ -45,7 +45,8 @@ struct watch *view_rig_watch(const char *name, const char *cluster, const char *
                              const struct shape_params *shape, const struct watch_events *events,
                              void *arg);
 
-/* The watches "services" of services and "slices" of endpointslices, in cluster "c", of whole objects. */
+/* The watches "services" of services and "slices" of endpointslices, in cluster "c", of whole
+ * objects. */
 struct view_rig_watches {
     struct watch *services;
     struct watch *slices;
@@ -63,7 +64,7 @@ struct view_rig {
     struct buf heard;
     struct buf text;
     uint64_t now_ms;
-    struct delta last; /* its object is gone */
+    struct delta last; /* its object is freed already */
 };
 
 /* Makes the join; params NULL: cluster c, node n1, of slices. Release with view_rig_fini(). */
@@ -75,13 +76,14 @@ void view_rig_fini(struct view_rig *r);
 /* One change of a Service, whose reference the join takes over; nothing is flushed. */
 void view_rig_on_service(struct view_rig *r, enum delta_type type, struct object *o);
 
-/* One change of a slice or of Endpoints, whose reference the join takes over; nothing is flushed. */
+/* One change of a slice or of Endpoints, whose reference the join takes over; nothing is
+ * flushed. */
 void view_rig_on_slice(struct view_rig *r, enum delta_type type, struct object *o);
 
 /* Flushes the join, and checks what it said. */
 void view_rig_says(struct view_rig *r, const char *want);
 
-/* What a path selects in the object of a key, as kubectl writes it; "-" = no such object. */
+/* The value of a path in the object of a key, as kubectl writes it; "-" = no such object. */
 const char *view_rig_get(struct view_rig *r, const char *key, const char *path);
 
 /* The JSON of the object of a key. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * worker_gate - keeps a worker thread of libuv busy, so that what is given to the workers has to wait.
+ * worker_gate - keeps a worker thread of libuv busy, so that what is given to the workers has to
+ * wait.
  */
 #ifndef UNIT_WORKER_GATE_H
 #define UNIT_WORKER_GATE_H

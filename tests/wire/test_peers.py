@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Features that no other runner of scripts has, by their numbers in the list of what peers lack:
-freshness, bounds, isolation, identity, holds, barriers."""
+"""Features that other runners of scripts lack, by their numbers in SCENARIOS.md: freshness, bounds,
+isolation, identity, holds, barriers."""
 import json
 import time
 
