@@ -208,6 +208,10 @@ static void look_at(const struct hooks *hs, struct hook *h, struct stray *x)
         forget(&h->strays, x);
     } else {
         enter(&h->strays, x, STRAY_DUE);
+        /* To the end: the helper may be removing files that were due before, and its answers belong
+         * to the first of the list that are due (io/strays_driver). */
+        list_remove(&x->link);
+        list_append(&h->strays.all, &x->link);
     }
 }
 

@@ -64,8 +64,8 @@ static void log_end(const struct hook *h, const struct stray *x, enum stray_end 
 }
 
 /* Takes one answer for each file that the helper was asked about. Answers carry no path: they
- * belong to the first `asked` files that are due, in the order of the list, which relies on no
- * other file becoming due before the answers are here. A file without a valid answer has failed. */
+ * belong to the first `asked` files that are due, in the order of the list. A file that became due
+ * meanwhile stands behind these (strays_look()). A file without a valid answer has failed. */
 static void take_answers(struct sweep *w, const unsigned char *answers, size_t n, size_t asked)
 {
     static const enum stray_end ends[] = {

@@ -51,6 +51,18 @@ static struct stray *only_stray(enum stray_state state)
     return x;
 }
 
+static const struct stray *first_due(void)
+{
+    list_each (pos, tmp, &restarted_hook.hook->strays.all) {
+        const struct stray *x = list_entry(pos, struct stray, link);
+
+        if (x->state == STRAY_DUE)
+            return x;
+    }
+    fail();
+    return NULL;
+}
+
 static bool is_kept(const char *path)
 {
     for (size_t i = 0; i < restarted_hook.disk.file_count; i++)
@@ -228,6 +240,29 @@ static void test_a_file_of_another_hook_is_no_stray(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, hook_rig_set_up, restarted_hook_clean_up)
 
+/* Answers of the helper carry no path: they belong to the files that were due when it was asked, in
+ * the order of the list. A stray that becomes due later must not come before these. */
+static void test_a_stray_that_becomes_due_later_comes_behind_those_asked_about(void **state)
+{
+    (void)state;
+    begin((struct hook_rig_hook){.rules.require = HOOK_REQUIRE_ANY});
+    hook_rig_change(1, DELTA_ADDED, "ns/m", "u2", "\"a\":1");
+    writes(2);
+    hook_rig.now += 10000;
+    hook_rig_end(hook_rig_applies(RUN_CHANGE, 1), 0);
+    restarted_hook_keep();
+    restart_with("/new/${name}");
+    hook_rig_change(1, DELTA_ADDED, "ns/m", "u2", "\"a\":1");
+    hook_rig_sync(1);
+    writes(2);
+    hook_rig_nothing();
+    assert_string_equal(first_due()->path, "/old/m");
+    hook_rig_sync(0); /* ns/n is gone */
+    hook_rig_nothing();
+    assert_int_equal(restarted_hook.hook->strays.due, 2);
+    assert_string_equal(first_due()->path, "/old/m");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -239,6 +274,7 @@ int main(void)
         TEST(test_a_file_of_a_renamed_watch_is_taken_over),
         TEST(test_without_output_they_stay),
         TEST(test_a_file_of_another_hook_is_no_stray),
+        TEST(test_a_stray_that_becomes_due_later_comes_behind_those_asked_about),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
