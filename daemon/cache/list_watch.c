@@ -109,13 +109,13 @@ static void end_response(struct list_watch *lw)
     ingest_reset(&lw->in);
 }
 
-void list_watch_destroy(struct list_watch **fp)
+void list_watch_destroy(struct list_watch **lwp)
 {
-    struct list_watch *lw = *fp;
+    struct list_watch *lw = *lwp;
 
     if (lw == NULL)
         return;
-    *fp = NULL;
+    *lwp = NULL;
     end_response(lw);
     existence_end(&lw->existence);
     ingest_fini(&lw->in);
