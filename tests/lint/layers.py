@@ -16,7 +16,7 @@ USES = {
     "hook": {"cache", "kube", "proto", "base"},
     "admin": {"hook", "cache", "kube", "proto", "base"},
     "io": {"admin", "hook", "cache", "kube", "proto", "state", "base"},
-    "helper": {"conf", "kube", "base"},
+    "helper": {"base"},
     "ctl": {"proto", "base"},
     "app": {"io", "helper", "conf", "admin", "hook", "cache", "kube", "proto", "state", "base"},
 }
