@@ -15,8 +15,8 @@ struct json_out;
 /* Writes an array with a sentence for each fault: the state cannot be written; a cluster is another
  * one or has not said yet which it is; a watch is refused by the server, started stale, is stale,
  * or fails before its first list is complete ("watch NAME: forbidden: ..."); the guard holds a
- * list; objects of a watch cannot be used; a key of a hook is pending for longer than
- * limits.pending. A short interruption of a watch is no fault. */
+ * list; objects of a watch cannot be used; a key of a hook is pending, or a file of it
+ * waits for apply, for longer than limits.pending. A short interruption of a watch is no fault. */
 void health_put_degraded(struct json_out *j, const struct admin_model *m, uint64_t now_ms);
 
 /* Appends the text of /readyz while informerd is not ready: "not ready", then a line for each hook

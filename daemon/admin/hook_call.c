@@ -157,8 +157,8 @@ static void refuse_input(struct call *c, struct hook *h, struct str key)
         admin_refuse(c->out, 404, "nothing is due for the hook, so there is no input");
 }
 
-/* Whether a run could get any input now; if not, *out is an error. A hook whose gate is closed does
- * not know its sources yet, so a document would be incomplete. */
+/* Whether a run could get any input now; if not, *out is an error. While the gate of the hook is
+ * closed, sources may not be synced, and a document would be incomplete. */
 static bool may_tell(struct call *c, const struct hook *h, struct str key)
 {
     if (key.p != NULL && h->rules.mode != HOOK_OBJECT)

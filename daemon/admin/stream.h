@@ -23,8 +23,8 @@ struct journal;
  * one list makes that replaces all objects of the source at once. */
 enum { ADMIN_STREAM_BACKLOG = 10000, ADMIN_STREAM_BACKLOG_BYTES = 64 * 1024 * 1024 };
 
-/* Makes the hub of all open streams. journal is borrowed, and the hub takes its
- * journal_watch_lines(). Never NULL. */
+/* Makes the hub of all open streams. journal is borrowed; the hub sets its only on_line
+ * (journal_watch_lines()). Never NULL. */
 struct admin_streams *admin_streams_create(struct journal *journal);
 
 /* Frees the hub and sets *hub to NULL; no stream may be open. NULL is fine. */

@@ -25,8 +25,8 @@ struct followed {
     struct watch *watch;
     uint64_t audit_ms;
     bool held_back; /* waits until the cluster has said which one it is */
-    struct watch_driver
-        *watch_driver; /* NULL until the credentials are there, and while the watch is held back */
+    /* NULL until the credentials are there, and while the watch is held back */
+    struct watch_driver *watch_driver;
 };
 
 struct cluster_runtime {
@@ -35,7 +35,7 @@ struct cluster_runtime {
     struct cred *cred;
     struct discovery_driver *discovery_driver; /* NULL until the credentials are there */
     struct deadline *ask_version;
-    /* NULL: no question is under way that was asked for its own sake. */
+    /* NULL: no question is under way, apart from those on connections of watches. */
     struct cluster_identity_driver *cluster_identity_driver;
     cluster_runtime_judge_cb *judge; /* NULL = all answers are good */
     void *judge_arg;

@@ -24,9 +24,9 @@ enum persist_cluster_state {
     CLUSTER_EMPTY,
     CLUSTER_AWAITED, /* EMPTY, and first lists have come: runs wait for the answer */
     CLUSTER_SILENT,  /* EMPTY, and no answer came in time: runs do not wait any more */
-    CLUSTER_WAITING, /* objects were loaded, and cluster identity unknown: the server has not answered yet */
-    CLUSTER_KNOWN, /* the cluster has answered */
-    CLUSTER_HELD,  /* another cluster answers than hooks know: nothing is taken from it */
+    CLUSTER_WAITING, /* objects were loaded, and no server has said yet which cluster it is */
+    CLUSTER_KNOWN,   /* the cluster has answered */
+    CLUSTER_HELD,    /* another cluster answers than hooks know: nothing is taken from it */
 };
 
 struct persist_cluster {
@@ -62,7 +62,7 @@ static bool is_of(const struct persist_cluster *c, const struct persist_watch *m
     return strcmp(mw->conf->cluster.v, c->conf->name.v) == 0;
 }
 
-/* Calls fn for each watch of the cluster that has loaded objects. */
+/* Calls fn for each watch of the cluster that has loaded objects, or whose objects hooks know. */
 static void each_loaded(struct persist_cluster *c,
                         void (*fn)(struct persist_cluster *c, struct persist_watch *mw))
 {

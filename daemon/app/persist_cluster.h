@@ -61,9 +61,9 @@ struct persist_cluster *persist_cluster_create(const struct persist_cluster_para
 void persist_cluster_follow(struct persist_cluster *c, struct cluster_runtime *cluster_runtime);
 
 /* A person decides about another cluster that answers and is held. accept: everything that is known
- * of the old cluster is forgotten (on_foreign, for each watch that has loaded objects), and hooks
- * learn of the new objects as at a first start. Without accept the cluster stays held. Returns
- * false if no cluster is held. */
+ * of the old cluster is forgotten (on_foreign, for each watch with objects of that cluster), and
+ * hooks learn of the new objects as at a first start. Without accept the cluster stays held.
+ * Returns false if no cluster is held. */
 bool persist_cluster_accept(struct persist_cluster *c, bool accept);
 
 /* Must runs wait for this cluster to say which one it is? They must when first lists have come and

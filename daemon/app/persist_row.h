@@ -43,7 +43,7 @@ batch_release persist_row_release;
 struct persist_version {
     struct digest settings;   /* of the watch, when the version was put */
     struct str rv;            /* empty: the objects are good, but no watch can resume from them */
-    struct str collection_rv; /* collection_rv: of the last list or bookmark */
+    struct str collection_rv; /* of the last list or bookmark */
 };
 
 /* Appends a version as the value of a fact. */

@@ -65,8 +65,8 @@ void restore_fini(struct restore *r);
  * fact. */
 struct str restore_value(const struct restore *r, uint64_t item, enum row_what what);
 
-/* The items whose parent is `parent`: returns the first one, borrowed, and sets *n to how many
- * follow each other there. The returned pointer may be used only if *n > 0. */
+/* The items whose parent is `parent`: the first one, borrowed, and in *n how many there are, one
+ * behind the other. Use the pointer only if *n > 0. */
 const struct restore_item *restore_parts(const struct restore *r, uint64_t parent, size_t *n);
 
 /* The facts of an item: the first one, borrowed, and in *n how many there are. Use the pointer only

@@ -163,7 +163,7 @@ static void on_look(void *arg)
     s->events->on_progress(s->arg);
 }
 
-/* ---- All of them */
+/* ---- All sources */
 
 struct sources *sources_create(const struct sources_params *params,
                                const struct sources_events *events, void *arg)

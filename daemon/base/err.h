@@ -48,7 +48,7 @@ enum err_kind err_set(struct err *e, enum err_kind kind, int code, const char *f
 /* Puts "context: " in front of e->text; returns e->kind. */
 enum err_kind err_wrap(struct err *e, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
-/* The name of a kind ("io", "expired"), for logs and metrics. */
+/* The name of a kind ("io", "expired"), for logs. */
 const char *err_kind_name(enum err_kind kind);
 
 #endif

@@ -28,7 +28,7 @@ static struct heap_node *meld(struct heap_node *a, struct heap_node *b)
 }
 
 /* Joins a chain of siblings into one heap in two passes: pairs from the left, then the pairs from
- * the right to the left. Without the first pass a pop could take O(n) each time. */
+ * the right to the left. Without the first pass each heap_remove() of the root could take O(n). */
 static struct heap_node *meld_siblings(struct heap_node *first)
 {
     struct heap_node *pairs = NULL;

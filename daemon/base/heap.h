@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * heap - an intrusive priority queue of due times; pure. A pairing heap: push takes O(1), pop and
- * remove O(log n) amortised, and nothing is allocated
- * (docs/decisions.md "A pairing heap of our own orders due times"). Nodes of equal time leave in
- * the order in which they came.
+ * heap - an intrusive priority queue of due times; pure. A pairing heap: push takes O(1), remove
+ * O(log n) amortised, and nothing is allocated
+ * (docs/decisions.md "A pairing heap of our own orders due times"). Of nodes with equal times the
+ * one that came first is due first.
  */
 #ifndef BASE_HEAP_H
 #define BASE_HEAP_H

@@ -134,9 +134,9 @@ struct wire_reply {
 enum err_kind wire_request_decode(struct str message, size_t fd_count, struct wire_request *req,
                                   struct err *err) MUST_CHECK;
 
-/* Counts the strings of the environment of a RUN. Returns false unless each one is NAME=VALUE with
- * a NUL behind it, and its name starts with INFORMERD_: with LD_PRELOAD a main that was broken into
- * could become the user of a hook. */
+/* Counts the strings of the environment of a RUN or CLEAR. Returns false unless each one is
+ * NAME=VALUE with a NUL behind it, and its name starts with INFORMERD_: with LD_PRELOAD a main that
+ * was broken into could become the user of a hook. */
 bool wire_env_check(struct str env, size_t *count) MUST_CHECK;
 
 /* Is this string NAME=... with a name that starts with INFORMERD_? */

@@ -383,7 +383,7 @@ static struct list_watch_action prove(struct list_watch *lw)
     return look_up(lw);
 }
 
-/* The response was ended although nothing failed, or its list was not committed. */
+/* ingest has ended the response although nothing failed, or has not committed its list. */
 static struct list_watch_action stopped(struct list_watch *lw, enum ingest_stop why)
 {
     uint64_t now_ms = lw->in.now.ms;

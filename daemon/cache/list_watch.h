@@ -62,7 +62,7 @@ struct list_watch_action {
 
 struct list_watch;
 
-/* It has asked for nothing yet. Never NULL. */
+/* A list_watch that has asked for nothing yet. Never NULL. */
 struct list_watch *list_watch_create(const struct list_watch_params *params);
 
 /* Frees it and sets *lw to NULL. NULL is fine. */
@@ -134,7 +134,7 @@ uint64_t list_watch_due_ms(const struct list_watch *lw);
  * drop the request and call list_watch_end() with NULL. */
 bool list_watch_overdue(struct list_watch *lw, uint64_t now_ms) MUST_CHECK;
 
-/* Was a list ordered (watch_relist(), watch_guard()) that the driver must ask for? It drops the
+/* Was a list ordered (list_watch_order()) that the driver must ask for? The driver drops the
  * request or the wait and calls list_watch_restart(). */
 bool list_watch_is_ordered(const struct list_watch *lw);
 /* Returns what to do first for the ordered list. */

@@ -29,8 +29,8 @@
  * may end every one early. */
 #define BROKEN_STREAMS 3
 
-/* After a 405. An API that lacks a verb will not have it a minute later, but another server may
- * stand behind the API by then
+/* The least wait after a 405. An API that lacks a verb will not have it a minute later, but ten
+ * minutes later another server may stand behind the API
  * (docs/decisions.md "An API without the verb watch is tried every 10 minutes"). */
 #define NO_VERB_MS 600000
 

@@ -621,7 +621,7 @@ void store_remove_unusable(struct store *s, size_t scope, const struct unusable 
                        .final_state_unknown = true,
                        .received_ns = received_ns};
 
-    /* It only has the key of a stored object and is of another kind. */
+    /* The object of the event is of another kind and only shares the key of the stored one. */
     if (other)
         return;
     bool known = skips_clear(&s->skips, key, u->uid);

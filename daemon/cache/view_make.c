@@ -53,7 +53,7 @@ static bool make_port(struct making *m, size_t i)
     return true;
 }
 
-/* text does not grow any more, so views into it are safe now. */
+/* text does not grow any more, so pointers into it stay valid. */
 static struct object *finish(struct making *m)
 {
     const struct view_make *in = m->in;

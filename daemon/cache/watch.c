@@ -10,9 +10,9 @@
 #include "cache/confirm.h"
 #include "cache/scopes.h"
 
-/* After a list with an item whose name cannot be read, missing objects stay open, and the next list
- * may decide. It comes after this time or up to twice as long, and each further one after twice the
- * time before. */
+/* After a list with an item whose name cannot be read nobody knows whether missing objects exist,
+ * and the next list may decide. It comes after this time or up to twice as long, and each further
+ * one after twice the time before. */
 #define MISSING_FIRST_MS UINT64_C(60000)
 #define MISSING_MAX_MS   UINT64_C(3600000)
 
@@ -40,7 +40,7 @@ struct watch {
     struct err unresolved;
     bool version_is_chosen; /* discovery chose the version, not the user */
     bool stale;             /* as on_stale told last */
-    /* When scopes with open objects are listed again; 0 = no object is open. */
+    /* When scopes with such missing objects (SKIPS_MISSING) are listed again; 0 = there are none */
     uint64_t missing_ms;
     uint64_t missing_wait_ms; /* and how long after that the next time */
     bool begun_stale;         /* watch_begin_stale() was called, as no server answered, .. */
@@ -531,7 +531,7 @@ static uint64_t first_stale_ms(const struct watch *w)
     return first;
 }
 
-/* For each skip record: if its object is open, its scope is listed; but only if the scope is
+/* For each skip record: if its object was missing, its scope is listed; but only if the scope is
  * watching, as an order would cut short the list or the wait of another one. */
 static void list_missing(void *arg, const struct skip *s)
 {
@@ -542,7 +542,7 @@ static void list_missing(void *arg, const struct skip *s)
         list_watch_order(w->list_watches[s->scope], RELIST_UNNAMED);
 }
 
-/* A list that had an item without a readable name deleted nothing, and left missing objects open
+/* A list that had an item without a readable name deleted nothing, and missing objects stayed
  * (docs/decisions.md "A list with a name that cannot be read deletes nothing"). Returns when the
  * next list is due. The seed keeps nodes apart. */
 static uint64_t look_for_missing(struct watch *w, uint64_t now_ms)

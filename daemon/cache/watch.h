@@ -34,7 +34,7 @@ struct watch_events {
      * copy. */
     void (*on_kept)(void *arg, struct watch *w, size_t scope, struct object *o, bool gone);
     /* For the same consumer: an object of a scope is skipped from now on, or (gone) no longer.
-     * Inside list_watch_body() and list_watch_end(). NULL: nobody keeps a copy. */
+     * Inside the calls on a list_watch that on_delta names. NULL: nobody keeps a copy. */
     void (*on_skipped)(void *arg, struct watch *w, const struct skip *s, bool gone);
 };
 
@@ -97,13 +97,13 @@ void watch_load(struct watch *w, struct object *o);
  * same: a list would not tell more. */
 void watch_load_skip(struct watch *w, const struct skip *s);
 
-/* Takes the rest that it has left of a scope (copied), after objects and skip records, before the
- * first list_watch starts. */
+/* Takes the resume point that an earlier process has left of a scope (copied), after objects and
+ * skip records, before the first list_watch starts. */
 void watch_resume(struct watch *w, size_t scope, const struct resume_point *resume);
 
-/* Forgets all of that and all that its list_watches have read, as it is another cluster's; no
- * callback runs. A first list is ordered; if the list_watches have started, the driver carries it
- * out (list_watch_is_ordered()). */
+/* Forgets all that an earlier process has left and that the list_watches have read, because the
+ * cluster is another one now; no callback runs. A first list is ordered; if the list_watches have
+ * started, the driver carries it out (list_watch_is_ordered()). */
 void watch_forget(struct watch *w);
 
 /* The resume point that the scope still rests on: OVER = none any more, NONE = nothing was left. */
@@ -143,7 +143,7 @@ bool watch_begin_stale(struct watch *w, struct list_watch_now now, uint64_t age_
  * (docs/design.md "Synced"). */
 bool watch_synced(const struct watch *w);
 
-/* Were they listed, and is no scope being listed anew? A list that the guard holds does not
+/* Were all scopes listed, and is no scope being listed anew? A list that the guard holds does not
  * count. */
 bool watch_settled(const struct watch *w);
 

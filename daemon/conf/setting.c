@@ -40,8 +40,8 @@ static size_t least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* The number of insertions, deletions and exchanged letters between two short words (Levenshtein
- * distance), with one row of the table in memory. Longer words count as far apart. */
+/* The number of letters to insert, delete or replace that makes one short word of the other
+ * (Levenshtein distance), with one row of the table in memory. Longer words count as far apart. */
 static size_t distance(const char *a, const char *b)
 {
     size_t row[KEY_MAX + 1];

@@ -12,7 +12,7 @@ struct args;
 /* Exit codes of informerctl: docs/design.md "Exit codes". */
 enum command_exit {
     EXIT_FINE = 0,
-    EXIT_NO = 1, /* degraded, differences found, no such key, or the answer cannot be printed */
+    EXIT_NO = 1, /* the answer is no, the request was refused, or the answer cannot be printed */
     EXIT_UNREACHABLE = 2,
     EXIT_USAGE = 64,
     EXIT_NOT_ALLOWED = 77,

@@ -140,9 +140,9 @@ static const char *run_name(struct str env)
     return NULL;
 }
 
-/* hook/scheduler keeps to the runs that the configuration allows, so a main that asks for more is
- * broken, or somebody else's by now. The run is refused and logged; the helper goes on for the
- * other hooks. */
+/* hook/scheduler keeps to the runs that the configuration allows, so a main that asks for more has
+ * a bug or was broken into. The run is refused and logged; the helper goes on for the other
+ * hooks. */
 static void refuse_too_many(struct helper *h, const struct wire_request *req)
 {
     const struct child_report why = child_refusal("concurrency", EBUSY);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * slots - counts the runs at a time that the configuration allows (docs/design.md "Slots"); pure.
- * hook/scheduler in main never asks for more, so a main that does is broken, or somebody else's by
- * now. A hook has four work queues: for its command and the writes and removals of its file, for
+ * hook/scheduler in main never asks for more, so a main that does has a bug or was broken into. A
+ * hook has four work queues here: for its command and the writes and removals of its file, for
  * apply, for fingerprints, and for stray files. Each work queue has a slot of its own. Further
  * commands at the same time use the slots that all hooks share.
  */

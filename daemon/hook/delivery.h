@@ -29,7 +29,7 @@ struct delivery_event {
 };
 
 /* What a hook knows of one key of a source. Read-only outside the files of hook/delivery_*, but for
- * work_item, unfit, parked_at and parked_ms, which the files of hook/hook_* set. */
+ * work_item, unfit, parked_at and parked_ms, which hook_*.c and manual_run.c set. */
 struct delivery {
     struct map_node node; /* in by_key of its source */
     size_t source;

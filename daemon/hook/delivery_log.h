@@ -33,7 +33,7 @@ enum delivery_note {
     DELIVERY_CONFIG = 1 << 11,
 };
 
-/* The bits above those: when the end was first parked, as delivery_log_minute() says; 0 = not
+/* The bits from this one on: when the end was first parked, as delivery_log_minute() says; 0 = not
  * parked. */
 enum { DELIVERY_PARKED_AT = 12 };
 

@@ -145,8 +145,8 @@ static void forget_delivered(struct delivery_queue *q, struct delivery *dl)
 }
 
 /* The newest state counts as handled without a run. same: the filter sees no difference from the
- * handled state. While a run is under way, it may have the effects of an older state after this
- * moment, so the key stays attempted. */
+ * handled state. A run that is under way may still have the effects of an older state, so then the
+ * key stays attempted. */
 static void accept_newest(struct delivery_queue *q, struct delivery *dl, bool same)
 {
     bool attempted = dl->pins > 0;
@@ -399,8 +399,8 @@ void delivery_not_started(struct delivery_queue *q, struct delivery *dl,
         forget_delivered(q, dl);
 }
 
-/* The run with this end succeeded. The incarnation is neither of the two if its end has been
- * forgotten meanwhile. */
+/* The run with this end succeeded. If the end was forgotten meanwhile, its incarnation is neither
+ * the delivered one nor the successor, and nothing changes. */
 static void end_handled(struct delivery_queue *q, struct delivery *dl,
                         const struct delivery_event *ev)
 {

@@ -24,8 +24,8 @@
 enum hook_gate {
     /* Too few sources are usable, or the first runs of a hook in `after` have not ended. */
     GATE_CLOSED,
-    /* The hook may run. Mode object: the run of an existing key has not ended yet; else: a run is
-     * due, and none has succeeded yet. */
+    /* The hook may run. Mode object: the first run of an existing key has not ended yet; else: a
+     * run is due, and none has succeeded yet. */
     GATE_FIRST,
     /* The first runs have ended; `apply` for the files that they wrote has not, well or not. */
     GATE_APPLY,
@@ -107,7 +107,7 @@ void hooks_forget(struct hooks *hs, struct source from);
 
 /* A run that may start now, or NULL. It is under way until hooks_finish(), which frees it.
  * hooks_next() also opens the gates of hooks whose sources have synced, gives up parked ends and
- * looks for stray files. */
+ * decides which stray files are due. */
 struct run *hooks_next(struct hooks *hs, uint64_t now_ms);
 
 /* The program of a run begins now, later than hooks_next() returned the run: the run has waited for

@@ -84,7 +84,7 @@ static void note_all(struct hook *h, uint64_t wall_ns, uint64_t now_ms)
     size_t n;
     struct delivery **ends = ends_of(h, true, &n);
 
-    /* Then hook_parked_trim() finds out when the next one is due. */
+    /* hook_parked_trim() looks at once, and finds out when the next end is due. */
     h->trim_ms = n > 0 ? now_ms : NEVER_MS;
     for (size_t i = 0; i < n; i++)
         note_since(h, ends[i], wall_ns, now_ms);

@@ -21,8 +21,8 @@ bool hook_work_item_repeats(const struct hook *h, const struct delivery *dl);
 /* Is nothing due for the key, and could a rerun deliver nothing either? */
 bool hook_delivery_over(const struct hook *h, const struct delivery *dl);
 
-/* The work item has no event to deliver any more: ends the manual runs that it was to run for. That
- * is no failure of theirs. */
+/* The work item has no event to deliver any more: ends the manual runs that it was to run for, as
+ * if its run had succeeded. */
 void hook_manual_runs_void(struct hook *h, struct work_item *u);
 
 /* A person who ordered manual runs of the command wants their files applied, too: runs apply for

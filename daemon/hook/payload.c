@@ -12,7 +12,8 @@
 /* The member `version` of the document, which input_version pins (docs/design.md "Hook input"). */
 #define INPUT_VERSION 1
 
-/* What the variables need, and the document without its objects: one allocation in most cases. */
+/* The variables, and the document without its objects, seldom need more: so each takes one
+ * allocation. */
 #define USUAL_BYTES 1024
 
 void payload_put_run_id(struct buf *out, const struct payload_context *ctx, uint64_t id)

@@ -27,8 +27,8 @@ void payload_put_run_id(struct buf *out, const struct payload_context *ctx, uint
 enum err_kind payload_put_env(struct buf *out, const struct payload_context *ctx,
                               const struct run *run, struct err *err) MUST_CHECK;
 
-/* Appends the input document and a newline. That of a run of `apply` has no events. now_ms: the age
- * of sources is counted to this time. */
+/* Appends the input document and a newline. The document of a run of `apply` has no events. now_ms:
+ * the age of sources is counted to this time. */
 void payload_put_json(struct buf *out, const struct payload_context *ctx, const struct run *run,
                       uint64_t now_ms);
 

@@ -26,8 +26,7 @@
 
 /* The state of a work item. Only scheduler.c changes it. */
 enum work_item_state {
-    /* nothing is due, and there is no rerun */
-    WORK_ITEM_IDLE,
+    WORK_ITEM_IDLE,     /* nothing is due, and there is no rerun */
     WORK_ITEM_SETTLING, /* changed; waits until changes have ceased, and for its splay */
     WORK_ITEM_READY,    /* waits for a slot */
     WORK_ITEM_RUNNING,

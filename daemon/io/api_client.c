@@ -32,8 +32,8 @@ enum { MINUTE_MS = 60000, LIST_PAUSE_MS = 10000 };
  * that the server counts as one that gives no sessions. */
 enum { LEAD_MS = 1000 };
 
-/* The largest answer to the question which cluster it is. Of a larger one pieces are dropped, so
- * that it cannot be read. */
+/* The largest answer to the question which cluster it is. Pieces beyond are dropped, so a larger
+ * answer ends as one that cannot be parsed. */
 #define QUESTION_BYTES ((size_t)1024 * 1024)
 
 /* The question which cluster it is; at most one is under way. */

@@ -172,7 +172,8 @@ static void refuse(struct caller *c);
 static void on_timer(uv_timer_t *timer)
 {
     struct caller *c = container_of(timer, struct caller, timer);
-    /* A new look only counts if the peer still reads, or, of a quiet stream, is still there. */
+    /* The deadline begins anew if the peer has read some of its answer, or, during a quiet stream,
+     * is still there. */
     bool alive = c->state == CALLER_QUIET ? !hung_up(c) : makes_progress(c);
 
     if (c->state == CALLER_WAITING) {
@@ -575,7 +576,7 @@ static void on_admit(struct loop_task *task)
     admit(container_of(task, struct caller_host, admit));
 }
 
-/* ---- All of them */
+/* ---- Accepting, and closing all */
 
 /* Whether the peer is root or the user that informerd was started as, by what the kernel says about
  * the process that connected. Without an answer the peer has no rights. */

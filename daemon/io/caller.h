@@ -17,18 +17,17 @@ struct admin_request;
 struct admin_response;
 struct uv_stream_s;
 
-/* What the callers of one socket share. The owner fills in the first part; it must outlive
- * caller_close_all(). The last quarter of each of the three numbers is for privileged callers, so
- * that others cannot lock them out. */
+/* What the callers of one socket share. The owner fills in the first part; the host must outlive
+ * caller_close_all(). The last quarter of served_most, queued_most and streams_most is for
+ * privileged callers, so that others cannot lock them out. */
 struct caller_host {
     struct loop *loop;
     /* a client must send a whole request within this time, and take some of its answer */
     uint64_t idle_ms;
     uid_t started_uid; /* this user and root are privileged */
-    size_t
-        /* callers with a place. When all places are taken, a caller without a request gives its
-         * place up; if there is none, new callers wait */
-        served_most;
+    /* callers with a place. When all places are taken, a caller without a request gives its place
+     * up; if there is none, new callers wait */
+    size_t served_most;
     size_t queued_most; /* bytes of answers that wait for their readers; beyond, requests get 503 */
     size_t streams_most; /* open streams (admin/stream.h); beyond, requests for one get 503 */
     /* Answers one request into *out, whose body and stream are taken over. May close all
@@ -36,10 +35,9 @@ struct caller_host {
     void (*handle)(void *arg, const struct admin_request *req, struct admin_response *out);
     void *handle_arg;
 
-    struct list
-        /* all callers. Those without a request stand in the order in which they began to wait for
-         * one */
-        callers;
+    /* all callers. Those without a request stand in the order in which they began to wait for
+     * one */
+    struct list callers;
     size_t served;          /* callers with a place */
     size_t waiting;         /* callers that wait for a place */
     size_t queued;          /* bytes of answers that are being written */

@@ -42,7 +42,7 @@ struct cred_params {
 };
 
 /* The API client has its credentials for the first time: requests may start. Runs at most once,
- * from the loop, never inside a call of the user. */
+ * from the loop, never inside a call of the user. Must not dispose the object. */
 typedef void cred_ready_cb(void *arg);
 
 /* Starts to read in the next turn. Credentials that cannot be read or used are logged, and

@@ -272,7 +272,7 @@ static void tell_found(struct want *w, struct resource *found)
     resource_fini(found);
 }
 
-/* Looks up or reports one want. It is one in each turn, because its callback may add and remove
+/* Looks up or reports one want. Only one in each turn, because its callback may add and remove
  * wants or dispose the driver. */
 static void on_turn(struct loop_task *task)
 {

@@ -79,7 +79,7 @@ static uint64_t young_ms(const struct job *j)
 
 /* Changes the state: with its time limit, and the request to the helper that belongs to it. KILLED
  * and CLEARING have no limit, as only the helper can tell when they are over. A second program
- * begins as YOUNG again, though its pipes are watched already. */
+ * begins as YOUNG again: its stdout is a new pipe, which is not watched before RUNNING. */
 static void enter(struct job *j, enum job_state state)
 {
     j->state = state;

@@ -25,8 +25,9 @@ struct list_watch_driver_params {
 /* The callbacks run on the stack of a callback of the loop, never inside a call of the user, one at
  * a time and as the last thing that the driver does: each may dispose the driver. */
 struct list_watch_driver_events {
-    /* Bytes came, and deltas of the watch may have run. Otherwise list_watch_status() is unchanged.
-     * Comes for each piece of a response, so it must be cheap. */
+    /* Bytes came, and deltas of the watch may have run, but synced and connected of
+     * list_watch_status() are as before. Comes for each piece of a response, so it must be
+     * cheap. */
     void (*on_data)(void *arg);
     /* The same, and list_watch_status() may have changed: a list may be complete, a request be
      * over. */

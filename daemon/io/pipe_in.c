@@ -25,7 +25,7 @@ struct pipe_in {
     void *arg;
 };
 
-/* What a read has found: more to read, nothing now, or the end of the pipe. */
+/* The result of a read: more may be there, nothing is there now, or the pipe has ended. */
 enum progress { MORE, EMPTY, ENDED };
 
 /* Any error but EAGAIN counts as the end: there is nothing more to get. */

@@ -38,9 +38,8 @@ struct runner_params {
     struct loop *loop;
     struct helper_link *link;
     struct hooks *hooks;
-    struct state_driver
-        /* brings the delivery records of a run to disk before it starts, if the disk takes them */
-        *state_driver;
+    /* brings the delivery records of a run to disk before it starts, if the disk takes them */
+    struct state_driver *state_driver;
     const struct runner_hook *by_index; /* by hook.index */
     struct payload_context context;
     bool dry_run; /* starts nothing: logs what it would start, which then counts as handled */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * shortage_log - remembers which hooks the system is too short of descriptors, processes or memory
- * to start runs of, and logs for each kind of shortage when it begins and when it is over; pure but
- * for the log.
+ * shortage_log - remembers of which hooks no run could be started because the system lacked
+ * descriptors, processes or memory, and logs for each kind of shortage when it begins and when it
+ * is over; pure but for the log.
  */
 #ifndef IO_SHORTAGE_LOG_H
 #define IO_SHORTAGE_LOG_H

@@ -215,8 +215,9 @@ static void wait_and_retry(struct state_driver *d)
 
 /* The batch was not committed: its changes go back, before those gathered since, so that their
  * order stays. A lost file is begun anew at once; if the new one is lost before its first commit,
- * the folder is not usable, and the next try waits as for a full disk. Nobody waits for a disk like
- * that (docs/decisions.md "No run waits for a disk that does not take its record"). */
+ * the folder is not usable, and the next try waits as for a full disk. All waits end, as no run
+ * waits for such a disk
+ * (docs/decisions.md "No run waits for a disk that does not take its record"). */
 static void not_written(struct state_driver *d)
 {
     bool lost = is_lost(&d->err);
@@ -249,8 +250,8 @@ static void on_written(uv_work_t *work, int status)
             written(d);
         else
             not_written(d);
-        /* The turn of what was added during the write has passed, and did no more than trim the
-         * batch. */
+        /* Changes that were added during the write have had their turn, which only trimmed the
+         * batch: they get another one. */
         if (d->state == STATE_DRIVER_IDLE && d->batch.count > 0)
             loop_defer(d->params.loop, &d->turn);
         proceed(d);

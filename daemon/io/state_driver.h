@@ -22,8 +22,8 @@ struct loop;
 /* Copied by state_driver_create(). */
 struct state_driver_params {
     struct loop *loop;
-    const struct folder
-        *folder; /* must outlive the loop; NULL: nothing is written (state_dir "none") */
+    /* must outlive the loop; NULL: nothing is written (state_dir "none") */
+    const struct folder *folder;
     /* folder NULL: why nothing can be written although state_dir is set; else NULL */
     const char *reason;
     /* the file could not be read: its contents are dropped before anything is written */

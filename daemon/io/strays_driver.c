@@ -21,7 +21,8 @@
 struct sweep {
     struct strays_driver *of;
     struct hook *hook;
-    int answers; /* our end of the pipe that the helper answers through; -1 = no run */
+    int answers;  /* our end of the pipe that the helper answers through; -1 = no run */
+    size_t asked; /* files that the helper was asked about */
     struct deadline *timer;
 };
 
@@ -91,8 +92,8 @@ static void take_answers(struct sweep *w, const unsigned char *answers, size_t n
 }
 
 /* Writes the question: the first WIRE_SWEEP_MAX files that are due. If there are more, they follow
- * in the next run. */
-static void put_strays(const struct hook *h, struct buf *out)
+ * in the next run. Returns how many. */
+static size_t put_strays(const struct hook *h, struct buf *out)
 {
     size_t n = 0;
 
@@ -103,11 +104,13 @@ static void put_strays(const struct hook *h, struct buf *out)
               .length = strlen(x->path)
         };
 
-        if (x->state != STRAY_DUE || n++ >= WIRE_SWEEP_MAX)
+        if (x->state != STRAY_DUE || n >= WIRE_SWEEP_MAX)
             continue;
+        n++;
         buf_append(out, &head, sizeof(head));
         buf_puts(out, x->path);
     }
+    return n;
 }
 
 /* Opens the descriptors of the helper's process: stdin is the question, stdout the pipe for its
@@ -119,7 +122,7 @@ static bool open_fds(struct sweep *w, int fds[WIRE_RUN_FDS])
 
     if (pipe2(ends, O_CLOEXEC) < 0)
         return false;
-    put_strays(w->hook, &strays);
+    w->asked = put_strays(w->hook, &strays);
     w->answers = ends[0];
     fds[STDOUT_FILENO] = ends[1];
     fds[STDERR_FILENO] = open("/dev/null", O_WRONLY | O_CLOEXEC);
@@ -204,8 +207,7 @@ bool strays_driver_exited(struct strays_driver *d, const struct helper_link_exit
     close(w->answers);
     w->answers = -1;
     deadline_stop(w->timer);
-    /* So many were asked about, or all that were due. */
-    take_answers(w, answers, n > 0 ? (size_t)n : 0, WIRE_SWEEP_MAX);
+    take_answers(w, answers, n > 0 ? (size_t)n : 0, w->asked);
     d->on_swept(d->arg);
     return true;
 }

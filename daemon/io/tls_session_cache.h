@@ -27,8 +27,8 @@ struct tls_session_cache {
  * the leader leads no more. Takes a reference of ctx. */
 void tls_session_cache_set_ctx(struct tls_session_cache *s, struct tls_ctx *ctx);
 
-/* True: the request who may connect now. The request may be the leader from then on, and
- * must report with one of the calls below. */
+/* True: the request `who` may connect now. If it is the leader from then on, it must report with
+ * one of the calls below. */
 bool tls_session_cache_enter(struct tls_session_cache *s, const void *who);
 
 /* A connection made with ctx got a session from the server process peer. The session is the cache's
@@ -39,12 +39,13 @@ void tls_session_cache_keep(struct tls_session_cache *s, const struct tls_ctx *c
 /* The server resumed the session on a connection made with ctx. The lead is over. */
 void tls_session_cache_resumed(struct tls_session_cache *s, const struct tls_ctx *ctx);
 
-/* The request who has no session, and the server would have given one by now. If the request is the
- * leader, the server counts as one that gives no sessions: the lead is over and no request waits
- * for a session any more. */
+/* The request `who` has got no session, and the server would have given one by now. If the request
+ * is the leader, the server counts as one that gives no sessions: the lead is over and no request
+ * waits for a session any more. */
 void tls_session_cache_missing(struct tls_session_cache *s, const void *who);
 
-/* The request who failed or is over. True: it was the leader, and another request may lead now. */
+/* The request `who` has failed or is over. True: it was the leader, and another request may lead
+ * now. */
 bool tls_session_cache_leave(struct tls_session_cache *s, const void *who);
 
 /* A connection was lost: the server may have been started anew and know the session no more. The

@@ -51,9 +51,8 @@ bool discovery_next(struct discovery *d, struct discovery_request *out);
 void discovery_answer(struct discovery *d, int code, int64_t retry_after_s, struct str body);
 
 /* The request had no answer: the connection failed, the answer took too long, or it was over
- * DISCOVERY_BODY_BYTES. The round goes on without that group version. It ends early when /api or
- * /apis, or several group versions, are lost to failed connections: then the server itself is
- * lost. */
+ * DISCOVERY_BODY_BYTES. The round goes on without that document, unless the server itself seems
+ * lost: /api, /apis or several group versions have failed, and not because of what was answered. */
 void discovery_fail(struct discovery *d, const struct err *why);
 
 /* Finds the resource that want means by what is known. ERR_OK: *found is complete, release it

@@ -296,7 +296,8 @@ NOINLINE static bool on_envelope(struct event_reader *r, const struct json_token
     return t->depth > OBJECT_DEPTH || on_member(r, t);
 }
 
-/* The shape has read the object to its end; a second copy of it gets the closing brace, too. */
+/* The scan has read the object to its end. If there is a second copy, its scan gets the closing
+ * brace, too. */
 static void end_object(struct event_reader *r, const struct json_token *t)
 {
     r->object_size = t->end - r->object_from;

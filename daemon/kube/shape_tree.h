@@ -39,8 +39,8 @@ struct shape_tree_node {
     struct shape_tree_test *tests;
     struct shape_tree_node *child; /* the first one */
     struct shape_tree_node *sibling;
-    struct shape_tree_node
-        *older; /* the node that was made before this one: the list of all nodes */
+    /* The node that was made before this one: the list of all nodes. */
+    struct shape_tree_node *older;
 };
 
 struct shape {

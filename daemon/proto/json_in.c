@@ -16,7 +16,7 @@
 enum { KEEP_BYTES = 64 * 1024, MAX_NUMBER = 1024 };
 
 /* A token that is held back and is already larger than LARGE_BYTES gets all the memory that it may
- * need at once, if that is at most RESERVE_BYTES. */
+ * need at once, if that is at most RESERVE_BYTES: growing step by step would move it each time. */
 enum { LARGE_BYTES = 1024 * 1024, RESERVE_BYTES = 64 * 1024 * 1024 };
 
 /* At the end of each chunk yajl copies an unfinished token, and at the next scans it again from its
@@ -387,8 +387,7 @@ static size_t hold(struct json_in *j, const char *data, size_t n)
     if (j->held.len == 0)
         j->held_escape = escape;
     if (j->excess != NULL && j->held.len > LARGE_BYTES && j->max_token <= RESERVE_BYTES)
-        ensure(buf_reserve(&j->held, j->max_token) !=
-               NULL); /* growing step by step takes twice as much */
+        ensure(buf_reserve(&j->held, j->max_token) != NULL);
     buf_append(&j->held, data, used);
     j->grown = j->grown || j->held.len > KEEP_BYTES;
     if (!ends && j->excess != NULL && j->held.len > j->max_token)

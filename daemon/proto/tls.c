@@ -93,8 +93,8 @@ static bool earlier(const mbedtls_x509_time *a, const mbedtls_x509_time *b)
 }
 
 /* mbedTLS calls this for each certificate of the chain, from the CA (depth > 0) to the peer's own
- * (depth 0). It never changes the library's verdict to the better: it adds the check of an IP
- * address, and notes the first reason of a refusal and the earliest end of validity. */
+ * (depth 0). It never accepts what the library refuses: it adds the check of an IP address, and
+ * notes the first reason of a refusal and the earliest end of validity. */
 static int check_cert(void *arg, mbedtls_x509_crt *crt, int depth, uint32_t *flags)
 {
     struct tls *t = arg;

@@ -36,13 +36,13 @@ struct row_item {
  * several facts of one item apart (the key), and what the value is. */
 #define ROW_WHAT_MAP(XX)                                                                        \
     XX(IDENTITY, "identity")   /* cluster: its uid and CA keys */                               \
-    XX(SETTINGS, "settings")   /* watch, hook: digest of its settings */                        \
+    XX(SETTINGS, "settings")   /* hook: digest of its settings */                               \
     XX(CLUSTER, "cluster")     /* watch: the name of its cluster */                             \
-    XX(VERSION, "version")     /* scope: resourceVersion to resume from */                      \
+    XX(VERSION, "version")     /* scope: settings of its watch, versions to resume from */      \
     XX(CONTACT, "contact")     /* scope: when the server was last heard (app/contact) */        \
     XX(SKIPPED, "skipped")     /* scope, by id: an object that cannot be used */                \
     XX(PROGRAM, "program")     /* hook: digest of its program and files */                      \
-    XX(BOOT, "boot")           /* hook: boot id of the kernel when it last ran */               \
+    XX(BOOT, "boot")           /* hook: boot id of the kernel when the row was written */       \
     XX(PAUSED, "paused")       /* hook: a person paused it; no value */                         \
     XX(OUTPUT, "output")       /* hook, by path: digest of its output file */                   \
     XX(OWED, "owed")           /* hook, by kind: a run that is due, of no key */                \
@@ -86,9 +86,8 @@ struct row_delivery {
     struct str key;
     struct str uid;
     bool is_handled;   /* a run for this incarnation succeeded; `handled` is that state's digest */
-    bool is_delivered; /* a run was started; `told` is the digest of the state it got */
-    bool attempted;    /* attempted: a run was started since the last success, and may have had
-                        effects */
+    bool is_delivered; /* a run was started; `delivered` is the digest of the state it got */
+    bool attempted;    /* a run was started since the last success, and may have had effects */
     bool is_ended;     /* the incarnation has ended, and its DELETED is due; `last` is set */
     uint32_t note;     /* bits that the caller chooses (hook/delivery_log.h) */
     struct digest handled;

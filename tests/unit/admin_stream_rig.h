@@ -23,7 +23,7 @@ struct admin_stream_rig {
     struct admin_stream *stream;
     struct buf out; /* the lines that were pulled */
     struct buf summary;
-    unsigned woken; /* how often the stream said that it is ready */
+    unsigned woken; /* how often on_ready() was called */
 };
 
 extern struct admin_stream_rig admin_stream_rig;
@@ -52,8 +52,8 @@ void admin_stream_rig_say(const char *type, const char *key, const char *rv);
 /* "TYPE name;" for each line in out, each of which must be JSON; empties out. */
 const char *admin_stream_rig_sum_up(void);
 
-/* Pulls once: the stream must say this, and these lines must come, in the words of the function
- * above. */
+/* Pulls once: this must be the result, and these lines must come, in the form of
+ * admin_stream_rig_sum_up(). */
 void admin_stream_rig_expect(enum admin_stream_pulled pulled, const char *lines);
 
 /* Lines in out. */

@@ -34,7 +34,7 @@ struct helper_rig {
     struct helper_link *link;
     pid_t helper;
     size_t exited, opened, lost; /* events so far */
-    size_t started;              /* of the runs that exited, how many programs ran before */
+    size_t started;              /* how many of the runs that exited had a program started */
     struct helper_link_exit end; /* the last event */
     struct err err;              /* of on_lost */
     bool dispose;                /* to be called from inside the next event */

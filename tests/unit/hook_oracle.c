@@ -89,7 +89,7 @@ static void take_effect(struct oracle_incarnation *inc, enum delta_type type, un
     inc->world = state;
 }
 
-/* Does the hook get runs for the next incarnation of a key, as long as that lasts? */
+/* Does the hook get events of the next incarnation of a key before that incarnation ends? */
 static bool gets_next_incarnation(const struct oracle *o)
 {
     return takes(o, DELTA_ADDED) || takes(o, DELTA_MODIFIED);
@@ -141,7 +141,8 @@ static void accept(struct oracle *o, size_t source, size_t key)
     take_effect(inc, DELTA_ADDED, inc->state);
 }
 
-/* The hook itself says so: it may supersede an end that failed, or run for that end once more. */
+/* Asks the hook's own delivery: the oracle cannot tell whether the hook superseded an end that
+ * failed, or will run for that end once more. */
 static bool is_delivered(const struct oracle *o, size_t source, size_t key, unsigned uid)
 {
     char name[16];
@@ -156,7 +157,8 @@ static bool is_delivered(const struct oracle *o, size_t source, size_t key, unsi
     return false;
 }
 
-/* A hook that does not take ADDED counts an existing object as delivered when its turn has come. */
+/* A hook that does not take ADDED counts an existing object as delivered without a run, once no end
+ * of an earlier incarnation comes first. */
 static void accept_untaken(struct oracle *o, size_t source, size_t key)
 {
     struct oracle_key *k = &o->keys[source][key];
@@ -241,7 +243,8 @@ static void open_source(struct oracle *o, size_t s)
     if (!skip)
         return;
     memcpy(o->handled[s], o->cache->now[s], sizeof(o->handled[s]));
-    memcpy(o->started[s], o->cache->now[s], sizeof(o->started[s])); /* also by a run under way */
+    /* a run under way counts as started with them, too */
+    memcpy(o->started[s], o->cache->now[s], sizeof(o->started[s]));
 }
 
 void oracle_gate(struct oracle *o)
@@ -309,8 +312,8 @@ static void check_changed(const struct oracle *o, struct oracle_incarnation *inc
     inc->state = old;
 }
 
-/* A run repeats what the hook knows if a rerun or a person wants that, or if a run since then may
- * have had effects. */
+/* A run has an event for a handled state if it is a rerun or a manual run, if a run since then may
+ * have had effects, or if the state changed. */
 static void check_type(const struct oracle *o, const struct oracle_incarnation *inc,
                        const struct run *run, const struct delivery_event *ev)
 {

@@ -96,7 +96,7 @@ struct oracle {
 /* "u12" or "12" as a number, 0 = "". */
 unsigned oracle_number(struct str s);
 
-/* Notes a state, and makes the object that says it; one reference for the caller. */
+/* Notes a state, and makes the object that has it; one reference for the caller. */
 struct object *oracle_object(struct oracle_cache *cache, size_t source, size_t key,
                              const struct oracle_state *state);
 

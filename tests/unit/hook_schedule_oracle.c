@@ -117,7 +117,8 @@ static void check_slots(const struct hook_schedule_oracle *all, size_t n, const 
     assert_true(shared <= hooks->scheduler.shared);
 }
 
-/* Is the run about the same as the last one of its work_item, so that the backoff goes on? */
+/* Is the run about the same incarnation, and about its end or not, as the last run of its work
+ * item? Then the backoff goes on. */
 static bool same_matter(const struct hook_schedule_oracle *w,
                         const struct hook_schedule_oracle_work_item *u, const struct run *run)
 {

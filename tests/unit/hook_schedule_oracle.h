@@ -12,7 +12,7 @@
 
 enum { SCHEDULE_PARK = 75, SCHEDULE_OUTAGE = ORACLE_KEYS };
 
-/* A work_item, of which one run is under way at most: a key, an outage of a source, or a whole
+/* A work item, of which one run is under way at most: a key, an outage of a source, or a whole
  * hook. */
 struct hook_schedule_oracle_work_item {
     unsigned failures; /* since the last success, or since the runs were about something else */
@@ -60,7 +60,7 @@ void hook_schedule_oracle_started(struct hook_schedule_oracle *all, size_t n,
                                   const struct hooks *hooks, const struct run *run,
                                   uint64_t now_ms);
 
-/* Does the end of the run park its work_item, unless something has changed? */
+/* Does the end of the run park its work item, unless something has changed? */
 bool hook_schedule_oracle_parks(const struct hook_schedule_oracle *w, const struct run *run,
                                 const struct run_result *result);
 

@@ -192,7 +192,7 @@ static const struct model *child_like(const struct model *m, const struct model 
 static void diff(const struct model *a, const struct model *b, const char *path, size_t max,
                  struct buf *lines);
 
-/* The differences in the children of a that have a counterpart in b (both) or have none. */
+/* The differences in the children of one that have a counterpart in other (both) or have none. */
 static void diff_children(const struct model *one, const struct model *other, bool both,
                           const char *path, size_t max, struct buf *lines)
 {

@@ -11,7 +11,7 @@
 /* How a value is written as text. */
 enum model_style {
     MODEL_LOOSE, /* white space, escapes and the order of members as the generator likes it */
-    MODEL_EXACT, /* equal values are equal bytes; null is a string that nothing else is */
+    MODEL_EXACT, /* equal values are equal bytes; null is a string that no other value has */
 };
 
 struct model;

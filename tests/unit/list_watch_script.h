@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * list_watch_script - a conversation between a list_watch and a server, as data: what the server
- * answers, which changes the store must tell then, and what the list_watch must do next; pure.
+ * answers, which changes the store must report then, and what the list_watch must do
+ * next; pure.
  * Bodies come cut in two anywhere.
  */
 #ifndef UNIT_LIST_WATCH_SCRIPT_H
@@ -46,7 +47,7 @@
         .heard = "+ns/a:u1:3 +ns/b:u2:4", .next = WATCH("10")                          \
     }
 
-/* What a list_watch does next. */
+/* The next action of a list_watch. */
 #define PATH             "/api/v1/configmaps"
 #define LIST_ZERO        "LIST " PATH "?resourceVersion=0&limit=500"
 #define LIST_FROM(rv)    "LIST " PATH "?resourceVersion=" rv
@@ -120,7 +121,7 @@ void list_watch_script_head(struct list_watch_script *t);
 void list_watch_script_body(struct list_watch_script *t, const char *text);
 
 /* Gives one answer, its body in two pieces cut behind cut bytes (SIZE_MAX: byte by byte), and
- * checks which changes the store told and what comes next. */
+ * checks which changes the store reported and what comes next. */
 void list_watch_script_answer(struct list_watch_script *t, const struct answer *a, size_t cut);
 
 /* A whole conversation about configmaps, from the first list, once for every place to cut at. */

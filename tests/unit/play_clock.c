@@ -9,8 +9,9 @@
 
 enum { NS_PER_MS = 1000000, NS_PER_S = 1000000000 };
 
-/* At the real time `since` the clock showed `then`. From there on so many real nanoseconds are one
- * of its own, 0 = it stands. play_clock_pass() and play_clock_step() add to that. */
+/* At the real time since_ns the clock showed then_ns. From there on it takes slowness real
+ * nanoseconds for one of its own; 0 = the clock stands. play_clock_pass() and play_clock_step() add
+ * to that. */
 static atomic_llong since_ns;
 static atomic_llong then_ns;
 static atomic_llong slowness = 1;

@@ -2,7 +2,7 @@
 /*
  * reflector_rig - one reflector under test, without jitter: an input per call, and its answer as a
  * text in the notation of the scenarios: "L(0) limit=500", "L(-)", "L continue=t", "W(7)", "S(-)"
- * (a list as a stream), "P(-) limit=1" (a probe), "wait 800"; pure.
+ * (a streaming list), "P(-) limit=1" (a probe), "wait 800"; pure.
  */
 #ifndef UNIT_REFLECTOR_RIG_H
 #define UNIT_REFLECTOR_RIG_H
@@ -22,7 +22,7 @@ struct reflector_rig {
 /* The rig of the test that runs now. */
 extern struct reflector_rig reflector_rig;
 
-/* Page size 500, streams of 300 to 600 s, watch_list off. */
+/* Page size 500, watches of 300 to 600 s, watch_list off. */
 extern const struct reflector_params reflector_rig_defaults;
 
 /* The setup of a test with cmocka: reflector_rig_use(&reflector_rig_defaults). */
@@ -43,7 +43,7 @@ void reflector_rig_start(void);
 void reflector_rig_listed(const char *rv, const char *next);
 /* reflector_rig_start() and a list of one page. */
 void reflector_rig_sync_at(const char *rv);
-/* The stream under way ends after ms more. */
+/* The watch or streaming list under way ends after ms more. */
 void reflector_rig_ended_after(uint64_t ms);
 /* The request under way failed. */
 void reflector_rig_failed(enum err_kind kind);
@@ -72,7 +72,7 @@ uint64_t reflector_rig_all_relists(void);
 /* Checks the last answer, and that the state fits it. */
 void reflector_rig_want(const char *want);
 
-/* A WAIT of ms, then what comes behind it. */
+/* Checks that the reflector waits for ms, and the answer after that. */
 void reflector_rig_want_wait_then(uint64_t ms, const char *want);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * resume_rig - a watch of configmaps that an earlier process had before: what is loaded, what the
- * server answers then, which deltas the watch tells, and which objects are kept for the next
+ * server answers then, which deltas the watch reports, and which objects are kept for the next
  * process.
  */
 #ifndef UNIT_RESUME_RIG_H
@@ -10,7 +10,7 @@
 #include "list_watch_script.h"
 #include "objects.h"
 
-/* The request of its first scope. */
+/* Targets that the first scope asks for. */
 #define LISTS_FROM(rv) PATH "?resourceVersion=" rv
 #define LISTS_NEWEST   PATH "?limit=500"
 #define WATCHES(rv) \

@@ -19,7 +19,7 @@ enum server_do {
     SERVER_WAIT,  /* for one server_go() */
     SERVER_HALF_CLOSE,
     SERVER_RESET, /* close with RST */
-    SERVER_HOLD,  /* say nothing until the client closes */
+    SERVER_HOLD,  /* send nothing until the client closes */
     SERVER_AGAIN, /* the script from its begin */
 };
 
@@ -38,7 +38,7 @@ struct server_step {
 /* A whole response with the body "hello"; the connection can be used again. */
 #define SERVER_OK_HELLO "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
 
-/* The script of a connection: it reads a request, says this text, and then closes or holds. */
+/* The script of a connection: it reads a request, sends this text, and then closes or holds. */
 #define SERVER_SAYS(text, then)                   \
     {                                             \
         {SERVER_READ, NULL}, {SERVER_SEND, text}, \

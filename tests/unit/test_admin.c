@@ -128,7 +128,7 @@ static void test_watches_that_wait_for_discovery(void **state)
     expect(t, "/v1/watches", 200, "\"last_error\":\"the server has no resource");
 }
 
-/* An event, a bookmark, and the end of the stream, at these times. */
+/* A watch request begins, and brings an event and a bookmark, at these times. */
 static void follow(struct admin_world *t)
 {
     static const char change[] =
@@ -148,7 +148,7 @@ static void follow(struct admin_world *t)
     assert_true(list_watch_body(f, mark, strlen(mark), (struct list_watch_now){NOW_MS - 500, 0}));
 }
 
-static void test_a_followed_watch_shows_when_what_came(void **state)
+static void test_a_watch_shows_when_its_last_event_and_bookmark_came(void **state)
 {
     struct admin_world *t = *state;
 
@@ -237,7 +237,7 @@ static void test_skipped_objects_are_degraded(void **state)
     buf_free(&list);
 }
 
-static void test_a_lost_stream_is_degraded_once_it_is_stale(void **state)
+static void test_a_lost_watch_is_degraded_once_it_is_stale(void **state)
 {
     struct admin_world *t = *state;
 
@@ -373,12 +373,12 @@ int main(void)
         WITH_WORLD(test_status_of_a_synced_watch_and_a_hook_at_work),
         WITH_WORLD(test_a_refused_watch_is_degraded),
         WITH_WORLD(test_watches_that_wait_for_discovery),
-        WITH_WORLD(test_a_followed_watch_shows_when_what_came),
+        WITH_WORLD(test_a_watch_shows_when_its_last_event_and_bookmark_came),
         WITH_WORLD(test_relists_are_counted_by_reason),
         WITH_WORLD(test_all_names_of_a_watch_show_it),
         WITH_WORLD(test_held_lists_are_degraded),
         WITH_WORLD(test_skipped_objects_are_degraded),
-        WITH_WORLD(test_a_lost_stream_is_degraded_once_it_is_stale),
+        WITH_WORLD(test_a_lost_watch_is_degraded_once_it_is_stale),
         WITH_WORLD(test_health),
         WITH_WORLD(test_objects_come_sorted_and_byte_exact),
         WITH_WORLD(test_secrets_are_for_the_privileged),

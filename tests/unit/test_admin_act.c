@@ -128,7 +128,7 @@ static void test_a_comparison_that_failed_says_why(void **state)
                        "\"audit\":{\"state\":\"idle\",\"runs\":1,\"differences\":null}");
 }
 
-static void test_nothing_begins_while_it_stops(void **state)
+static void test_nothing_begins_while_the_daemon_stops(void **state)
 {
     static const char *const actions[] = {"relist", "verify", "guard/accept", "guard/reject"};
     struct admin_world *t = *state;
@@ -166,7 +166,7 @@ static void test_actions_are_for_the_privileged(void **state)
     admin_world_expect(t, "GET /v1/watches/private/verify", 200, "{\"number\":0,");
 }
 
-static void test_watches_without_streams_cannot_be_acted_on(void **state)
+static void test_watches_that_wait_for_discovery_cannot_be_acted_on(void **state)
 {
     static const char *const requests[] = {
         "POST /v1/watches/widgets/relist",
@@ -279,9 +279,9 @@ int main(void)
         WITH_WORLD(test_verify_answers_with_the_number_of_its_result),
         WITH_WORLD(test_verify_shows_what_differs),
         WITH_WORLD(test_a_comparison_that_failed_says_why),
-        WITH_WORLD(test_nothing_begins_while_it_stops),
+        WITH_WORLD(test_nothing_begins_while_the_daemon_stops),
         WITH_WORLD(test_actions_are_for_the_privileged),
-        WITH_WORLD(test_watches_without_streams_cannot_be_acted_on),
+        WITH_WORLD(test_watches_that_wait_for_discovery_cannot_be_acted_on),
         WITH_WORLD(test_names_that_are_not_there),
         WITH_WORLD(test_each_path_has_its_methods),
     };

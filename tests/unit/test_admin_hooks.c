@@ -227,7 +227,7 @@ static void test_why_is_bounded(void **state)
     buf_free(&r.body);
 }
 
-/* All of it but the number of the run, which does not exist yet. */
+/* The input is complete but for the number of the run, which was not started yet. */
 static void test_input_is_what_a_run_gets(void **state)
 {
     struct admin_world *t = *state;

@@ -87,7 +87,7 @@ static void test_a_state_that_cannot_be_written_is_degraded(void **state)
                        "\"since\":\"2024-05-01T10:20:32.000000000Z\",\"waiting\":31,");
 }
 
-/* The watch was stale from the start: nobody knows since when. */
+/* The folder could not be used from the start: there is no time since when. */
 static void test_a_state_that_cannot_be_opened(void **state)
 {
     struct admin_world *t = *state;
@@ -123,7 +123,7 @@ static void test_a_watch_before_its_first_contact(void **state)
                        "\"state\":\"waiting\",\"synced\":false,\"stale\":false,\"held\":false,"
                        "\"contact_age_s\":3603.5,\"objects\":1,");
     admin_world_expect(t, "GET /v1/watches", 200, "\"resumed\":\"watch\",\"past\":true}");
-    admin_world_expect(t, STATUS, 200, "\"degraded\":[],"); /* the hook has only just begun */
+    admin_world_expect(t, STATUS, 200, "\"degraded\":[],"); /* the process has only just begun */
     t->now_ms = WORLD_STARTED_MS;
     admin_world_expect(t, "GET /v1/watches", 200, "\"contact_age_s\":3600,");
 }
@@ -296,7 +296,7 @@ static void test_keys_run_again_because_the_settings_changed(void **state)
     admin_world_expect(t, WHY, 200, "\"text\":\"handled\",\"before_restart\":null,");
 }
 
-/* The process that had the manual run has died before the run was done. */
+/* The process that knew the reason has died before the runs were done. */
 static void test_keys_run_again_for_an_unknown_reason(void **state)
 {
     renew(*state, NULL);

@@ -202,7 +202,7 @@ static void test_an_end_of_an_idle_connection_costs_nothing(void **state)
     server_stop(&s);
 }
 
-static void test_it_is_repeated_once_only_and_never_when_fresh(void **state)
+static void test_a_request_is_repeated_only_once_and_never_on_a_fresh_connection(void **state)
 {
     struct server *s = server_start_two(answer_once, read_close, NULL);
     struct client_probe p;
@@ -380,7 +380,7 @@ int main(void)
         cmocka_unit_test(test_few_idle_connections_are_kept),
         cmocka_unit_test(test_a_request_on_a_stale_connection_is_repeated),
         cmocka_unit_test(test_an_end_of_an_idle_connection_costs_nothing),
-        cmocka_unit_test(test_it_is_repeated_once_only_and_never_when_fresh),
+        cmocka_unit_test(test_a_request_is_repeated_only_once_and_never_on_a_fresh_connection),
         cmocka_unit_test(test_lists_start_in_order_and_few_at_a_time),
         cmocka_unit_test(test_watches_pass_a_full_gate_and_dispose_frees_a_place),
         cmocka_unit_test(test_a_refusal_comes_later_and_once),

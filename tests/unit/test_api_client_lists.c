@@ -162,7 +162,7 @@ static void assert_listed(struct rig *r, unsigned i)
     assert_true(r->p.rq[i].complete);
 }
 
-static void test_a_stream_holds_a_place_until_it_leaves(void **state)
+static void test_a_streaming_list_holds_a_place_until_it_leaves(void **state)
 {
     static const struct server_step *const scripts[] = {streams, answers, NULL};
     struct rig r;
@@ -178,7 +178,7 @@ static void test_a_stream_holds_a_place_until_it_leaves(void **state)
     tear_down(&r);
 }
 
-static void test_a_stream_waits_for_a_place(void **state)
+static void test_a_streaming_list_waits_for_a_place(void **state)
 {
     static const struct server_step *const scripts[] = {holds, answers, NULL};
     struct rig r;
@@ -191,7 +191,7 @@ static void test_a_stream_waits_for_a_place(void **state)
     for (unsigned n = 0; n < 3; n++)
         pass_time(&r);
     assert_false(was_asked(&r, "/stream"));
-    request_leave_gate(r.p.rq[STREAM].r); /* the watch has no place */
+    request_leave_gate(r.p.rq[STREAM].r); /* the streaming list has no place yet */
     pass_time(&r);
     assert_false(was_asked(&r, "/stream"));
     request_dispose(&r.p.rq[LIST].r);
@@ -265,7 +265,7 @@ static void lost_then_list(const struct server_step *first, bool with_body)
     tear_down(&r);
 }
 
-static void test_a_stream_that_fails_gives_its_place_back(void **state)
+static void test_a_streaming_list_that_fails_gives_its_place_back(void **state)
 {
     (void)state;
     lost_then_list(refuses, false);
@@ -347,11 +347,12 @@ static void test_a_list_that_drips_is_given_up_and_gives_its_place_back(void **s
     run_until(&r, was_asked, "/list");
     assert_waits(&r, MORE, "/more");
     assert_given_up(&r, LIST);
-    assert_listed(&r, MORE); /* the first one still waits for its next try */
+    /* the list that was given up waits for its next try, without a place */
+    assert_listed(&r, MORE);
     tear_down(&r);
 }
 
-static void test_a_stream_that_drips_in_its_place_is_given_up(void **state)
+static void test_a_streaming_list_that_drips_in_its_place_is_given_up(void **state)
 {
     const struct server_step *const scripts[] = {piecewise(SERVER_SEND), answers, NULL};
     struct rig r;
@@ -365,7 +366,7 @@ static void test_a_stream_that_drips_in_its_place_is_given_up(void **state)
     tear_down(&r);
 }
 
-static void test_a_stream_that_has_left_may_drip(void **state)
+static void test_a_streaming_list_that_has_left_may_drip(void **state)
 {
     const struct server_step *const scripts[] = {piecewise(SERVER_SEND), NULL};
     struct rig r;
@@ -395,15 +396,15 @@ static void test_a_slow_link_may_list(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_stream_holds_a_place_until_it_leaves),
-        cmocka_unit_test(test_a_stream_waits_for_a_place),
+        cmocka_unit_test(test_a_streaming_list_holds_a_place_until_it_leaves),
+        cmocka_unit_test(test_a_streaming_list_waits_for_a_place),
         cmocka_unit_test(test_a_place_is_given_back_once),
-        cmocka_unit_test(test_a_stream_that_fails_gives_its_place_back),
+        cmocka_unit_test(test_a_streaming_list_that_fails_gives_its_place_back),
         cmocka_unit_test(test_dispose_gives_the_place_back),
         cmocka_unit_test(test_leaving_when_the_cluster_is_gone),
         cmocka_unit_test(test_a_list_that_drips_is_given_up_and_gives_its_place_back),
-        cmocka_unit_test(test_a_stream_that_drips_in_its_place_is_given_up),
-        cmocka_unit_test(test_a_stream_that_has_left_may_drip),
+        cmocka_unit_test(test_a_streaming_list_that_drips_in_its_place_is_given_up),
+        cmocka_unit_test(test_a_streaming_list_that_has_left_may_drip),
         cmocka_unit_test(test_a_slow_link_may_list),
     };
 

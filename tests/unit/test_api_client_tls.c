@@ -249,9 +249,9 @@ static void test_which_request_may_shake_hands(void **state)
     assert_true(tls_session_cache_enter(&s, &a));
     assert_false(tls_session_cache_enter(&s, &b));
     assert_false(tls_session_cache_leave(&s, &b));
-    assert_true(tls_session_cache_leave(&s, &a)); /* it failed */
+    assert_true(tls_session_cache_leave(&s, &a)); /* the handshake of a failed */
     assert_true(tls_session_cache_enter(&s, &b));
-    tls_session_cache_missing(&s, &a); /* it leads no longer */
+    tls_session_cache_missing(&s, &a); /* a leads no longer */
     assert_false(tls_session_cache_enter(&s, &a));
     tls_session_cache_missing(&s, &b); /* the server gives no session: no request waits for one */
     assert_true(tls_session_cache_enter(&s, &a));

@@ -12,7 +12,7 @@ static void modify(const char *data)
     hook_rig_change(0, DELTA_MODIFIED, "ns/a", "u1", data);
 }
 
-static void test_a_hook_without_it_applies_nothing(void **state)
+static void test_a_hook_without_apply_applies_nothing(void **state)
 {
     (void)state;
     struct hook *h = hook_rig_add(&(struct hook_rig_hook){.output = "/etc/${name}"});
@@ -57,10 +57,10 @@ static void test_without_a_write_first_runs_end_at_once(void **state)
     hook_rig_nothing();
     assert_int_equal(h->gate, GATE_OPEN);
     apply_rig_write_first("ns/a", "u1");
-    assert_true(hook_first_ended(h)); /* only once */
+    assert_true(hook_first_ended(h)); /* first runs end only once */
 }
 
-static void test_a_whole_hook_waits_for_it_as_well(void **state)
+static void test_the_first_snapshot_waits_for_its_apply_too(void **state)
 {
     (void)state;
     struct hook *h = apply_rig_add((struct hook_rig_hook){.rules.mode = HOOK_SNAPSHOT});
@@ -97,8 +97,8 @@ static void test_a_burst_is_applied_once_after_its_last_write(void **state)
         for (size_t k = i; k < i + 5; k++, hook_rig.now += 150)
             hook_rig_end_file(runs[k], RUN_FILE_WRITTEN, k);
     }
-    assert_true(hook_rig.now - begin >
-                2000); /* the file has settled, and does not wait for the command any more */
+    /* settling is over, and apply does not wait for runs of the command any more */
+    assert_true(hook_rig.now - begin > 2000);
     struct run *apply = hook_rig_applies(RUN_CHANGE, 1);
     hook_rig_nothing();
     hook_rig_end(apply, 0);
@@ -160,7 +160,7 @@ static void test_a_failure_is_tried_again_though_nothing_changes(void **state)
     assert_null(hook_last_error(h));
     assert_int_equal(hook_oldest_pending_ms(h, hook_rig.now + 9), 0);
     hook_rig_waits_until(NEVER_MS);
-    assert_int_equal(h->runs_failed, 0); /* from the command */
+    assert_int_equal(h->runs_failed, 0); /* of the command */
     assert_int_equal(h->apply.runs_failed, 3);
 }
 
@@ -180,7 +180,7 @@ static void test_a_write_brings_the_next_try_forward(void **state)
     hook_rig_waits_until(NEVER_MS);
 }
 
-static void test_used_up_attempts_park_it_until_a_write(void **state)
+static void test_used_up_attempts_park_apply_until_a_write(void **state)
 {
     (void)state;
     struct hook *h = apply_rig_add_settled((struct hook_rig_hook){.apply.attempts = 2});
@@ -208,11 +208,11 @@ static void test_equal_bytes_are_applied_only_when_they_may_not_have_been(void *
     struct hook *h = apply_rig_add_settled((struct hook_rig_hook){0});
     modify("\"a\":2");
     hook_rig_end_file(apply_rig_starts(DELTA_MODIFIED, "u1"), RUN_FILE_SAME,
-                      1); /* the file was written before */
+                      1); /* these bytes were applied before */
     hook_rig_waits_until(NEVER_MS);
     modify("\"a\":3");
     hook_rig_end_file(apply_rig_starts(DELTA_MODIFIED, "u1"), RUN_FILE_SAME,
-                      2); /* somebody else wrote it */
+                      2); /* somebody else wrote these bytes */
     hook_rig_waits_until(hook_rig.now + 200);
     apply_rig_apply_passes(RUN_CHANGE);
     modify("\"a\":4");
@@ -246,7 +246,7 @@ static void test_removing_a_file_is_applied(void **state)
     hook_rig_waits_until(NEVER_MS);
     hook_rig_change(0, DELTA_ADDED, "ns/a", "u3", "\"a\":1");
     hook_rig_end_file(apply_rig_starts(DELTA_ADDED, "u3"), RUN_FILE_SAME,
-                      1); /* forgotten with its incarnation */
+                      1); /* the bytes of the file were forgotten with its incarnation */
     hook_rig_waits_until(hook_rig.now + 200);
     apply_rig_apply_passes(RUN_CHANGE);
 }
@@ -314,7 +314,8 @@ static void test_a_manual_run_waits_for_the_apply_that_it_made_due(void **state)
     assert_int_equal(hook_rig_manual_run(h)->failed, 1);
 }
 
-/* A hook whose output of ns/a is in effect; apply of that of ns/b has failed, for the last time. */
+/* A hook whose output for ns/a is in effect. The apply of the output for ns/b has failed and is not
+ * tried again. */
 static struct hook *add_failed_apply(void)
 {
     struct hook *h = apply_rig_add_settled((struct hook_rig_hook){.apply.attempts = 1});
@@ -362,7 +363,7 @@ static void test_a_manual_run_retries_a_failed_apply_behind_the_command(void **s
     hook_rig_waits_until(NEVER_MS);
 }
 
-static void test_its_runs_are_in_the_history(void **state)
+static void test_runs_of_apply_are_in_the_history(void **state)
 {
     (void)state;
     struct hook *h = apply_rig_add_settled((struct hook_rig_hook){0});
@@ -384,16 +385,16 @@ static void test_its_runs_are_in_the_history(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        HOOK_RIG_TEST(test_a_hook_without_it_applies_nothing),
+        HOOK_RIG_TEST(test_a_hook_without_apply_applies_nothing),
         HOOK_RIG_TEST(test_first_runs_end_when_their_files_are_applied),
         HOOK_RIG_TEST(test_without_a_write_first_runs_end_at_once),
-        HOOK_RIG_TEST(test_a_whole_hook_waits_for_it_as_well),
+        HOOK_RIG_TEST(test_the_first_snapshot_waits_for_its_apply_too),
         HOOK_RIG_TEST(test_a_burst_is_applied_once_after_its_last_write),
         HOOK_RIG_TEST(test_a_single_write_settles),
         HOOK_RIG_TEST(test_a_file_written_during_apply_is_applied_again),
         HOOK_RIG_TEST(test_a_failure_is_tried_again_though_nothing_changes),
         HOOK_RIG_TEST(test_a_write_brings_the_next_try_forward),
-        HOOK_RIG_TEST(test_used_up_attempts_park_it_until_a_write),
+        HOOK_RIG_TEST(test_used_up_attempts_park_apply_until_a_write),
         HOOK_RIG_TEST(test_equal_bytes_are_applied_only_when_they_may_not_have_been),
         HOOK_RIG_TEST(test_removing_a_file_is_applied),
         HOOK_RIG_TEST(test_a_paused_hook_applies_nothing),
@@ -402,7 +403,7 @@ int main(void)
         HOOK_RIG_TEST(test_a_manual_run_waits_for_the_apply_that_it_made_due),
         HOOK_RIG_TEST(test_a_manual_run_of_a_key_retries_a_failed_apply),
         HOOK_RIG_TEST(test_a_manual_run_retries_a_failed_apply_behind_the_command),
-        HOOK_RIG_TEST(test_its_runs_are_in_the_history),
+        HOOK_RIG_TEST(test_runs_of_apply_are_in_the_history),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,7 +5,7 @@
 
 /* Reasons for which written files are not applied yet. */
 
-static void test_a_command_that_hangs_holds_it_back_for_ten_seconds(void **state)
+static void test_a_command_that_hangs_holds_apply_back_for_ten_seconds(void **state)
 {
     (void)state;
     struct hook *h = apply_rig_add_settled((struct hook_rig_hook){0});
@@ -30,7 +30,7 @@ static void test_a_command_that_hangs_holds_it_back_for_ten_seconds(void **state
 
 /* A run that could not start for a shortage has applied nothing: more writes may still come, and go
  * with it. */
-static void test_one_that_was_not_started_is_held_back_like_the_first_time(void **state)
+static void test_an_apply_that_was_not_started_is_held_back_like_the_first_time(void **state)
 {
     (void)state;
     const struct run_result not_started = {
@@ -49,7 +49,7 @@ static void test_one_that_was_not_started_is_held_back_like_the_first_time(void 
     hook_rig_end_file(hangs, RUN_FILE_WRITTEN, 9);
 }
 
-static void test_work_items_that_wait_for_min_interval_hold_it_back(void **state)
+static void test_work_items_that_wait_for_min_interval_hold_apply_back(void **state)
 {
     (void)state;
     apply_rig_add_settled((struct hook_rig_hook){.work_queue.min_interval_ms = 3000});
@@ -71,9 +71,9 @@ static void test_work_items_that_wait_for_min_interval_hold_it_back(void **state
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        HOOK_RIG_TEST(test_a_command_that_hangs_holds_it_back_for_ten_seconds),
-        HOOK_RIG_TEST(test_one_that_was_not_started_is_held_back_like_the_first_time),
-        HOOK_RIG_TEST(test_work_items_that_wait_for_min_interval_hold_it_back),
+        HOOK_RIG_TEST(test_a_command_that_hangs_holds_apply_back_for_ten_seconds),
+        HOOK_RIG_TEST(test_an_apply_that_was_not_started_is_held_back_like_the_first_time),
+        HOOK_RIG_TEST(test_work_items_that_wait_for_min_interval_hold_apply_back),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

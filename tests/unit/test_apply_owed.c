@@ -50,7 +50,7 @@ static void test_files_are_applied_though_the_first_run_is_parked(void **state)
     applies(HOOK_BATCH, PARK);
 }
 
-static void test_so_it_is_for_a_snapshot(void **state)
+static void test_files_are_applied_though_the_first_snapshot_is_parked(void **state)
 {
     (void)state;
     applies(HOOK_SNAPSHOT, PARK);
@@ -67,8 +67,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_files_are_applied_though_the_first_run_is_parked,
                                         hook_rig_set_up, restarted_hook_clean_up),
-        cmocka_unit_test_setup_teardown(test_so_it_is_for_a_snapshot, hook_rig_set_up,
-                                        restarted_hook_clean_up),
+        cmocka_unit_test_setup_teardown(test_files_are_applied_though_the_first_snapshot_is_parked,
+                                        hook_rig_set_up, restarted_hook_clean_up),
         cmocka_unit_test_setup_teardown(test_files_are_applied_though_the_first_run_fails,
                                         hook_rig_set_up, restarted_hook_clean_up),
     };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cache/audit: which differences count, which keys streams touched meanwhile, results. */
+/* cache/audit: which differences count, which keys watches touched meanwhile, results. */
 #include "objects.h"
 
 #include <stdio.h>
@@ -222,7 +222,7 @@ static void test_a_key_that_changed_before_the_version_of_the_list_is_compared(v
 
     (void)state;
     audit_begin(r.audit, false);
-    touch_at(&r, "a/same", DELTA_MODIFIED, "12"); /* before the list tells its version */
+    touch_at(&r, "a/same", DELTA_MODIFIED, "12"); /* before the version of the list is known */
     touch_at(&r, "a/late", DELTA_MODIFIED, "8");
     put_stored(&r, "a/same", "u", "12");
     put_stored(&r, "a/late", "u", "8");
@@ -260,7 +260,7 @@ static void test_the_last_change_of_a_key_counts(void **state)
     touch_at(&r, "a/x", DELTA_MODIFIED, "11");
     touch_at(&r, "a/x", DELTA_MODIFIED, "13");
     put_listed(&r, "a/x", "u", "12");
-    put_listed(&r, "a/x", "u", "12"); /* twice by one list */
+    put_listed(&r, "a/x", "u", "12"); /* one list may have an object twice */
     audit_version(r.audit, 0, str_c("12"));
     assert_int_equal(finish(&r)->compared, 0);
     assert_int_equal(audit_result(r.audit)->not_compared, 1);
@@ -303,7 +303,8 @@ static void test_the_cache_passes_the_version_of_each_list(void **state)
     assert_false(audit_is_passed(r.audit, 1, str_c("")));
     audit_begin(r.audit, false);
     audit_listed(r.audit);
-    assert_false(audit_is_passed(r.audit, 0, str_c("12"))); /* the results of the lists before */
+    /* the versions of the lists before do not count */
+    assert_false(audit_is_passed(r.audit, 0, str_c("12")));
     drop(&r);
 }
 
@@ -325,7 +326,7 @@ static void test_a_cache_agrees_when_nothing_differs_any_more(void **state)
     drop(&r);
 }
 
-/* The version of the object in the list is not known. */
+/* An item without a key may be any object: an object that the list lacks is no difference then. */
 static void test_an_item_without_a_key_makes_nothing_extra(void **state)
 {
     struct rig r = make();

@@ -112,7 +112,7 @@ static void connect_stream(struct rig *r)
                     now(r).ms);
 }
 
-/* A stream that had a bookmark is resumed at once. */
+/* The watch request ends; after a bookmark the next one begins at once. */
 static void lose_stream(struct rig *r)
 {
     static const char bookmark[] = "{\"type\":\"BOOKMARK\",\"object\":{\"kind\":\"ConfigMap\","
@@ -218,8 +218,8 @@ static void test_verify_finds_differences_and_applies_nothing(void **state)
     tear_down(&r);
 }
 
-/* The test does not wait for a day. */
-static void test_caches_that_agree_end_it_at_once(void **state)
+/* The grace is a day, and the audit ends without it. */
+static void test_caches_that_agree_end_the_audit_at_once(void **state)
 {
     struct rig r;
 
@@ -244,7 +244,7 @@ static void say_version(struct rig *r, const char *rv)
     audit_driver_kick(r->audit_driver);
 }
 
-/* As soon as the lists are complete. */
+/* Once the lists are complete, the watch passes their version. */
 static void pass_when_listed(struct rig *r)
 {
     if (audit_state(watch_audit(r->watch)) == AUDIT_LISTING) {
@@ -256,7 +256,7 @@ static void pass_when_listed(struct rig *r)
     say_version(r, "9");
 }
 
-static void test_a_cache_that_has_passed_the_list_ends_it(void **state)
+static void test_a_cache_that_has_passed_the_list_ends_the_audit(void **state)
 {
     struct rig r;
 
@@ -355,11 +355,11 @@ static void touch_and_go(struct rig *r)
     objects_put_event(&event, "MODIFIED", "a/x", "u1", "b", NULL);
     assert_true(list_watch_body(list_watch(r), event.data, event.len, now(r)));
     buf_free(&event);
-    audit_driver_verify(r->audit_driver); /* counts as the one under way */
+    audit_driver_verify(r->audit_driver); /* the audit under way answers this one, too */
     server_go(r->server);
 }
 
-static void test_keys_that_the_stream_touches_are_left_out(void **state)
+static void test_keys_that_the_watch_touches_are_left_out(void **state)
 {
     struct rig r;
 
@@ -379,7 +379,7 @@ static void reconnect_and_go(struct rig *r)
     server_go(r->server);
 }
 
-static void test_a_lost_stream_begins_anew(void **state)
+static void test_a_lost_watch_begins_the_audit_anew(void **state)
 {
     struct rig r;
 
@@ -394,7 +394,7 @@ static void test_a_lost_stream_begins_anew(void **state)
     tear_down(&r);
 }
 
-static void test_a_stream_that_stays_lost_fails_it(void **state)
+static void test_a_watch_that_stays_lost_fails_the_audit(void **state)
 {
     struct rig r;
 
@@ -419,7 +419,7 @@ static void relist_and_go(struct rig *r)
     server_go(r->server);
 }
 
-static void test_a_relist_meanwhile_begins_anew(void **state)
+static void test_a_relist_meanwhile_begins_the_audit_anew(void **state)
 {
     struct rig r;
 
@@ -522,16 +522,16 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_verify_finds_differences_and_applies_nothing),
-        cmocka_unit_test(test_caches_that_agree_end_it_at_once),
-        cmocka_unit_test(test_a_cache_that_has_passed_the_list_ends_it),
+        cmocka_unit_test(test_caches_that_agree_end_the_audit_at_once),
+        cmocka_unit_test(test_a_cache_that_has_passed_the_list_ends_the_audit),
         cmocka_unit_test(test_lists_come_in_pages),
         cmocka_unit_test(test_an_expired_token_begins_anew_without_pages),
         cmocka_unit_test(test_failures_are_results),
         cmocka_unit_test(test_only_a_watch_in_sync_is_compared),
-        cmocka_unit_test(test_keys_that_the_stream_touches_are_left_out),
-        cmocka_unit_test(test_a_lost_stream_begins_anew),
-        cmocka_unit_test(test_a_stream_that_stays_lost_fails_it),
-        cmocka_unit_test(test_a_relist_meanwhile_begins_anew),
+        cmocka_unit_test(test_keys_that_the_watch_touches_are_left_out),
+        cmocka_unit_test(test_a_lost_watch_begins_the_audit_anew),
+        cmocka_unit_test(test_a_watch_that_stays_lost_fails_the_audit),
+        cmocka_unit_test(test_a_relist_meanwhile_begins_the_audit_anew),
         cmocka_unit_test(test_the_interval_repeats_and_applies),
         cmocka_unit_test(test_the_interval_waits_for_a_watch_in_sync),
         cmocka_unit_test(test_dispose_with_a_list_under_way),

@@ -22,7 +22,7 @@
 
 #define ENDLESS "HTTP/1.1 200 OK\r\nContent-Type: application/x-ndjson\r\nConnection: close\r\n\r\n"
 
-/* Answers the one connection there is. */
+/* A scripted daemon, which answers one connection. */
 struct fake {
     char folder[32];
     char path[64];
@@ -219,7 +219,7 @@ static void test_bytes_that_are_no_answer(void **state)
 }
 
 /* No more lines come, and the reader of the output has gone. */
-static void test_the_reader_of_its_output_goes(void **state)
+static void test_the_reader_of_the_output_goes_away(void **state)
 {
     struct fake f = {.stays = true};
     struct heard h = {.fake = &f};
@@ -345,7 +345,7 @@ int main(void)
         cmocka_unit_test(test_an_error_in_the_words_of_the_daemon),
         cmocka_unit_test(test_a_line_without_an_end),
         cmocka_unit_test(test_bytes_that_are_no_answer),
-        cmocka_unit_test(test_the_reader_of_its_output_goes),
+        cmocka_unit_test(test_the_reader_of_the_output_goes_away),
         cmocka_unit_test(test_lines_are_printed),
         cmocka_unit_test(test_lines_are_printed_for_people),
         cmocka_unit_test(test_a_closed_stdout_is_no_error),

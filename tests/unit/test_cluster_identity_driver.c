@@ -296,7 +296,7 @@ static void test_unauthorized(void **state)
     tear_down(&r);
 }
 
-/* The server itself says when to come again. */
+/* Retry-After of the server counts, not the backoff of the driver. */
 static void test_patience(void **state)
 {
     struct rig r;

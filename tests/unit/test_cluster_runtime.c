@@ -242,7 +242,8 @@ static void test_the_identity_callback_may_stop_the_daemon(void **state)
     tear_down(&r);
 }
 
-/* The daemon stops while another cluster answers: that cluster is asked again now and then. */
+/* The daemon stops while another cluster answers, which the runtime would ask again now and
+ * then. */
 static void test_a_stopped_runtime_does_not_ask_again(void **state)
 {
     struct rig r;

@@ -309,7 +309,7 @@ static void test_syntax_error_names_its_line(void **state)
     expect_problems_of("user = \"a\";\nuser = \"b\";\n", "main.conf:2: duplicate setting name\n");
 }
 
-static void test_what_two_libconfigs_see_differently(void **state)
+static void test_syntax_that_two_libconfigs_read_differently_is_refused(void **state)
 {
     (void)state;
     expect_problems_of(
@@ -400,7 +400,7 @@ int main(void)
         IN_FOLDER(test_same_name_in_two_files),
         IN_FOLDER(test_include_that_matches_nothing_is_fine),
         IN_FOLDER(test_syntax_error_names_its_line),
-        IN_FOLDER(test_what_two_libconfigs_see_differently),
+        IN_FOLDER(test_syntax_that_two_libconfigs_read_differently_is_refused),
         IN_FOLDER(test_files_that_cannot_be_read),
         IN_FOLDER(test_cut_at_every_byte),
         cmocka_unit_test(test_expand),

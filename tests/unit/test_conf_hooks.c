@@ -84,7 +84,7 @@ static void test_all_taken(void **state)
     conf_destroy(&c);
 }
 
-/* Mode batch settles as snapshot does, unless told otherwise, and may get old objects. */
+/* Mode batch settles as snapshot does, unless `settle` is set, and may get old objects. */
 static void test_batch(void **state)
 {
     (void)state;

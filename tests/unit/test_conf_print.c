@@ -51,7 +51,7 @@ static void same_str(const void *a, const void *b)
     assert_string_equal(((const struct conf_str *)a)->v, ((const struct conf_str *)b)->v);
 }
 
-/* All other values are numbers behind their place in the file. */
+/* The values of the other types are numbers; in memory they follow their place in the file. */
 static size_t size_of(enum setting_type type)
 {
     static const size_t sizes[] = {
@@ -112,8 +112,8 @@ static void same(const struct setting *table, const char *a, const char *b)
     }
 }
 
-/* Reads path, prints it, writes that in its place, reads and prints it again: the caller frees the
- * text. */
+/* Reads path, prints the configuration, writes the text to main.conf, reads and prints that again.
+ * The caller frees the text. */
 static char *expect_round_trip(const char *path)
 {
     struct conf *first = conf_files_read(path);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The settings about how a cache is kept equal to the server: good values, bad values, and watches
- * that share streams. */
+ * that share their scopes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -223,7 +223,7 @@ static const struct {
     ROW("namespaces = [ \"x\" ]; audit = \"1h\";", false, 2),
 };
 
-static void test_equal_watches_share_their_streams(void **state)
+static void test_equal_watches_share_their_scopes(void **state)
 {
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(pairs); i++) {
@@ -282,7 +282,7 @@ int main(void)
         IN_FOLDER(test_share_that_a_list_may_delete),
         IN_FOLDER(test_wrong_cluster_settings),
         IN_FOLDER(test_wrong_watch_settings),
-        IN_FOLDER(test_equal_watches_share_their_streams),
+        IN_FOLDER(test_equal_watches_share_their_scopes),
         IN_FOLDER(test_a_thousand_watches_are_compared_at_once),
     };
 

@@ -186,7 +186,7 @@ static void test_a_late_answer_is_ignored(void **state)
     drop(&r);
 }
 
-static void test_no_answer_is_asked_again_later(void **state)
+static void test_a_get_without_an_answer_is_made_again_later(void **state)
 {
     struct rig r;
 
@@ -234,7 +234,7 @@ static void test_patience_ends(void **state)
     drop(&r);
 }
 
-static void test_destroy_says_nothing(void **state)
+static void test_destroy_reports_no_delta(void **state)
 {
     struct rig r;
 
@@ -266,7 +266,7 @@ struct world {
     struct line lines[KEYS];
     unsigned cached[KEYS]; /* uid, 0 = not in the cache */
     unsigned uids;
-    enum delta_type held_as; /* the events that a held DELETED may come out as now */
+    enum delta_type held_as; /* the event as which a held DELETED may come out now */
     bool may;                /* may it come out at all? */
     bool ticking;            /* only after the patience of confirm */
     unsigned asked;          /* key + 1 of the GET under way, 0 = none */
@@ -324,7 +324,7 @@ static void give(struct world *w, size_t k, enum delta_type type, unsigned uid)
         l->since_ms = w->now_ms;
 }
 
-/* A delta that a store may tell for the key next. */
+/* Gives confirm a delta that a store may report next for one of the keys. */
 static void change(struct world *w)
 {
     size_t k = (size_t)rng_between(&w->rng, 0, KEYS - 1);
@@ -446,9 +446,9 @@ int main(void)
         cmocka_unit_test(test_a_later_incarnation_shows_that_the_object_was_deleted),
         cmocka_unit_test(test_no_key_waits_for_another),
         cmocka_unit_test(test_a_late_answer_is_ignored),
-        cmocka_unit_test(test_no_answer_is_asked_again_later),
+        cmocka_unit_test(test_a_get_without_an_answer_is_made_again_later),
         cmocka_unit_test(test_patience_ends),
-        cmocka_unit_test(test_destroy_says_nothing),
+        cmocka_unit_test(test_destroy_reports_no_delta),
         cmocka_unit_test(test_random_programs_against_an_oracle),
     };
 

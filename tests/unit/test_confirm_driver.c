@@ -65,7 +65,7 @@ static void on_delta(void *arg, struct watch *w, const struct delta *d)
         buf_printf(&r->said, "%s %.*s;", delta_type_name(d->type), STR_ARG(object_key(d->object)));
 }
 
-/* Runs behind the work of confirm_driver in this turn: it may ask again now. */
+/* Runs behind the work of confirm_driver in this turn: the driver may ask again now. */
 static void on_later(struct loop_task *task)
 {
     struct rig *r = container_of(task, struct rig, later);

@@ -109,7 +109,7 @@ static void test_the_next_address_is_tried_when_one_is_silent(void **state)
     p.params.host = "api.test";
     p.params.resolve = dead_then_alive;
     io_probe_connect(&p);
-    play_clock_pass(IO_PROBE_TIMEOUT_MS / 2); /* its share of the time */
+    play_clock_pass(IO_PROBE_TIMEOUT_MS / 2); /* the first address has its share of the time */
     io_probe_run(&p);
     assert_int_equal(p.closes, 0);
     assert_int_equal(p.opens, 1);
@@ -255,7 +255,7 @@ static void test_the_next_owner_gets_an_end_that_came_without_owner(void **state
     io_probe_run(&p);
     assert_int_equal(p.closes, 1);
     assert_int_equal(p.err.kind, ERR_CLOSED);
-    io_probe_adopt(&p); /* once only */
+    io_probe_adopt(&p); /* the end is reported only once */
     io_probe_run(&p);
     assert_int_equal(p.closes, 1);
     io_probe_fini(&p);

@@ -2,6 +2,7 @@
 #include "restarted_hook.h"
 
 /* The deliveries of a hook after a restart. */
+
 static void load(const char *key, const char *uid, const char *data)
 {
     hook_rig_change(0, DELTA_ADDED, key, uid, data);
@@ -12,7 +13,7 @@ static void changes(enum delta_type type, const char *uid, const char *data)
     hook_rig_change(0, type, "ns/n", uid, data);
 }
 
-/* On disk a run with it is under way. */
+/* The run that starts has this one event, and the disk has it as started. */
 static struct run *starts(enum delta_type type, const char *uid)
 {
     struct run *run = hook_rig_starts(type, uid);
@@ -55,7 +56,7 @@ static void test_handled_objects_are_quiet_and_the_hook_is_ready_at_once(void **
     hook_rig_end(run, 0);
 }
 
-/* Only digests of the handled state are known. */
+/* After a restart the hook knows the handled state only by its digests. */
 static void test_a_handled_object_is_quiet_when_it_is_written_in_another_way(void **state)
 {
     static const char *const other[] = {
@@ -123,7 +124,7 @@ static void test_an_object_of_a_killed_run_is_delivered_again(void **state)
     hook_rig_sync(0);
     struct run *run = hook_rig_starts(DELTA_MODIFIED, "u1");
     assert_string_equal(buf_cstr(&run->events[0].changed), "*\n");
-    assert_non_null(run->events[0].old); /* complete again */
+    assert_non_null(run->events[0].old); /* loading made the handled state complete again */
     hook_rig_end(run, 0);
     hook_rig_nothing();
 }
@@ -221,7 +222,7 @@ static void test_skip_is_for_objects_of_the_first_process(void **state)
     hook_rig_nothing();
 }
 
-static void test_skip_goes_on_where_it_was_not_kept(void **state)
+static void test_skip_is_for_the_next_process_if_the_first_never_synced(void **state)
 {
     (void)state;
     restarted_hook_add((struct hook_rig_hook){.rules.existing = HOOK_EXISTING_SKIP});
@@ -252,7 +253,7 @@ static void test_a_parked_key_stays_parked_until_it_changes(void **state)
     changes(DELTA_MODIFIED, "u1", "\"a\":2");
     hook_rig_pass(DELTA_ADDED, "u1");
     restarted_hook_restart();
-    load("ns/n", "u1", "\"a\":3"); /* or it had changed before */
+    load("ns/n", "u1", "\"a\":3"); /* the object changed while no process ran */
     hook_rig_sync(0);
     hook_rig_pass(DELTA_ADDED, "u1");
 }
@@ -274,7 +275,7 @@ static void test_a_parked_end_is_superseded_by_the_next_incarnation(void **state
     hook_rig_nothing();
 }
 
-static void test_renewal_runs_all_and_still_owes_ends(void **state)
+static void test_renewal_runs_for_all_objects_and_for_ends(void **state)
 {
     (void)state;
     begin((struct hook_rig_hook){0});
@@ -282,7 +283,7 @@ static void test_renewal_runs_all_and_still_owes_ends(void **state)
     passes(DELTA_ADDED, "u2", RUN_CHANGE);
     restarted_hook_restart();
     hook_record_renew(restarted_hook.hook);
-    restarted_hook_keep(); /* dies once more before any run */
+    restarted_hook_keep(); /* the process dies once more before any run */
     restarted_hook_restart();
     load("ns/n", "u1", "\"a\":1");
     hook_rig_sync(0);
@@ -446,7 +447,7 @@ static void test_a_renewal_waits_for_the_source_that_has_objects(void **state)
 }
 
 /* There is no object whose effects could be made again: a later object is just a change. */
-static void test_a_renewal_of_nothing_is_over_at_once(void **state)
+static void test_a_renewal_without_objects_is_over_at_once(void **state)
 {
     (void)state;
     restarted_hook_add((struct hook_rig_hook){.rules.mode = HOOK_BATCH});
@@ -494,7 +495,7 @@ static void test_a_snapshot_runs_again_only_if_it_is_due(void **state)
     (void)state;
     restarted_hook_add((struct hook_rig_hook){.rules.mode = HOOK_SNAPSHOT});
     hook_rig_sync(0);
-    hook_rig_next(); /* no event */
+    hook_rig_next(); /* it has no event, and does not end */
     restarted_hook_keep();
     restarted_hook_restart();
     hook_rig_sync(0);
@@ -528,7 +529,7 @@ static void test_a_source_that_is_stale_no_more_is_fresh(void **state)
     assert_false(run->events[0].ev.final_state_unknown);
     restarted_hook_restart();
     load("ns/n", "u1", "\"a\":1");
-    hook_rig_stale(0, true); /* and here the object is again */
+    hook_rig_stale(0, true); /* the outage has begun again before FRESH was handled */
     hook_rig_sync(0);
     passes(DELTA_STALE, "", RUN_CHANGE);
     hook_rig_nothing();
@@ -549,7 +550,7 @@ static void test_objects_of_another_cluster_are_forgotten(void **state)
     hook_rig_pass(DELTA_ADDED, "u1");
 }
 
-/* The source is not away any more, whichever cluster answers now. */
+/* The outage is over, whichever cluster answers now. */
 static void test_a_source_of_another_cluster_becomes_fresh(void **state)
 {
     (void)state;
@@ -570,12 +571,13 @@ static void test_all_is_put_again_when_the_disk_is_lost(void **state)
     begin((struct hook_rig_hook){0});
     size_t puts = restarted_hook.disk.puts;
     restarted_hook_keep();
-    changes(DELTA_MODIFIED, "u1", "\"a\":1"); /* nothing that counts */
+    changes(DELTA_MODIFIED, "u1", "\"a\":1"); /* not a change that counts */
     restarted_hook_keep();
     assert_int_equal(restarted_hook.disk.puts, puts);
     delivery_log_touch_all(&restarted_hook.hook->queue);
     restarted_hook_keep();
-    assert_int_equal(restarted_hook.disk.puts, puts + 2); /* and that the source was seen */
+    /* the delivery record, and that the source was seen */
+    assert_int_equal(restarted_hook.disk.puts, puts + 2);
 }
 
 static void test_skip_is_not_for_objects_with_a_delivery_record(void **state)
@@ -621,17 +623,17 @@ int main(void)
         TEST(test_the_next_incarnation_comes_after_the_end_of_the_first),
         TEST(test_both_incarnations_of_a_batch_are_restored),
         TEST(test_skip_is_for_objects_of_the_first_process),
-        TEST(test_skip_goes_on_where_it_was_not_kept),
+        TEST(test_skip_is_for_the_next_process_if_the_first_never_synced),
         TEST(test_a_parked_key_stays_parked_until_it_changes),
         TEST(test_a_parked_end_is_superseded_by_the_next_incarnation),
-        TEST(test_renewal_runs_all_and_still_owes_ends),
+        TEST(test_renewal_runs_for_all_objects_and_for_ends),
         TEST(test_renewal_loses_no_change_for_a_hook_without_added),
         TEST(test_renewal_delivers_an_outage_again),
         TEST(test_renewal_is_not_for_skipped_objects),
         TEST(test_a_renewal_lasts_until_a_run_for_it_has_succeeded),
         TEST(test_a_renewal_outlives_a_parked_run),
         TEST(test_a_renewal_waits_for_the_source_that_has_objects),
-        TEST(test_a_renewal_of_nothing_is_over_at_once),
+        TEST(test_a_renewal_without_objects_is_over_at_once),
         TEST(test_a_snapshot_that_lacked_a_source_is_due),
         TEST(test_a_snapshot_runs_again_only_if_it_is_due),
         TEST(test_a_source_that_is_stale_no_more_is_fresh),

@@ -53,7 +53,7 @@ static size_t snapshot_size(void)
     return n;
 }
 
-static void test_the_listed_state_takes_its_place_quietly(void **state)
+static void test_the_listed_state_replaces_a_bare_object_quietly(void **state)
 {
     (void)state;
     begin((struct hook_rig_hook){0});
@@ -77,7 +77,7 @@ static void test_a_listed_state_that_differs_is_delivered(void **state)
     hook_rig_end(run, 0);
 }
 
-static void test_one_that_vanished_is_deleted(void **state)
+static void test_a_bare_object_that_vanished_is_deleted(void **state)
 {
     (void)state;
     begin((struct hook_rig_hook){0});
@@ -200,7 +200,8 @@ static void test_that_a_source_was_seen_goes_to_a_new_disk_before_it_is_open(voi
     assert_true(restarted_hook.disk.seen[0]);
     restarted_hook_restart();
     change(DELTA_ADDED, "u1", "\"a\":1");
-    hook_rig_change(0, DELTA_ADDED, "ns/m", "u5", ""); /* a new source: no object is skipped */
+    /* a new object of a source that was seen is not skipped */
+    hook_rig_change(0, DELTA_ADDED, "ns/m", "u5", "");
     hook_rig_sync(0);
     hook_rig_pass(DELTA_ADDED, "u5");
     hook_rig_nothing();
@@ -211,9 +212,9 @@ static void test_that_a_source_was_seen_goes_to_a_new_disk_before_it_is_open(voi
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_the_listed_state_takes_its_place_quietly),
+        TEST(test_the_listed_state_replaces_a_bare_object_quietly),
         TEST(test_a_listed_state_that_differs_is_delivered),
-        TEST(test_one_that_vanished_is_deleted),
+        TEST(test_a_bare_object_that_vanished_is_deleted),
         TEST(test_an_object_that_stays_is_neither_delivered_nor_deleted),
         TEST(test_an_incarnation_without_a_known_state_ends_the_one_before),
         TEST(test_an_object_without_a_known_state_is_not_skipped),

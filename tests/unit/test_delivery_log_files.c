@@ -120,7 +120,7 @@ static void test_a_file_of_a_key_that_is_known_no_more_is_free(void **state)
     hook_rig_sync(0);
     writes(RUN_FILE_WRITTEN, 1);
     restarted_hook_restart();
-    delivery_log_forget(&restarted_hook.hook->queue, 0); /* of another cluster */
+    delivery_log_forget(&restarted_hook.hook->queue, 0); /* another cluster answers now */
     restarted_hook_keep();
     load("ms/n", "u2", "\"a\":1");
     hook_rig_sync(0);

@@ -148,7 +148,7 @@ static void test_a_long_list(void **state)
         for (int i = 0; i < N; i++)
             assert_int_equal(children.all[i], 1000 + i);
     }
-    fake_proc_children(SELF, ""); /* the list of children that is open says so at once */
+    fake_proc_children(SELF, ""); /* the open list of children shows that at once */
     descent_children(&d, &children);
     assert_int_equal(children.count, 0);
     descent_pids_free(&children);

@@ -86,7 +86,7 @@ static void test_a_want_may_join_a_round(void **state)
     discovery_destroy(&d);
 }
 
-/* An aggregated API whose server is down is there, but does not say what it has. */
+/* An aggregated API whose server is down is listed as stale, without its resources. */
 static void test_stale_groups(void **state)
 {
     static const struct page pages[] = {

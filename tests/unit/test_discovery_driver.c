@@ -20,7 +20,8 @@
 #include "request_probe.h"
 #include "server.h"
 
-/* RETRY_MS does not pass by itself; a connection that is idle lives for longer. */
+/* RETRY_MS passes only when the test moves the clock; a connection that is idle lives for
+ * longer. */
 enum { WANTS = 50, STEPS = 64, RETRY_MS = 20000, TURNS = 20 };
 
 /* A user of the driver, who wants a resource. */
@@ -271,7 +272,7 @@ static void test_a_late_resource_is_found(void **state)
     rig_fini(&r);
 }
 
-/* A new name makes it look again soon, not when the backoff of another one ends. */
+/* A new name makes the driver ask again soon, not only when the backoff of another name ends. */
 static void test_an_unknown_name_asks_again(void **state)
 {
     struct rig r;
@@ -355,7 +356,7 @@ static void look_for_gadgets(struct who *w)
     resolve(w->of, 1, "gadgets");
 }
 
-/* A callback may do anything without disturbing the callbacks behind it. */
+/* A callback may forget every want, or dispose the driver: no other callback comes then. */
 static void test_callbacks_may_do_anything(void **state)
 {
     void (*const then[])(struct who *) = {forget_all, dispose};
@@ -478,7 +479,8 @@ static void test_the_version_is_asked_once(void **state)
         assert_int_equal(r.version.minor, i == 0 ? 0 : 34);
     }
     assert_asked(&r, "/version /version ");
-    discovery_driver_version(r.discovery_driver, on_version, &r); /* and no callback comes */
+    /* the driver is disposed: no callback comes */
+    discovery_driver_version(r.discovery_driver, on_version, &r);
     rig_fini(&r);
 }
 

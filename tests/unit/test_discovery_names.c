@@ -90,8 +90,8 @@ static void test_plural_before_short_before_singular(void **state)
     discovery_destroy(&d);
 }
 
-/* A word that looks like a version is taken for one first, then for part of the group; any other
- * word the other way round. */
+/* A word that looks like a version is taken for a version first, then for a part of the group; any
+ * other word is taken for a part of the group first. */
 static void test_both_ways_to_read_a_name(void **state)
 {
     static const struct page pages[] = {
@@ -116,7 +116,8 @@ static void test_both_ways_to_read_a_name(void **state)
     discovery_destroy(&d);
 }
 
-/* kubectl takes the begin of a group, but not when the equal group has the name. */
+/* kubectl takes a group that begins with the word, unless the group that is the word has the
+ * resource. */
 static void test_the_equal_group_before_its_like(void **state)
 {
     static const struct page pages[] = {
@@ -137,7 +138,7 @@ static void test_the_equal_group_before_its_like(void **state)
     discovery_destroy(&d);
 }
 
-static void test_what_is_missing(void **state)
+static void test_names_that_are_missing(void **state)
 {
     struct discovery *d = ROUND(discovery_probe_new, NULL, "x");
 
@@ -150,7 +151,7 @@ static void test_what_is_missing(void **state)
     discovery_destroy(&d);
 }
 
-static void test_what_cannot_be_watched(void **state)
+static void test_resources_that_cannot_be_watched(void **state)
 {
     static const struct page pages[] = {
         ROW("/api", 200, "{\"kind\":\"APIVersions\",\"versions\":[\"v1\"]}"),
@@ -247,8 +248,8 @@ int main(void)
         cmocka_unit_test(test_plural_before_short_before_singular),
         cmocka_unit_test(test_both_ways_to_read_a_name),
         cmocka_unit_test(test_the_equal_group_before_its_like),
-        cmocka_unit_test(test_what_is_missing),
-        cmocka_unit_test(test_what_cannot_be_watched),
+        cmocka_unit_test(test_names_that_are_missing),
+        cmocka_unit_test(test_resources_that_cannot_be_watched),
         cmocka_unit_test(test_hostile_names),
         cmocka_unit_test(test_odd_values),
     };

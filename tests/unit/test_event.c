@@ -254,7 +254,7 @@ static void test_limits(void **state)
     buf_free(&body);
 }
 
-/* Endless bodies end with an error: behind object_size, inside of an object behind 64 MiB more;
+/* A body without an end is an error after object_size bytes, or after 64 MiB more inside an object;
  * white space may go on. */
 static void test_endless(void **state)
 {

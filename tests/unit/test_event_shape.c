@@ -162,7 +162,7 @@ static void test_partial_spares_a_status(void **state)
         "ERROR rv= 0  a Pod instead of a Status\n");
 }
 
-static void test_partial_of_what(void **state)
+static void test_partial_metadata_needs_the_kind_of_the_watch(void **state)
 {
 #define ADDED(object) "{\"type\":\"ADDED\",\"object\":" object "}}"
     static const char body[] = ADDED(TYPED("PartialObjectMetadata", "meta.k8s.io/v1", NAMED("1")))
@@ -221,7 +221,7 @@ int main(void)
         cmocka_unit_test_teardown(test_pruning_spares_bookmarks_and_errors, clear),
         cmocka_unit_test_teardown(test_partial_or_not_is_the_same, clear),
         cmocka_unit_test_teardown(test_partial_spares_a_status, clear),
-        cmocka_unit_test_teardown(test_partial_of_what, clear),
+        cmocka_unit_test_teardown(test_partial_metadata_needs_the_kind_of_the_watch, clear),
         cmocka_unit_test_teardown(test_object_size_bounds_the_object_as_sent, clear),
     };
 

@@ -97,7 +97,7 @@ static void test_names_that_are_no_file_names_are_unfit(void **state)
     refused(next(RUN_COMMAND), ERR_CONFIG, "output: ");
     hook_rig_nothing(); /* parked */
     drop("ns/..", "u1");
-    removes(NULL); /* that is no failure */
+    removes(NULL); /* a removal without a file is no failure */
     add("a", "u2");
     refused(next(RUN_COMMAND), ERR_CONFIG, "${namespace}");
     hook_rig_nothing();

@@ -53,7 +53,7 @@ static void test_without_paths_any_byte_but_the_version_counts(void **state)
     filter_fini(&f);
 }
 
-static void test_a_value_that_is_written_in_another_way_counts_not(void **state)
+static void test_a_value_that_is_written_in_another_way_does_not_count(void **state)
 {
     static const char *const paths[] = {"data.a", "data.list[*].p"};
     struct filter any = with_paths(NULL, 0);
@@ -165,7 +165,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_subset_of_events_is_distinguished),
         cmocka_unit_test(test_without_paths_any_byte_but_the_version_counts),
-        cmocka_unit_test(test_a_value_that_is_written_in_another_way_counts_not),
+        cmocka_unit_test(test_a_value_that_is_written_in_another_way_does_not_count),
         cmocka_unit_test(test_with_paths_only_selected_values_count),
         cmocka_unit_test(test_a_value_that_moves_between_paths_counts),
         cmocka_unit_test(test_a_path_that_is_missing_null_or_of_another_type_is_null),

@@ -175,7 +175,7 @@ static void test_content_counts(void **state)
     assert_true(same(PRINT("a", "b"), first));
     assert_false(same(PRINT("b", "a"), first));
     assert_false(same(PRINT("a"), first));
-    put("a", "two"); /* as many bytes */
+    put("a", "two"); /* the same number of bytes */
     assert_false(same(PRINT("a", "b"), first));
     put("a", "one");
     put("b", "x");
@@ -184,9 +184,9 @@ static void test_content_counts(void **state)
     assert_int_equal(chmod("a", 0755), 0); /* mode and time do not count */
     assert_true(same(PRINT("a", "b"), first));
     assert_int_equal(rename("a", "c"),
-                     0); /* the name does not count either: the settings have it */
+                     0); /* the name does not count either: it is in the digest of the settings */
     assert_true(same(PRINT("c", "b"), first));
-    put("a", "on"); /* bytes do not move from one to the next */
+    put("a", "on"); /* bytes that move from one file to the next count */
     put("b", "e");
     assert_false(same(PRINT("a", "b"), first));
 }
@@ -196,7 +196,7 @@ static void test_paths_that_are_no_files(void **state)
     (void)state;
     put("x", "");
     struct digest none = PRINT("none");
-    assert_false(same(PRINT("x"), none)); /* an empty file is one */
+    assert_false(same(PRINT("x"), none)); /* an empty file is no missing file */
     assert_true(same(PRINT("none"), none));
     assert_true(same(PRINT("x/below"), none));
     assert_int_equal(mkdir("folder", 0700), 0);
@@ -249,11 +249,11 @@ static void test_large(void **state)
     assert_false(same(PRINT("a"), larger));
     assert_int_equal(truncate("a", CAP + 1), 0);
     assert_true(same(PRINT("a"), larger));
-    put_at("a", CAP, 'q'); /* but the bytes there do not */
+    put_at("a", CAP, 'q'); /* the bytes beyond the limit do not count */
     assert_true(same(PRINT("a"), larger));
 }
 
-/* More files than one request has: each gets its own digest. */
+/* More hooks than one request has: each gets its own digest. */
 static void test_many_hooks(void **state)
 {
     struct helper_hook hooks[HOOKS];
@@ -360,7 +360,7 @@ static void test_disposed_in_its_callback(void **state)
     assert_int_equal(l.left, HOOKS - 1);
 }
 
-static void test_runs_of_hooks_are_not_its(void **state)
+static void test_ends_of_runs_of_hooks_are_left_to_others(void **state)
 {
     const struct helper_link_exit end = {.run = 7};
     const struct helper_link_exit late = {.run = UINT64_C(1) << 63};
@@ -410,7 +410,7 @@ int main(void)
         IN_FOLDER(test_a_reader_that_is_killed_is_an_error),
         IN_FOLDER(test_disposed_in_its_callback),
         IN_FOLDER(test_hook_without_files),
-        cmocka_unit_test(test_runs_of_hooks_are_not_its),
+        cmocka_unit_test(test_ends_of_runs_of_hooks_are_left_to_others),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -75,7 +75,7 @@ static void test_a_snapshot_runs_again_when_another_source_opens(void **state)
     hook_rig_sync(0);
     hook_rig_end(hook_rig_next(), 0);
     hook_rig_nothing();
-    hook_rig_sync(1); /* the snapshot is empty, and that is news */
+    hook_rig_sync(1); /* a snapshot with this source is due, although it is empty */
     struct run *run = hook_rig_next();
     assert_int_equal(run->event_count, 0);
     assert_int_equal(run->reason, RUN_CHANGE);
@@ -229,7 +229,7 @@ static void test_when_stale_wait_starts_nothing_while_too_few_are_fresh(void **s
     assert_ptr_equal(run->hook, h);
     hook_rig_stale(0, true); /* a run under way goes on */
     hook_rig_change(0, DELTA_MODIFIED, "ns/a", "u1", "\"a\":1");
-    hook_rig_pass(DELTA_MODIFIED, "u1"); /* of the other hook */
+    hook_rig_pass(DELTA_MODIFIED, "u1"); /* the run is of the other hook */
     hook_rig_end(run, 0);
     hook_rig_waits_until(NEVER_MS);
     assert_string_equal(gate_stale(h)->name, "one");
@@ -290,14 +290,14 @@ static void test_a_paused_hook_starts_nothing_and_forgets_nothing(void **state)
     hook_rig_waits_until(NEVER_MS);
     hook_pause(h, false);
     struct run *run = hook_rig_starts(DELTA_ADDED, "u1");
-    hook_pause(h, true); /* the hook goes on */
+    hook_pause(h, true); /* the run under way goes on */
     hook_rig_change(0, DELTA_MODIFIED, "ns/a", "u1", "\"a\":1");
     hook_rig_change(0, DELTA_ADDED, "ns/b", "u2", NULL);
     hook_rig.now += 500;
     hook_rig_end(run, 1);
     hook_rig_waits_until(hook_rig.now + HOOK_RIG_INITIAL_MS);
     hook_rig_waits_until(NEVER_MS);
-    assert_true(hooks_quiet(&hook_rig.hooks)); /* no hook waits for it */
+    assert_true(hooks_quiet(&hook_rig.hooks)); /* keys of a paused hook do not count */
     hook_pause(h, false);
     assert_false(hooks_quiet(&hook_rig.hooks));
     assert_int_equal(hooks_wake_ms(&hook_rig.hooks), h->work_queue.earliest_ms);
@@ -418,7 +418,7 @@ static void test_existing_objects_are_skipped_in_every_mode(void **state)
     hook_rig_waits_until(NEVER_MS);
     assert_true(hooks_ready(&hook_rig.hooks));
     hook_rig_change(0, DELTA_MODIFIED, "ns/a", "u1", "\"a\":2");
-    for (size_t i = 0; i < 3; i++) { /* handled: the difference is known */
+    for (size_t i = 0; i < 3; i++) { /* u1 counted as handled: the difference is known */
         struct run *run = starts_for(DELTA_MODIFIED, "u1", RUN_CHANGE);
         assert_string_equal(buf_cstr(&run->events[0].changed), "data.a\n");
         hook_rig_end(run, 0);
@@ -435,14 +435,14 @@ static void test_a_batch_whose_objects_vanish_before_its_first_run_is_ready(void
     add_change_at_100000(HOOK_BATCH, CAUSE_WATCH);
     const struct hook *h = hook_rig.hooks.v[0];
     hook_rig_sync(0);
-    hook_rig_nothing(); /* it settles */
+    hook_rig_nothing(); /* the batch settles */
     assert_int_equal(h->gate, GATE_FIRST);
     hook_rig_change(0, DELTA_DELETED, "ns/a", "u1", NULL);
     hook_rig_waits_until(NEVER_MS);
     assert_int_equal(h->gate, GATE_OPEN);
 }
 
-/* The manual run would have been its first run. */
+/* The manual run would have been the first run of the hook. */
 static void test_a_batch_whose_manual_run_becomes_void_is_ready(void **state)
 {
     struct err err = {0};

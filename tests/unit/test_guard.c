@@ -90,7 +90,7 @@ static void test_percent_and_at_least_say_what_is_held(void **state)
     }
 }
 
-/* Two streams of one watch, each with its own guard. */
+/* Two scopes of one watch, each with its own guard. */
 static void test_many_small_deletes_within_a_minute_are_a_large_one(void **state)
 {
     struct guard other = g;
@@ -168,7 +168,7 @@ static void test_confirmed_deletes_do_not_count_any_more(void **state)
     passes(20, 5);
 }
 
-/* No second list confirmed its deletes. */
+/* The hold has ended, but no second list has confirmed these deletes. */
 static void test_deletes_of_a_list_that_looks_well_again_are_counted(void **state)
 {
     (void)state;

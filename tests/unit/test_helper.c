@@ -170,7 +170,7 @@ static struct reply wait_end(const struct peer *p)
     return r;
 }
 
-/* Everything up to the end, or to the first newline. */
+/* All bytes up to the end, or up to the first newline. */
 static const char *read_out(const struct peer *p, bool one_line)
 {
     static char text[OUTPUT_MAX];
@@ -303,7 +303,7 @@ static void test_user_cannot_be_changed(void **state)
     (void)state;
     hook.change_user = true;
     fflush(NULL);
-    pid_t pid = fork(); /* a main without privileges */
+    pid_t pid = fork(); /* here the helper has no privileges */
     if (pid == 0) {
         if (getuid() == 0 && (setgid(NOBODY) < 0 || setuid(NOBODY) < 0))
             _exit(2);
@@ -354,7 +354,7 @@ static void test_only_pipes_change_their_mode(void **state)
     rmdir(folder);
 }
 
-/* A broken main asks for ever more. */
+/* A broken main asks for run after run. */
 static void test_more_runs_than_configured_are_refused(void **state)
 {
     struct helper_hook hook = SHELL("read x");
@@ -516,11 +516,11 @@ static void test_files(void **state)
     stop(&p);
 }
 
-/* In Linux before 5.9. */
+/* Linux before 5.9 has no close_range(). */
 static void test_without_close_range(void **state)
 {
     struct sock_filter code[] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0), /* ENOSYS of the call */
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0), /* the number of the system call */
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_close_range, 0, 1),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),

@@ -42,8 +42,8 @@ static int start_ready(struct helper_rig *w, uint64_t id, const char *script, in
     return in[1];
 }
 
-/* Ways out: of the group; of the family as well; with a child that has another environment; far
- * down. */
+/* Ways to escape: out of the process group; out of the family as well; so and deaf to signals; by a
+ * child with an empty environment; several sessions deep. */
 /* NOLINTBEGIN(bugprone-suspicious-missing-comma): some are too long for a line */
 static const char *const ways_out[] = {
     "setsid sh -c 'echo ready; exec sleep 1000' &",
@@ -103,8 +103,8 @@ static void test_kill_reaches_processes_that_escaped(void **state)
     helper_rig_close(&w);
 }
 
-/* The process has neither the name of the run nor its parent in the end, but it had the parent when
- * the run was killed. */
+/* In the end the process has neither INFORMERD_RUN of the run nor its parent, but it had the parent
+ * when the run was killed. */
 static void test_kill_remembers_descendants(void **state)
 {
     struct helper_rig w;
@@ -178,8 +178,8 @@ static void test_kill_reaches_a_program_that_left_its_group(void **state)
     helper_rig_close(&w);
 }
 
-/* The run may also end well: the signal that asks for its end comes once, wherever the program
- * is. */
+/* A program that gets the kill signal may end well: the signal comes once, whichever group the
+ * program is in. */
 static void test_kill_signal_reaches_a_program_that_left_its_group(void **state)
 {
     static const char *const go[] = {"0, 0", "0, getpgrp(getppid())"};
@@ -196,7 +196,8 @@ static void test_kill_signal_reaches_a_program_that_left_its_group(void **state)
         int in = start_ready(&w, i, script, &out);
 
         helper_link_kill(w.link, i, SIGTERM);
-        close(helper_rig_run(&w, 100, HELPER_RIG_TRUE, "")); /* the run ends behind that */
+        /* once this run has ended, the kill signal was sent */
+        close(helper_rig_run(&w, 100, HELPER_RIG_TRUE, ""));
         HELPER_RIG_AWAIT(&w, w.exited == 2 * i + 1);
         close(in);
         HELPER_RIG_AWAIT(&w, w.exited == 2 * i + 2);
@@ -260,8 +261,8 @@ static void clear(struct helper_rig *w, uint64_t id, const char *env)
     assert_true(w->end.run == id && w->end.left == 0);
 }
 
-/* Processes that a successful run left go when that run counts as one no more; those of another run
- * stay. */
+/* Processes that a successful run left are killed when the run is cleared, because its success does
+ * not count any more; those of another run stay. */
 static void test_spared_processes_are_cleared(void **state)
 {
     static const char *const how[] = {"", "setsid"};
@@ -300,7 +301,7 @@ static void test_nothing_to_clear(void **state)
     helper_rig_open(&w);
     clear(&w, 2, "INFORMERD_RUN=run-2");
     assert_int_equal(w.end.how, HELPER_LINK_EXITED);
-    clear(&w, 3, "INFORMERD_HOOK=h"); /* of no run */
+    clear(&w, 3, "INFORMERD_HOOK=h"); /* names no run */
     assert_int_equal(w.end.how, HELPER_LINK_EXITED);
     clear(&w, 4, "LD_PRELOAD=x");
     assert_true(w.end.how == HELPER_LINK_NOT_STARTED && w.end.value == EINVAL);
@@ -320,7 +321,7 @@ static void test_runs_do_not_touch_each_other(void **state)
                         &out[0]);
     HELPER_RIG_AWAIT(&w, w.exited == 1);
     assert_int_equal(w.end.left, 1);
-    in[1] = start_ready(&w, 2, /* goes on */
+    in[1] = start_ready(&w, 2, /* this run goes on */
                         "exec 4<&0; (setsid sh -c 'echo ready; read x; echo alive $x' <&4 &); wait;"
                         " while [ ! -e /proc/self/none ]; do sleep 1000; done",
                         &out[1]);
@@ -351,7 +352,7 @@ static void test_end_of_main_reaches_processes_that_escaped(void **state)
 
     (void)state;
     assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1),
-                     0); /* of processes that outlive the helper */
+                     0); /* the test reaps processes that outlive the helper */
     helper_rig_open(&w);
     for (; n < ARRAY_LEN(ways_out); n++) {
         char *script = mem_printf("%s\nread x; sleep 1000", ways_out[n]);

@@ -68,7 +68,8 @@ static void test_failure_takes_its_group_along(void **state)
         helper_rig_run(&w, 2, HELPER_RIG_SHELL,
                        "trap 'exit 0' TERM; sh -c 'trap \"\" TERM; echo ready; sleep 1000' & wait");
     helper_rig_expect_line(out, "ready\n");
-    helper_link_kill(w.link, 2, SIGTERM); /* a good end, but only because of that */
+    /* the program ends well, but only because of the signal */
+    helper_link_kill(w.link, 2, SIGTERM);
     helper_rig_expect_eof(out);
     HELPER_RIG_AWAIT(&w, w.exited == 2);
     assert_true(w.end.how == HELPER_LINK_EXITED && w.end.value == 0);
@@ -131,7 +132,7 @@ static void test_end_of_main_ends_all(void **state)
         helper_rig_run(&w, 2, HELPER_RIG_SHORT_GRACE, "trap '' TERM; echo ready; exec sleep 1000");
     helper_rig_expect_line(polite, "ready\n");
     helper_rig_expect_line(deaf, "ready\n");
-    kill(w.helper, SIGINT); /* of a terminal, or by mistake: main decides */
+    kill(w.helper, SIGINT); /* from a terminal, or by mistake: only main decides when runs end */
     kill(w.helper, SIGTERM);
     kill(w.helper, SIGHUP);
     int third = helper_rig_run(&w, 3, HELPER_RIG_TRUE, "");
@@ -163,7 +164,7 @@ static void test_64_at_a_time(void **state)
         helper_rig_expect_line(out[i], "ready\n");
     close(helper_rig_run(&w, N, HELPER_RIG_TRUE, ""));
     HELPER_RIG_AWAIT(&w, w.exited > 0);
-    assert_int_equal(w.end.run, N); /* none of the other programs */
+    assert_int_equal(w.end.run, N); /* no other program has ended */
     for (int i = N - 1; i >= 0; i--) {
         char *line = mem_printf("got %d\n", i);
 
@@ -267,7 +268,7 @@ static void test_too_big_an_environment(void **state)
     assert_true(w.end.run == 9 && w.end.how == HELPER_LINK_NOT_STARTED && w.end.value == E2BIG);
     assert_string_equal(w.end.stage, "send");
     close(helper_rig_run(&w, 9, HELPER_RIG_SHELL, script));
-    helper_link_dispose(&w.link); /* before main heard of it */
+    helper_link_dispose(&w.link); /* before on_exited() was called */
     free(script);
     helper_rig_close(&w);
     assert_int_equal(w.exited, 1);

@@ -178,7 +178,7 @@ static uint64_t measure_ns(struct output_rig *o, const char *bytes)
     return (uint64_t)((now.tv_sec - start.tv_sec) * 1000000000 + now.tv_nsec - start.tv_nsec);
 }
 
-/* Writers of two files in turn, which are stopped at any moment. */
+/* Writers of one file, with one of two contents, which are stopped at any moment. */
 struct kills {
     struct output_rig o;
     struct rng rng;

@@ -197,7 +197,7 @@ static void test_folder_that_was_there(void **state)
 
 /* ---- check */
 
-/* The check has left the group; it must not stay and make the steps behind it fail. */
+/* A process of the check has left the group, and a later step fails: the process must not stay. */
 static void test_processes_of_a_check_when_a_later_step_fails(void **state)
 {
     static const char script[] =
@@ -207,7 +207,7 @@ static void test_processes_of_a_check_when_a_later_step_fails(void **state)
 
     (void)state;
     assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1),
-                     0); /* of processes that outlive the helper */
+                     0); /* the test reaps processes that outlive the helper */
     output_rig_init(&o, "/f");
     o.hook.check = ARGV("/bin/sh", "-c", script, "${file}");
     output_rig_start(&o);

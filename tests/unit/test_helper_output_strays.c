@@ -30,7 +30,7 @@ static void put_stray(struct buf *out, const char *path, const char *bytes)
     buf_puts(out, path);
 }
 
-/* Has the helper remove it; reads as many answers as the test expects. */
+/* Has the helper remove the strays; reads as many answers as the test expects. */
 static size_t sweep(struct output_rig *o, struct buf *strays, char *answers, size_t room)
 {
     int in = memfd_create("test", MFD_CLOEXEC);
@@ -156,7 +156,8 @@ static void test_a_main_of_fewer_rights_has_nothing_removed_elsewhere(void **sta
         output_rig_put(&o, "z", "one");
         expect(&o, output_rig_path(&o, "in/../z"), "one", WIRE_SWEPT_FOREIGN);
         output_rig_expect_file(&o, "z", "one");
-        output_rig_put(&o, "in/.informerd-0", "one"); /* the helper's own */
+        /* the name of a temporary file of the helper */
+        output_rig_put(&o, "in/.informerd-0", "one");
         expect(&o, output_rig_path(&o, "in/.informerd-0"), "one", WIRE_SWEPT_FOREIGN);
         expect(&o, "in/z", "one", WIRE_SWEPT_FOREIGN);
         expect(&o, "", "one", WIRE_SWEPT_FOREIGN);

@@ -125,7 +125,7 @@ static void test_no_descriptors(void **state)
     helper_rig_close(&w);
 }
 
-/* The reason. */
+/* Sets the RLIMIT_NPROC of a process; returns the soft limit that it had before. */
 static rlim_t limit_processes(pid_t pid, rlim_t n)
 {
     struct rlimit limit;
@@ -170,7 +170,7 @@ static void test_user_has_too_many_processes(void **state)
     helper_rig_close(&w);
 }
 
-/* The helper's user has too many: one beside the helper, which makes two, and it may have two. */
+/* The user of the helper has too many processes: the helper and one more, and two are allowed. */
 static void test_helper_has_too_many_processes(void **state)
 {
     uid_t lonely = (uid_t)(100000 + getpid()); /* nobody else runs as this user */
@@ -259,7 +259,7 @@ static void replace_program(struct program *p, const char *text)
     assert_int_equal(rename(p->next, p->path), 0);
 }
 
-/* Also with the folder of the file. */
+/* Removes the program's file and its folder. */
 static void remove_program(struct program *p)
 {
     assert_int_equal(unlink(p->path), 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "hook_rig.h"
 
-/* Hooks over two watches: their gate, retries, slots, and ends of objects that give way. */
+/* Hooks over two watches: their gate, retries, slots, and ends that are superseded. */
 
 enum { ALL = HOOK_RIG_ALL, INITIAL_MS = HOOK_RIG_INITIAL_MS };
 
@@ -56,7 +56,7 @@ static void test_nothing_runs_before_all_sources_are_synced(void **state)
     hook_rig_nothing();
     assert_int_equal(h->gate, GATE_CLOSED);
     assert_int_equal(hooks_wake_ms(&hook_rig.hooks), NEVER_MS);
-    change(DELTA_DELETED, "ns/b", "u2", NULL); /* no run has had it */
+    change(DELTA_DELETED, "ns/b", "u2", NULL); /* no run was started with it */
     hook_rig_sync(1);
     struct run *run = hook_rig_starts(DELTA_ADDED, "u1");
     assert_int_equal(run->reason, RUN_EXISTING);
@@ -125,7 +125,7 @@ static void test_existing_objects_are_skipped_when_asked(void **state)
     change(DELTA_MODIFIED, "ns/a", "u1", "\"a\":1");
     hook_rig_nothing(); /* the object counts as handled */
     change(DELTA_DELETED, "ns/a", "u1", "\"a\":1");
-    hook_rig_pass(DELTA_DELETED, "u1"); /* and as delivered */
+    hook_rig_pass(DELTA_DELETED, "u1"); /* the object counts as delivered, too */
     hook_rig_pass(DELTA_DELETED, "u1");
     hook_rig_nothing();
 }
@@ -152,7 +152,7 @@ static void open_with(const char *uid)
     hook_rig_pass(DELTA_ADDED, uid);
 }
 
-/* A hook that has handled u1, which was modified then. */
+/* A hook that has handled u1, which was modified after that. */
 static void add_modified(void)
 {
     add_object(ALL);
@@ -160,7 +160,7 @@ static void add_modified(void)
     change(DELTA_MODIFIED, "ns/a", "u1", "\"a\":2");
 }
 
-/* So many runs for this event of u1 fail, each in its time. */
+/* So many runs for this event of u1 fail, each when it is due. */
 static void fail_times(int n, enum delta_type type)
 {
     for (int i = 0; i < n; i++)
@@ -201,7 +201,7 @@ static void test_a_delete_goes_on_failing_until_there_is_a_successor(void **stat
     open_with("u1");
     change(DELTA_DELETED, "ns/a", "u1", NULL);
     fail_times(7, DELTA_DELETED);
-    hook_rig.now -= 100; /* in the middle of its wait */
+    hook_rig.now -= 100; /* in the middle of the backoff */
     hook_rig_nothing();
     change(DELTA_ADDED, "ns/a", "u2", NULL);
     hook_rig_pass(DELTA_ADDED, "u2");

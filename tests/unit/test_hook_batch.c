@@ -112,7 +112,7 @@ static void test_changes_during_a_run_come_after_it(void **state)
     hook_rig_waits_until(NEVER_MS);
 }
 
-/* However often a batch fails, it leaves out no end: only keys are superseded. */
+/* However often a batch fails, it leaves out no end: only in mode object is an end superseded. */
 static void test_an_end_is_never_superseded(void **state)
 {
     (void)state;
@@ -225,7 +225,7 @@ static void test_a_preview_changes_nothing(void **state)
             run_free(run);
         }
         hook_pause(h, false);
-        hook_rig_change(0, DELTA_DELETED, "ns/a", "u1", NULL); /* no run has had it */
+        hook_rig_change(0, DELTA_DELETED, "ns/a", "u1", NULL); /* no run was started with it */
         for (struct run *run; (run = hooks_next(&hook_rig.hooks, hook_rig.now)) != NULL;) {
             assert_int_equal(run->event_count, 0);
             hook_rig_end(run, 0);

@@ -3,7 +3,7 @@
 
 #include "hook/why.h"
 
-/* Runs that could not start for a shortage: they say nothing about their hook. */
+/* Runs that the system could not start for a shortage: they are no attempts of the hook. */
 
 enum { ADDED_DELETED = 1U << DELTA_ADDED | 1U << DELTA_DELETED };
 
@@ -51,7 +51,7 @@ static void test_no_attempt_is_used_up_and_the_backoff_stays(void **state)
     assert_int_equal(hook_parked(h), 1);
 }
 
-static void test_a_success_ends_it(void **state)
+static void test_a_success_clears_the_shortage(void **state)
 {
     (void)state;
     struct hook *h = add_handled((struct hook_rig_hook){0});
@@ -66,7 +66,7 @@ static void test_a_success_ends_it(void **state)
     assert_true(hooks_quiet(&hook_rig.hooks));
 }
 
-static void test_a_change_does_not_bring_it_forward(void **state)
+static void test_a_change_does_not_bring_the_next_try_forward(void **state)
 {
     (void)state;
     add_handled((struct hook_rig_hook){
@@ -94,7 +94,7 @@ static void test_a_key_that_is_not_due_any_more_is_forgotten(void **state)
     hook_rig_waits_until(NEVER_MS);
 }
 
-static void test_a_delete_does_not_give_way(void **state)
+static void test_runs_not_started_do_not_supersede_a_delete(void **state)
 {
     (void)state;
     add_handled((struct hook_rig_hook){.events = ADDED_DELETED});
@@ -131,25 +131,25 @@ static void first_run(enum hook_mode mode)
     assert_true(hook_first_ended(h));
 }
 
-static void test_the_first_run_of_an_object_has_not_ended(void **state)
+static void test_the_first_run_of_an_object_is_still_to_end(void **state)
 {
     (void)state;
     first_run(HOOK_OBJECT);
 }
 
-static void test_the_first_batch_has_not_ended(void **state)
+static void test_the_first_batch_is_still_to_end(void **state)
 {
     (void)state;
     first_run(HOOK_BATCH);
 }
 
-static void test_the_first_snapshot_has_not_ended(void **state)
+static void test_the_first_snapshot_is_still_to_end(void **state)
 {
     (void)state;
     first_run(HOOK_SNAPSHOT);
 }
 
-static void test_a_manual_run_waits(void **state)
+static void test_a_manual_run_that_could_not_start_is_tried_again(void **state)
 {
     struct err err;
 
@@ -184,7 +184,7 @@ static void test_another_manual_run_is_tried_at_once(void **state)
     hook_rig_waits_until(NEVER_MS);
 }
 
-static void test_min_interval_does_not_count_from_it(void **state)
+static void test_min_interval_does_not_count_from_a_run_not_started(void **state)
 {
     (void)state;
     struct hook *h =
@@ -207,7 +207,7 @@ static size_t known(const struct hook *h)
     return map_count(&h->queue.sources[0].by_key);
 }
 
-/* A run could not start: the hook is as if it had not been tried. */
+/* The run could not start, and its key is not due any more: nothing waits for another try. */
 static void not_started_and_not_due(struct run *run)
 {
     const struct run_result result = {
@@ -243,7 +243,7 @@ static void test_an_object_that_no_program_saw_cancels_out(void **state)
     }
 }
 
-/* The run behind it is not tried at once either. */
+/* The run for u2 is not tried at once, either. */
 static void test_the_next_incarnation_waits_like_the_one_before(void **state)
 {
     (void)state;
@@ -326,7 +326,7 @@ static void test_a_batch_is_undone_as_a_whole(void **state)
     assert_int_equal(known(h), 0);
 }
 
-/* An end that was superseded is not, as long as no run with the next incarnation was started. */
+/* The failed end was to be superseded, but no run with the next incarnation was started. */
 static void test_a_superseded_end_is_due_until_a_program_starts(void **state)
 {
     (void)state;
@@ -356,7 +356,7 @@ static void rerun(enum hook_mode mode)
 
         assert_int_equal(run->reason, RUN_RERUN);
         not_started(run);
-        assert_true(hooks_quiet(&hook_rig.hooks)); /* no manual run waits for it */
+        assert_true(hooks_quiet(&hook_rig.hooks)); /* a rerun that is due does not count */
         assert_int_equal(hook_pending(h), 0);
         hook_rig_waits_until(hook_rig.now + SCHEDULER_NOT_STARTED_MS);
     }
@@ -372,7 +372,7 @@ static void rerun(enum hook_mode mode)
     hook_rig_end(run, 0);
 }
 
-static void test_a_rerun_stays_one(void **state)
+static void test_a_rerun_that_could_not_start_stays_a_rerun(void **state)
 {
     static const enum hook_mode modes[] = {HOOK_OBJECT, HOOK_BATCH, HOOK_SNAPSHOT};
 
@@ -421,16 +421,16 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         STAGED(test_no_attempt_is_used_up_and_the_backoff_stays),
-        STAGED(test_a_success_ends_it),
-        STAGED(test_a_change_does_not_bring_it_forward),
+        STAGED(test_a_success_clears_the_shortage),
+        STAGED(test_a_change_does_not_bring_the_next_try_forward),
         STAGED(test_a_key_that_is_not_due_any_more_is_forgotten),
-        STAGED(test_a_delete_does_not_give_way),
-        STAGED(test_the_first_run_of_an_object_has_not_ended),
-        STAGED(test_the_first_batch_has_not_ended),
-        STAGED(test_the_first_snapshot_has_not_ended),
-        STAGED(test_a_manual_run_waits),
+        STAGED(test_runs_not_started_do_not_supersede_a_delete),
+        STAGED(test_the_first_run_of_an_object_is_still_to_end),
+        STAGED(test_the_first_batch_is_still_to_end),
+        STAGED(test_the_first_snapshot_is_still_to_end),
+        STAGED(test_a_manual_run_that_could_not_start_is_tried_again),
         STAGED(test_another_manual_run_is_tried_at_once),
-        STAGED(test_min_interval_does_not_count_from_it),
+        STAGED(test_min_interval_does_not_count_from_a_run_not_started),
         STAGED(test_an_object_that_no_program_saw_cancels_out),
         STAGED(test_the_next_incarnation_waits_like_the_one_before),
         STAGED(test_an_incarnation_that_a_program_may_have_seen_does_not_cancel_out),
@@ -438,7 +438,7 @@ int main(void)
         STAGED(test_an_end_that_no_program_saw_is_undone),
         STAGED(test_a_batch_is_undone_as_a_whole),
         STAGED(test_a_superseded_end_is_due_until_a_program_starts),
-        STAGED(test_a_rerun_stays_one),
+        STAGED(test_a_rerun_that_could_not_start_stays_a_rerun),
         STAGED(test_a_file_that_no_program_wrote_is_let_go),
         STAGED(test_why_has_the_time_of_the_next_try),
     };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "hook_rig.h"
 
-/* What becomes of failures: the backoff, parking, ends of incarnations that are superseded. */
+/* What follows a failed run: the backoff, parking, ends of incarnations that are superseded. */
 
 enum { PARK = 75, ADDED_DELETED = 1U << DELTA_ADDED | 1U << DELTA_DELETED };
 
@@ -185,7 +185,7 @@ static void test_a_change_that_does_not_count_does_not_prolong_settling(void **s
     }
 }
 
-/* Events that a batch does not take do not keep it from being parked. */
+/* A parked batch stays parked when events come that the hook does not take. */
 static void test_events_that_are_not_taken_do_not_wake_a_parked_batch(void **state)
 {
     (void)state;
@@ -297,8 +297,8 @@ static void test_a_parked_delete_is_superseded_by_a_later_incarnation(void **sta
     hook_rig_waits_until(NEVER_MS);
 }
 
-/* The end has no successor that could supersede it. */
-static void test_a_hook_of_ends_alone_goes_on_with_the_delete(void **state)
+/* The hook takes only DELETED: no run for the next incarnation could supersede the failed end. */
+static void test_a_hook_that_takes_only_deleted_tries_the_delete_again(void **state)
 {
     (void)state;
     struct hook *h =
@@ -370,7 +370,8 @@ static void test_changed_has_the_paths_of_all_runs_since_the_handled_state(void 
     hook_rig_end(run, 0);
 }
 
-/* The paths that runs before the end had as changed do not count for the accepted incarnation. */
+/* The paths that earlier runs had as changed do not count after the end: the hook accepts the
+ * object without a run when it is back. */
 static void test_changed_forgets_the_paths_of_an_incarnation_that_ended(void **state)
 {
     (void)state;
@@ -391,8 +392,8 @@ static void test_changed_forgets_the_paths_of_an_incarnation_that_ended(void **s
     hook_rig_end(run, 0);
 }
 
-/* A hook that does not take ADDED accepts the next incarnation without a run: the changes and the
- * end of that one are not held up by an end that cannot be delivered. */
+/* A hook that does not take ADDED accepts the next incarnation without a run: a DELETED that keeps
+ * failing does not hold up the changes and the end of that incarnation. */
 static void next_life_is_heard(const struct hook_rig_hook *p, int status, unsigned runs)
 {
     struct hook *h = hook_rig_add(p);
@@ -474,7 +475,7 @@ int main(void)
         TEST(test_a_delete_that_is_parked_is_superseded_at_once),
         TEST(test_a_delete_with_its_attempts_used_up_is_superseded_at_once),
         TEST(test_a_parked_delete_is_superseded_by_a_later_incarnation),
-        TEST(test_a_hook_of_ends_alone_goes_on_with_the_delete),
+        TEST(test_a_hook_that_takes_only_deleted_tries_the_delete_again),
         TEST(test_an_incarnation_that_ends_before_its_run_leaves_the_delete),
         TEST(test_a_change_there_and_back_after_a_failure_runs_again),
         TEST(test_changed_has_the_paths_of_all_runs_since_the_handled_state),

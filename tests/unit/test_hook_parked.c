@@ -116,7 +116,7 @@ static void test_a_name_that_was_forgotten_is_new(void **state)
     hook_rig_nothing();
 }
 
-/* An object that exists does not grow old; of a key that is back only its newest state counts. */
+/* A parked object that exists does not grow old, and no more does an end whose object is back. */
 static void test_a_parked_object_that_exists_is_kept(void **state)
 {
     (void)state;
@@ -137,7 +137,8 @@ static void test_a_parked_object_that_exists_is_kept(void **state)
     assert_int_equal(restarted_hook.hook->forgotten, 0);
     hook_rig_change(0, DELTA_DELETED, "ns/n1", "u1", "\"a\":1");
     fail_all();
-    hook_rig_change(0, DELTA_ADDED, "ns/n1", "u1", "\"a\":1"); /* the end did not count */
+    /* the object is back: its end does not count */
+    hook_rig_change(0, DELTA_ADDED, "ns/n1", "u1", "\"a\":1");
     fail_all();
     hook_rig.now += 8 * day_ms;
     hook_rig_nothing();
@@ -197,7 +198,7 @@ static void test_ends_of_a_batch_grow_older_over_restarts(void **state)
     hook_rig_sync(0);
     come_and_go(1);
     restart_after(8 * day_ms);
-    struct run *run = hook_rig_starts(DELTA_DELETED, "u1"); /* once more */
+    struct run *run = hook_rig_starts(DELTA_DELETED, "u1"); /* the end is tried once more */
     restarted_hook_keep();
     hook_rig_end(run, 1);
     fail_all();

@@ -242,7 +242,7 @@ static void pause_one(void)
     schedule_oracles[i].paused = paused;
 }
 
-/* key ORACLE_KEYS + 1 = all. */
+/* Key ORACLE_KEYS is the empty key of an outage, ORACLE_KEYS + 1 stands for all keys. */
 static void order_run(size_t i, size_t key)
 {
     struct err err = {0};
@@ -321,7 +321,7 @@ static void relist(size_t source, bool empty)
     store_commit(stores[source], 0, CAUSE_RELIST, now);
 }
 
-/* A source may say again that it is stale or fresh. */
+/* A source may be reported as stale or fresh once more. */
 static void turn_stale(size_t source, bool stale)
 {
     bool was = cache.stale[source];
@@ -370,7 +370,8 @@ static void step(void)
         pump();
 }
 
-/* Everything that waits for a person gets one. */
+/* No source is stale or without a list any more, and a person resumes the hooks and asks for runs
+ * of parked keys. */
 static void put_right(void)
 {
     for (size_t s = 0; s < ORACLE_SOURCES; s++) {

@@ -44,7 +44,7 @@ static size_t bytes_in_use(void)
 #endif
 }
 
-/* Each condition is about another path. */
+/* Each change is at another path. */
 static struct object *make(size_t key, size_t change)
 {
     char name[16];
@@ -120,7 +120,7 @@ static void add(enum hook_mode mode, int park_exit)
         .rules = {.mode = mode}, .park_exit = park_exit, .work_queue = {.concurrency = 1}});
 }
 
-/* Hooks that hang, and with park_exit ones that fail whenever they run. */
+/* Two hooks: one hangs, or fails whenever it runs; the other one is paused. */
 static void check_mode(enum hook_mode mode, bool fails)
 {
     const size_t all = changes();
@@ -162,12 +162,12 @@ static void check_modes(void **state, bool fails)
     }
 }
 
-static void test_hooks_that_hang_or_are_paused_keep_so_much_per_key(void **state)
+static void test_memory_per_key_is_bounded_when_hooks_hang_or_are_paused(void **state)
 {
     check_modes(state, false);
 }
 
-static void test_hooks_that_fail_keep_so_much_per_key(void **state)
+static void test_memory_per_key_is_bounded_when_hooks_fail(void **state)
 {
     check_modes(state, true);
 }
@@ -176,8 +176,8 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, hook_rig_set_up, hook_rig_clean_up)
     const struct CMUnitTest tests[] = {
-        TEST(test_hooks_that_hang_or_are_paused_keep_so_much_per_key),
-        TEST(test_hooks_that_fail_keep_so_much_per_key),
+        TEST(test_memory_per_key_is_bounded_when_hooks_hang_or_are_paused),
+        TEST(test_memory_per_key_is_bounded_when_hooks_fail),
     };
 #undef TEST
 

@@ -142,14 +142,14 @@ static void test_a_key_that_vanished_has_no_rerun(void **state)
     hook_rig_pass(DELTA_ADDED, "u3");
     hook_rig.now += RERUN;
     hook_pause(h, true);
-    hook_rig_nothing(); /* it is ready to run */
+    hook_rig_nothing(); /* the work item is ready to run */
     hook_rig_change(0, DELTA_DELETED, "ns/a", "u3", NULL);
     hook_pause(h, false);
     hook_rig_waits_until(NEVER_MS);
     assert_int_equal(known(h), 0);
 }
 
-/* An object that was never in a run: its time counts from when the hook saw it. */
+/* An object that was never in a run: its reruns count from the time at which the hook saw it. */
 static void test_an_object_that_never_ran_has_reruns_too(void **state)
 {
     (void)state;
@@ -163,7 +163,7 @@ static void test_an_object_that_never_ran_has_reruns_too(void **state)
         &(struct hook_rig_hook){.events = 1U << DELTA_MODIFIED, .work_queue = {.rerun_ms = 1000}});
     hook_rig_nothing();
     hook_rig_change(0, DELTA_ADDED, "ns/b", "u2", NULL);
-    hook_rig_pass(DELTA_ADDED, "u2"); /* of the first hook */
+    hook_rig_pass(DELTA_ADDED, "u2"); /* the run is of the first hook */
     hook_rig_waits_until(hook_rig.now + 1000);
     reruns(DELTA_MODIFIED, "u2", 0);
 }
@@ -296,7 +296,7 @@ static void test_min_interval_is_kept_between_the_starts_of_a_hook(void **state)
     }
 }
 
-/* With more keys than min_interval lets run in time, one is always ready for its rerun. */
+/* With more keys than min_interval lets run in time, some key is always ready for its rerun. */
 static void test_reruns_that_are_late_do_not_keep_a_hook_from_being_quiet(void **state)
 {
     static const enum hook_mode modes[] = {HOOK_OBJECT, HOOK_BATCH, HOOK_SNAPSHOT};
@@ -343,7 +343,8 @@ static void test_splay_is_for_changes_and_reruns_only(void **state)
         if (due != NEVER_MS && due > hook_rig.now) {
             assert_in_range(due, hook_rig.now, hook_rig.now + 10000);
             hook_rig_change(0, DELTA_MODIFIED, "ns/a", "u1", i % 2 == 0 ? "\"a\":4" : "\"a\":5");
-            assert_int_equal(hooks_wake_ms(&hook_rig.hooks), due); /* drawn once a burst */
+            /* the splay is drawn once for a burst */
+            assert_int_equal(hooks_wake_ms(&hook_rig.hooks), due);
             hook_rig_waits_until(due);
             later = true;
         }

@@ -303,7 +303,8 @@ static void replace_process(void)
     hook_disk_restore(&disk, hooks->v[0], now);
 }
 
-/* Names are loaded, and objects that a list does not have are deleted first. */
+/* The next process loads names only; before its list is delivered, the objects that the list does
+ * not have are deleted. */
 static void change_named(void)
 {
     struct object *was[ORACLE_SOURCES][ORACLE_KEYS];
@@ -417,7 +418,8 @@ static void check_quiet_restart(void)
     for (size_t s = 0; s < ORACLE_SOURCES; s++)
         sync_source(s);
     assert_null(hooks_next(hooks, now));
-    if (left == NAMES) /* like objects that were too big for the list */
+    /* until then the objects were bare, like those that are too big for a list */
+    if (left == NAMES)
         deliver_all(CAUSE_RELIST);
     assert_null(hooks_next(hooks, now));
     oracle_gate(&oracle);

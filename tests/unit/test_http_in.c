@@ -375,7 +375,8 @@ static void test_body_limit_is_exact(void **state)
     expect_always(&m, "200 close|abcde|too_big");
 }
 
-/* Extensions and trailers could go on for ever and are bounded; ordinary chunk heads may go on. */
+/* Extensions and trailers could go on for ever and are bounded; the number of plain chunks is
+ * not. */
 static void test_framing_limit_is_exact(void **state)
 {
     static const char extension[] = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"

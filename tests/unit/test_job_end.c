@@ -19,7 +19,7 @@ struct wanted {
     const char *text;
 };
 
-/* The result of an end; killed: main had it killed in time. */
+/* The result of the end of a program; cut: why main had the program killed. */
 static void is(enum wire_program program, enum job_cut cut, struct helper_link_exit exit,
                struct wanted want)
 {
@@ -176,7 +176,7 @@ static void test_a_long_path_leaves_room_for_the_reason(void **state)
     memset(path, 'x', sizeof(path));
     path[sizeof(path) - 1] = '\0';
     job_end_judge(&end, text, &result);
-    assert_true(strlen(text) < 200); /* last_error */
+    assert_true(strlen(text) < 200); /* last_error has room for it */
     assert_non_null(strstr(text, ": write: No space left on device"));
 }
 

@@ -125,7 +125,7 @@ static void test_the_text_of_each_line(void **state)
     object_unref(&o);
 }
 
-static void test_an_empty_one(void **state)
+static void test_an_empty_journal(void **state)
 {
     (void)state;
     assert_string_equal(all(), "");
@@ -239,7 +239,7 @@ static void test_the_longest_line(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        NOTED(test_the_text_of_each_line),   NOTED(test_an_empty_one),
+        NOTED(test_the_text_of_each_line),   NOTED(test_an_empty_journal),
         NOTED(test_the_last_lines_are_kept), NOTED(test_bytes_are_bounded_too),
         NOTED(test_no_value_breaks_a_line),  NOTED(test_long_values_are_cut_between_characters),
         NOTED(test_the_longest_line),

@@ -148,7 +148,7 @@ static void test_paths_stay_within_bounds(void **state)
     buf_free(&want);
 }
 
-static void test_too_many_are_cut_to_their_first_steps(void **state)
+static void test_too_many_paths_are_cut_to_their_first_steps(void **state)
 {
     static const char a[] =
         "{\"a\":{\"b\":[1,1,1],\"c\":{\"d\":1,\"e\":1}},\"f\":1,\"g\":{\"h\":1}}";
@@ -185,7 +185,7 @@ static void test_a_bad_text_leaves_lines_alone(void **state)
     buf_free(&many);
 }
 
-/* The diff reads only the part of b that differs. With white space before b that is all of it, and
+/* The diff reads only the part of b that differs. With white space before b it reads all of b, and
  * the result must be the same. */
 static void assert_part_is_enough(struct str a, struct str b, size_t limit)
 {
@@ -221,7 +221,7 @@ static void test_a_difference_may_end_elsewhere_than_it_begins(void **state)
         assert_diff(cases[i][0], cases[i][1], cases[i][2]);
 }
 
-static void test_names_that_stand_there_twice_go_in_pairs(void **state)
+static void test_names_that_occur_twice_are_compared_in_pairs(void **state)
 {
     (void)state;
     assert_diff("{\"a\":1,\"a\":2}", "{\"a\":1,\"a\":3}", "a\n");
@@ -233,7 +233,7 @@ static void test_names_that_stand_there_twice_go_in_pairs(void **state)
 
 /* ---- Against a naive diff of random values. */
 
-enum { HEIGHT = 4, STEPS = 2 * HEIGHT /* more than there are */ };
+enum { HEIGHT = 4, STEPS = 2 * HEIGHT /* more than a path of such values has */ };
 
 struct world {
     struct gen gen;
@@ -310,7 +310,7 @@ static void test_a_naive_diff_finds_the_same(void **state)
     assert_true(w.cut > seeds / 15);
 }
 
-/* Another value, or the same text with a few bytes overwritten, which may be no JSON any more. */
+/* Overwrites up to two bytes of the text, which may be no JSON any more. */
 static void spoil(struct gen *gen, struct buf *text)
 {
     static const char bytes[] = "{}[],:\"\\01ax ";
@@ -470,10 +470,10 @@ int main(void)
         cmocka_unit_test_teardown(test_many_strings_with_escapes_are_read, clear),
         cmocka_unit_test_teardown(test_a_value_without_a_path_counts_for_its_container, clear),
         cmocka_unit_test_teardown(test_paths_stay_within_bounds, clear),
-        cmocka_unit_test_teardown(test_too_many_are_cut_to_their_first_steps, clear),
+        cmocka_unit_test_teardown(test_too_many_paths_are_cut_to_their_first_steps, clear),
         cmocka_unit_test_teardown(test_a_bad_text_leaves_lines_alone, clear),
         cmocka_unit_test_teardown(test_a_difference_may_end_elsewhere_than_it_begins, clear),
-        cmocka_unit_test_teardown(test_names_that_stand_there_twice_go_in_pairs, clear),
+        cmocka_unit_test_teardown(test_names_that_occur_twice_are_compared_in_pairs, clear),
         cmocka_unit_test(test_a_naive_diff_finds_the_same),
         cmocka_unit_test_teardown(test_a_part_of_the_other_text_is_enough, clear),
         cmocka_unit_test(test_each_path_selects_something_else),

@@ -102,7 +102,7 @@ static void test_different_values_have_different_digests(void **state)
             assert_int_not_equal(digest(all[i]), digest(all[k]));
 }
 
-/* Behind some objects that were opened: with other members behind the value, or none. */
+/* Copies text, and puts a null creationTimestamp behind some of the braces that open an object. */
 static void put_void_members(struct buf *out, struct gen *g, struct str text)
 {
     bool in_string = false;
@@ -156,7 +156,7 @@ static void test_equal_values_have_equal_digests_and_others_do_not(void **state)
     assert_in_range(equal, seeds / 10, seeds / 10 * 9);
 }
 
-/* Nested as deep as there is, and deeper. */
+/* Nested as deep as the JSON reader allows, and deeper. */
 static void test_deeply_nested_values_are_read(void **state)
 {
     struct buf a = {0};

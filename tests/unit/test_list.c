@@ -102,7 +102,7 @@ static void test_built_in_type(void **state)
                 POD("a", "1") "\n" POD("b", "2") "\n2+0 Pod rv=7 next=abc");
 }
 
-/* Sorted keys: apiVersion, items, kind, metadata; items say their kind. */
+/* The keys are sorted (apiVersion, items, kind, metadata), and each item has its kind. */
 static void test_custom_resource(void **state)
 {
     static const char item[] =
@@ -253,7 +253,7 @@ static void test_bodies_that_are_no_lists(void **state)
         assert_fails(cases[i][0], ERR_PROTOCOL, cases[i][1]);
 }
 
-static void test_what_was_expected(void **state)
+static void test_the_kind_and_api_version_that_were_expected(void **state)
 {
     (void)state;
     rules.kind = "Pod";
@@ -362,7 +362,7 @@ static void test_partial_or_not_is_the_same(void **state)
                  "list: wrong kind Node, expected Pod");
 }
 
-static void test_partial_of_what(void **state)
+static void test_a_partial_list_needs_the_kind_of_the_watch(void **state)
 {
     static const char of_what[] =
         "list: it is of PartialObjectMetadata: the kind must be known to read it";
@@ -373,7 +373,7 @@ static void test_partial_of_what(void **state)
                 POD("a", "1") "\n1+0 Pod rv=7 next=");
     assert_fails(PARTIAL_LIST("meta.k8s.io/v1") "\"items\":[]}", ERR_PROTOCOL, of_what);
     assert_fails("{\"items\":[" PARTIAL_ITEM("a", "1") "]}", ERR_PROTOCOL, of_what);
-    rules.kind = "Pod"; /* and the version is not known */
+    rules.kind = "Pod"; /* the apiVersion is still not known */
     assert_fails(PARTIAL_LIST("meta.k8s.io/v1") "\"items\":[]}", ERR_PROTOCOL, of_what);
     rules.api_version = "v1";
     rules.partial = false;
@@ -451,11 +451,11 @@ int main(void)
         cmocka_unit_test_teardown(test_same_bytes_as_watch_event, clear),
         cmocka_unit_test_teardown(test_too_big_items_are_skipped, clear),
         cmocka_unit_test_teardown(test_bodies_that_are_no_lists, clear),
-        cmocka_unit_test_teardown(test_what_was_expected, clear),
+        cmocka_unit_test_teardown(test_the_kind_and_api_version_that_were_expected, clear),
         cmocka_unit_test_teardown(test_everything_else_is_bounded, clear),
         cmocka_unit_test_teardown(test_pruned_and_selected, clear),
         cmocka_unit_test_teardown(test_partial_or_not_is_the_same, clear),
-        cmocka_unit_test_teardown(test_partial_of_what, clear),
+        cmocka_unit_test_teardown(test_a_partial_list_needs_the_kind_of_the_watch, clear),
         cmocka_unit_test_teardown(test_random_lists, clear),
     };
 

@@ -64,7 +64,7 @@ static void test_items_before_metadata(void **state)
          .heard = "+ns/a:u1:3 +ns/b:u2:3", .next = WATCH("10")});
 }
 
-static void test_s34_s35_s51_a_relist_tells_the_differences_only(void **state)
+static void test_s34_s35_s51_a_relist_reports_the_differences_only(void **state)
 {
     (void)state;
     CHECK(SYNCED,
@@ -88,8 +88,9 @@ static void test_s8_an_expired_page_drops_what_was_staged(void **state)
            .next = WATCH("12")});
 }
 
-/* A server that was restored from a backup gives its versions out a second time. */
-static void test_a_list_without_a_version_is_compared_by_bytes(void **state)
+/* A server that was restored from a backup may give a version out again for another state: a list
+ * that was asked for without a version is compared by bytes. */
+static void test_a_list_of_the_newest_state_is_compared_by_bytes(void **state)
 {
     (void)state;
     CHECK(SYNCED,
@@ -207,7 +208,7 @@ static void test_s24_half_a_frame_at_the_end_is_not_an_event(void **state)
           {OK, .body = BOOKMARK("12"), .cut_off = ERR_TIMEOUT, .next = WATCH("12")});
 }
 
-static void test_s23_broken_frames_end_the_stream_and_list(void **state)
+static void test_s23_broken_frames_end_the_watch_and_list(void **state)
 {
     (void)state;
     CHECK(SYNCED,
@@ -222,7 +223,7 @@ static void test_s23_broken_frames_end_the_stream_and_list(void **state)
            .next = "WAIT 3200, " LIST_FROM("12")});
 }
 
-static void test_s45_busy_in_the_stream_waits_and_watches(void **state)
+static void test_s45_busy_in_an_error_event_waits_and_watches(void **state)
 {
     (void)state;
     CHECK(SYNCED,
@@ -297,7 +298,7 @@ static void test_an_item_that_is_too_big_keeps_its_old_state(void **state)
            .next = WATCH("13")});
 }
 
-/* Versions and tokens become C strings: a NUL in one must not make it an empty one. */
+/* Versions and tokens become C strings: a NUL must not cut one off, nor make it look absent. */
 static void test_a_nul_in_a_version_or_token_is_a_broken_list(void **state)
 {
     (void)state;
@@ -385,9 +386,9 @@ int main(void)
         cmocka_unit_test(test_an_empty_list_is_a_list),
         cmocka_unit_test(test_s3_pages_are_committed_together),
         cmocka_unit_test(test_items_before_metadata),
-        cmocka_unit_test(test_s34_s35_s51_a_relist_tells_the_differences_only),
+        cmocka_unit_test(test_s34_s35_s51_a_relist_reports_the_differences_only),
         cmocka_unit_test(test_s8_an_expired_page_drops_what_was_staged),
-        cmocka_unit_test(test_a_list_without_a_version_is_compared_by_bytes),
+        cmocka_unit_test(test_a_list_of_the_newest_state_is_compared_by_bytes),
         cmocka_unit_test(test_s9_s18_a_version_that_the_server_refuses_is_left_out),
         cmocka_unit_test(test_s2_a_list_that_is_cut_off_changes_nothing),
         cmocka_unit_test(test_a_watch_that_does_not_start_keeps_its_version),
@@ -395,8 +396,8 @@ int main(void)
         cmocka_unit_test(test_a_retry_after_without_measure_is_bounded),
         cmocka_unit_test(test_html_with_200_is_no_answer),
         cmocka_unit_test(test_s24_half_a_frame_at_the_end_is_not_an_event),
-        cmocka_unit_test(test_s23_broken_frames_end_the_stream_and_list),
-        cmocka_unit_test(test_s45_busy_in_the_stream_waits_and_watches),
+        cmocka_unit_test(test_s23_broken_frames_end_the_watch_and_list),
+        cmocka_unit_test(test_s45_busy_in_an_error_event_waits_and_watches),
         cmocka_unit_test(test_s20_events_of_another_kind_are_skipped_and_keep_the_version),
         cmocka_unit_test(test_s20_events_without_a_name_are_skipped_and_move_the_version),
         cmocka_unit_test(test_events_without_a_version_are_skipped_except_ends),

@@ -48,7 +48,7 @@ static const struct server_step watch_adds[] = {
     {SERVER_HOLD,     NULL                  }
 };
 
-/* Passes only when play_clock_pass() moves the clock, before other timers. */
+/* Passes only when play_clock_pass() moves the clock, and is shorter than the other timers. */
 enum { LATER_MS = 60000 };
 
 enum heard { HEARD_NOTHING, HEARD_DATA, HEARD_CHANGE, HEARD_FAILED };
@@ -315,7 +315,7 @@ static void order_when(bool (*is_true)(struct rig *r), const struct server_step 
     r.requests = 1;
     run_until(&r, is_true);
     relist(&r);
-    play_clock_pass(LATER_MS); /* the wait that it left is over */
+    play_clock_pass(LATER_MS); /* the backoff that the relist ended would be over, too */
     assert_in_sync(&r, 3);
     assert_int_equal(r.heard[HEARD_FAILED], first == broken);
     tear_down(&r);
@@ -362,7 +362,7 @@ static void test_events_of_a_steady_watch_are_data(void **state)
 }
 
 /* A streaming list holds the only place until its end bookmark has come: then others may list. */
-static void test_a_stream_leaves_the_gate_at_its_end_bookmark(void **state)
+static void test_a_streaming_list_leaves_the_gate_at_its_end_bookmark(void **state)
 {
     struct rig r;
 
@@ -380,8 +380,9 @@ static void test_a_stream_leaves_the_gate_at_its_end_bookmark(void **state)
     tear_down(&r);
 }
 
-/* No byte for list_idle_timeout: a plain list follows, for which there is a place. */
-static void test_a_stream_stuck_in_its_initial_events_becomes_a_list(void **state)
+/* No byte came for list_idle_timeout: a plain list follows, and the list gate has a place for
+ * it. */
+static void test_a_streaming_list_stuck_in_its_initial_events_becomes_a_list(void **state)
 {
     struct rig r;
 
@@ -397,7 +398,8 @@ static void test_a_stream_stuck_in_its_initial_events_becomes_a_list(void **stat
     tear_down(&r);
 }
 
-/* bookmark_timeout after the last event; the next watch has had no bookmark that it could miss. */
+/* The watch is resumed bookmark_timeout after its last event. The next watch has had no bookmark,
+ * so it cannot miss one. */
 static void test_a_watch_that_misses_its_bookmarks_is_resumed(void **state)
 {
     struct rig r;
@@ -425,7 +427,7 @@ static void dispose_at(enum heard what, unsigned nth, const struct server_step *
     loop_run(r.probe.loop);
     assert_null(r.source);
     assert_int_equal(r.heard[what], nth);
-    client_probe_do(&r.probe, 0, true, "/other"); /* there is a place */
+    client_probe_do(&r.probe, 0, true, "/other"); /* the list gate has its place again */
     assert_true(r.probe.rq[0].complete);
     tear_down(&r);
 }
@@ -461,8 +463,8 @@ int main(void)
         cmocka_unit_test(test_a_relist_ordered_while_connecting),
         cmocka_unit_test(test_a_relist_ordered_while_watching),
         cmocka_unit_test(test_events_of_a_steady_watch_are_data),
-        cmocka_unit_test(test_a_stream_leaves_the_gate_at_its_end_bookmark),
-        cmocka_unit_test(test_a_stream_stuck_in_its_initial_events_becomes_a_list),
+        cmocka_unit_test(test_a_streaming_list_leaves_the_gate_at_its_end_bookmark),
+        cmocka_unit_test(test_a_streaming_list_stuck_in_its_initial_events_becomes_a_list),
         cmocka_unit_test(test_a_watch_that_misses_its_bookmarks_is_resumed),
         cmocka_unit_test(test_dispose_inside_its_events),
         cmocka_unit_test(test_dispose_before_the_start),

@@ -171,7 +171,7 @@ static void test_reject_keeps_the_cache_till_a_list_looks_well(void **state)
     assert_false(guard_holds(status().guard));
 }
 
-static void test_a_held_list_is_no_trouble_of_the_stream(void **state)
+static void test_a_held_list_is_no_error(void **state)
 {
     (void)state;
     PLAY(FILLED, LOST);
@@ -183,7 +183,7 @@ static void test_a_held_list_is_no_trouble_of_the_stream(void **state)
     assert_int_equal(status().follow_ms, script.now.ms);
 }
 
-static void test_a_held_stream_waits_and_streams_anew(void **state)
+static void test_a_held_streaming_list_waits_and_is_asked_for_anew(void **state)
 {
     static const struct list_watch_script_setup streams = {.watch_list = WATCH_LIST_AUTO,
                                                            .relist_deletes = 50};
@@ -265,8 +265,8 @@ int main(void)
         TEST(test_s37_other_incarnations_count_as_deletes),
         TEST(test_accept_applies_at_once),
         TEST(test_reject_keeps_the_cache_till_a_list_looks_well),
-        TEST(test_a_held_list_is_no_trouble_of_the_stream),
-        TEST(test_a_held_stream_waits_and_streams_anew),
+        TEST(test_a_held_list_is_no_error),
+        TEST(test_a_held_streaming_list_waits_and_is_asked_for_anew),
         TEST(test_a_list_from_a_version_that_is_older_is_asked_for_anew_then_held),
         TEST(test_a_bookmark_that_goes_back_pauses_and_lists_the_newest),
         TEST(test_a_bookmark_that_goes_back_has_an_error_text),

@@ -161,7 +161,7 @@ static int error_code(enum trick trick)
     return codes[trick];
 }
 
-/* Was the body read to its end? */
+/* Answers the request by this trick; returns whether the body was read to its end. */
 static bool answer(struct hostile *h, enum trick trick)
 {
     bool in_stream = trick >= STREAM_EXPIRED && trick <= STREAM_ERROR;
@@ -277,7 +277,7 @@ static void test_one_trick_alone_is_no_hot_loop(void **state)
         }
 }
 
-static void test_shapes_at_random_are_no_hot_loop(void **state)
+static void test_random_tricks_are_no_hot_loop(void **state)
 {
     const size_t seeds = campaign_size(200, 1000);
 
@@ -300,7 +300,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_one_trick_alone_is_no_hot_loop),
-        cmocka_unit_test(test_shapes_at_random_are_no_hot_loop),
+        cmocka_unit_test(test_random_tricks_are_no_hot_loop),
     };
 
     return cmocka_run_group_tests(tests, list_watch_script_be_quiet, NULL);

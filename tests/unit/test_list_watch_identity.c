@@ -125,7 +125,7 @@ static void test_a_watch_that_meets_another_cluster_keeps_its_version(void **sta
     assert_null(held());
 }
 
-static void test_without_an_answer_it_is_listed_again(void **state)
+static void test_a_list_without_an_identity_is_asked_for_again(void **state)
 {
     const struct err busy = {.kind = ERR_BUSY, .text = "no answer"};
 
@@ -191,7 +191,7 @@ int main(void)
         TEST(test_any_change_by_a_list_waits_for_the_answer),
         TEST(test_a_list_of_another_cluster_is_dropped_and_held),
         TEST(test_a_watch_that_meets_another_cluster_keeps_its_version),
-        TEST(test_without_an_answer_it_is_listed_again),
+        TEST(test_a_list_without_an_identity_is_asked_for_again),
         TEST(test_a_watch_from_beyond_the_revision_of_etcd_asks_for_the_newest_version_first),
         TEST(test_an_accepted_cluster_is_listed_as_at_a_first_start),
     };

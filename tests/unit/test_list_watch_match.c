@@ -23,7 +23,7 @@ static const struct list_watch_script_setup on_streams = {.watch_list = WATCH_LI
             .heard = "+ns/a:u1:3", .next = WATCH("10")                                      \
     }
 
-static void test_a_watch_says_left_with_the_last_state_that_was_selected(void **state)
+static void test_a_watch_reports_left_with_the_last_state_that_was_selected(void **state)
 {
     (void)state;
     CHECK(on_only, LISTED,
@@ -33,7 +33,7 @@ static void test_a_watch_says_left_with_the_last_state_that_was_selected(void **
            .heard = "xns/a:u1:3 +ns/b:u2:14", .next = WATCH("14")});
 }
 
-static void test_a_relist_tells_left_for_objects_that_still_exist(void **state)
+static void test_a_relist_reports_left_for_objects_that_still_exist(void **state)
 {
     (void)state;
     CHECK(on_only, LISTED,
@@ -56,7 +56,7 @@ static void test_another_incarnation_that_is_not_selected_is_a_delete(void **sta
            .next = WATCH("20")});
 }
 
-static void test_a_delete_is_one_whatever_match_says(void **state)
+static void test_a_delete_stays_a_delete_whatever_match_says(void **state)
 {
     (void)state;
     CHECK(on_only, LISTED,
@@ -148,10 +148,10 @@ static void test_metadata_alone_is_streamed_as_such(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_watch_says_left_with_the_last_state_that_was_selected),
-        cmocka_unit_test(test_a_relist_tells_left_for_objects_that_still_exist),
+        cmocka_unit_test(test_a_watch_reports_left_with_the_last_state_that_was_selected),
+        cmocka_unit_test(test_a_relist_reports_left_for_objects_that_still_exist),
         cmocka_unit_test(test_another_incarnation_that_is_not_selected_is_a_delete),
-        cmocka_unit_test(test_a_delete_is_one_whatever_match_says),
+        cmocka_unit_test(test_a_delete_stays_a_delete_whatever_match_says),
         cmocka_unit_test(test_initial_events_select_too),
         cmocka_unit_test(test_metadata_alone_is_asked_for_as_such),
         cmocka_unit_test(test_metadata_alone_is_streamed_as_such),

@@ -50,7 +50,7 @@ static void ends(const struct err *err, enum list_watch_do what, const char *que
 
 /* ---- Deadlines. */
 
-static void test_s58_a_stream_must_end_ten_seconds_behind_its_time(void **state)
+static void test_s58_a_watch_must_end_ten_seconds_behind_its_time(void **state)
 {
     const struct err late = {.kind = ERR_TIMEOUT, .text = "deadline"};
 
@@ -73,7 +73,7 @@ static void test_lists_have_no_deadline_of_the_whole(void **state)
     list_watch_script_fini(&t);
 }
 
-static void test_a_stream_without_bookmarks_is_never_overdue(void **state)
+static void test_a_watch_without_bookmarks_is_never_overdue(void **state)
 {
     (void)state;
     list_watch_script_head(&script);
@@ -83,7 +83,7 @@ static void test_a_stream_without_bookmarks_is_never_overdue(void **state)
     assert_false(list_watch_overdue(script.list_watch, script.now.ms + 300000));
 }
 
-static void test_a_stream_that_had_a_bookmark_is_overdue_and_resumed_without_a_list(void **state)
+static void test_a_watch_that_had_a_bookmark_is_overdue_and_resumed_without_a_list(void **state)
 {
     (void)state;
     list_watch_script_head(&script);
@@ -105,7 +105,7 @@ static void test_a_stream_that_had_a_bookmark_is_overdue_and_resumed_without_a_l
 
 /* ---- Probes. */
 
-static void test_silent_streams_are_probed_and_go_on(void **state)
+static void test_silent_watches_are_probed_and_go_on(void **state)
 {
     (void)state;
     CHECK(SYNCED, {OK, .body = "", .next = WATCH("10")}, {OK, .body = "", .next = PROBE},
@@ -157,7 +157,7 @@ static void test_contact_is_the_last_good_byte(void **state)
     list_watch_timer(script.list_watch, script.now.ms);
     assert_int_equal(status().err->kind, ERR_BUSY);
     list_watch_script_head(&script);
-    assert_int_equal(status().err->kind, ERR_OK); /* the cache is well again */
+    assert_int_equal(status().err->kind, ERR_OK); /* the error is over */
     assert_int_equal(status().contact_ms, script.now.ms);
     script.now.ms += 500;
     list_watch_script_body(&script, "\n");
@@ -267,11 +267,11 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, clean_up)
     const struct CMUnitTest tests[] = {
-        TEST(test_s58_a_stream_must_end_ten_seconds_behind_its_time),
+        TEST(test_s58_a_watch_must_end_ten_seconds_behind_its_time),
         TEST(test_lists_have_no_deadline_of_the_whole),
-        TEST(test_a_stream_without_bookmarks_is_never_overdue),
-        TEST(test_a_stream_that_had_a_bookmark_is_overdue_and_resumed_without_a_list),
-        cmocka_unit_test(test_silent_streams_are_probed_and_go_on),
+        TEST(test_a_watch_without_bookmarks_is_never_overdue),
+        TEST(test_a_watch_that_had_a_bookmark_is_overdue_and_resumed_without_a_list),
+        cmocka_unit_test(test_silent_watches_are_probed_and_go_on),
         cmocka_unit_test(test_a_probe_that_fails_is_tried_again),
         cmocka_unit_test(test_the_token_of_a_probe_is_not_used),
         TEST(test_contact_is_the_last_good_byte),

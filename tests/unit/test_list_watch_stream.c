@@ -29,7 +29,7 @@ static void test_s65_initial_events_are_committed_together_and_the_stream_goes_o
            .next = WATCH("12")});
 }
 
-static void test_an_empty_list_is_one_as_a_stream_too(void **state)
+static void test_a_streaming_list_may_be_empty(void **state)
 {
     (void)state;
     CHECK(always, {OK, .body = INITIAL_END("10"), .next = WATCH("10")});
@@ -107,7 +107,7 @@ static void test_a_stream_that_is_too_slow_falls_back_to_a_list(void **state)
     (void)state;
     CHECK(always, {OK, .body = A_AND_B, .cut_off = ERR_TIMEOUT, .next = LIST_ZERO}, SYNCED);
     CHECK(always, {OK, .body = A_AND_B INITIAL_END("10"), .cut_off = ERR_TIMEOUT, .heard = BOTH,
-                   .next = WATCH("10")}); /* the list is complete: the stream is a watch by then */
+                   .next = WATCH("10")}); /* the list is complete: the request is a watch by then */
 }
 
 static void test_three_broken_streams_fall_back_to_a_list(void **state)
@@ -238,7 +238,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_s65_initial_events_are_committed_together_and_the_stream_goes_on),
-        cmocka_unit_test(test_an_empty_list_is_one_as_a_stream_too),
+        cmocka_unit_test(test_a_streaming_list_may_be_empty),
         cmocka_unit_test(test_s64_no_delta_comes_before_the_end_of_the_initial_events),
         cmocka_unit_test(test_an_annotation_other_than_true_is_an_ordinary_bookmark),
         cmocka_unit_test(test_s67_the_final_set_counts),

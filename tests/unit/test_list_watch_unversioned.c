@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cache/list_watch: servers that give their lists no version. A watch without a version tells all
+/* cache/list_watch: servers that give their lists no version. A watch without a version sends all
  * objects that exist, in any order; a LIST beside it finds those that were deleted before. */
 #include "identified.h"
 #include "list_watch_script.h"
@@ -94,7 +94,7 @@ static void asks_beside(const char *want)
     assert_false(list_watch_wants_compare(script.list_watch));
 }
 
-/* The list beside the watch has this body; does the watch go on? */
+/* The list beside the watch has this body; returns whether the watch goes on. */
 static bool lists(const char *text)
 {
     list_watch_compare_head(script.list_watch, &good);
@@ -123,7 +123,7 @@ static void ends(const char *want)
     buf_free(&next);
 }
 
-/* The watch is open, has told the objects that exist, and is compared. */
+/* The watch is open and has sent the objects that exist, and the list beside it was compared. */
 static void follows(void)
 {
     opens(EVENT("ADDED", "b", "u2", "4") EVENT("ADDED", "a", "u1", "3"));
@@ -172,7 +172,7 @@ static void test_a_body_without_version_and_items_is_no_list(void **state)
     list_watch_script_check(&plain, answers, 1);
 }
 
-static void test_the_version_of_the_first_page_counts_also_if_there_is_none(void **state)
+static void test_without_a_version_on_its_first_page_a_list_has_none(void **state)
 {
     static const struct answer answers[] = {
         {.code = 200,       .body = PAGE("", "t",     ITEM_A),       .next = LIST_NEXT("t")},
@@ -193,7 +193,7 @@ static void test_initial_events_in_any_order_change_nothing_that_was_listed(void
     assert_true(status().connected);
 }
 
-static void test_it_follows_only_when_deleted_objects_are_known(void **state)
+static void test_the_watch_follows_only_when_deleted_objects_are_known(void **state)
 {
     (void)state;
     opens(EVENT("ADDED", "a", "u1", "3"));
@@ -322,9 +322,9 @@ static void test_objects_without_a_version_are_compared_by_their_bytes(void **st
     heard("~ns/a:u1:3");
 }
 
-/* ---- Its end. */
+/* ---- The end of the watch. */
 
-static void test_another_watch_without_a_version_follows_and_a_list_beside_it(void **state)
+static void test_the_next_watch_has_no_version_either_and_a_list_beside_it(void **state)
 {
     (void)state;
     follows();
@@ -338,7 +338,7 @@ static void test_another_watch_without_a_version_follows_and_a_list_beside_it(vo
     assert_int_equal(status().why, RELIST_REASONS);
 }
 
-static void test_silent_streams_are_listed_beside_not_probed(void **state)
+static void test_beside_silent_watches_a_list_comes_instead_of_a_probe(void **state)
 {
     (void)state;
     for (unsigned i = 0; i < 4; i++) {
@@ -362,7 +362,7 @@ static void test_a_watch_that_ends_before_its_list_is_listed_first(void **state)
     list_watch_script_answer(&script, &gone, 0);
 }
 
-static void test_streams_that_end_soon_wait_for_their_lists(void **state)
+static void test_watches_that_keep_ending_before_their_list_wait(void **state)
 {
     static const struct answer again = {
         .code = 200, .body = LIST_OF(ITEM_A "," ITEM_B), .next = WATCH_ALL};
@@ -377,7 +377,7 @@ static void test_streams_that_end_soon_wait_for_their_lists(void **state)
     ends("WAIT");
 }
 
-static void test_the_version_of_a_bookmark_is_one_to_go_on_from(void **state)
+static void test_the_next_watch_begins_at_the_version_of_a_bookmark(void **state)
 {
     (void)state;
     follows();
@@ -444,7 +444,7 @@ static void test_a_delete_needs_no_version(void **state)
     heard("-ns/a:u1:");
 }
 
-static void test_a_list_that_has_a_version_again_is_one_to_go_on_from(void **state)
+static void test_the_next_watch_begins_at_the_version_of_a_list_that_has_one_again(void **state)
 {
     static const struct answer versioned = {
         .code = 200, .body = PAGE("40", "", ITEM_A "," ITEM_B), .next = WATCH("40")};
@@ -521,7 +521,7 @@ static void test_the_guard_judges_deletes_that_the_list_beside_finds(void **stat
     list_watch_script_answer(&script, &again, 0);
 }
 
-static void test_the_guard_judges_other_incarnations_that_the_watch_tells_first(void **state)
+static void test_the_guard_judges_other_incarnations_that_the_watch_shows_first(void **state)
 {
     (void)state;
     begin(&guarded);
@@ -561,9 +561,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(test_a_list_without_a_version_is_a_sync),
         T(test_a_body_without_version_and_items_is_no_list),
-        T(test_the_version_of_the_first_page_counts_also_if_there_is_none),
+        T(test_without_a_version_on_its_first_page_a_list_has_none),
         T(test_initial_events_in_any_order_change_nothing_that_was_listed),
-        T(test_it_follows_only_when_deleted_objects_are_known),
+        T(test_the_watch_follows_only_when_deleted_objects_are_known),
         T(test_a_busy_watch_is_compared_too),
         T(test_objects_deleted_before_the_watch_began_are_found),
         T(test_a_list_does_not_bring_back_deleted_objects),
@@ -574,20 +574,20 @@ int main(void)
         T(test_another_incarnation_comes_with_the_deleted_objects),
         T(test_another_incarnation_that_the_watch_deletes_ends_both),
         T(test_objects_without_a_version_are_compared_by_their_bytes),
-        T(test_another_watch_without_a_version_follows_and_a_list_beside_it),
-        T(test_silent_streams_are_listed_beside_not_probed),
+        T(test_the_next_watch_has_no_version_either_and_a_list_beside_it),
+        T(test_beside_silent_watches_a_list_comes_instead_of_a_probe),
         T(test_a_watch_that_ends_before_its_list_is_listed_first),
-        T(test_streams_that_end_soon_wait_for_their_lists),
-        T(test_the_version_of_a_bookmark_is_one_to_go_on_from),
+        T(test_watches_that_keep_ending_before_their_list_wait),
+        T(test_the_next_watch_begins_at_the_version_of_a_bookmark),
         T(test_a_bookmark_counts_only_with_the_list),
         T(test_a_bookmark_before_an_error_does_not_count),
         T(test_a_probe_without_a_version_leads_to_a_list),
         T(test_a_delete_needs_no_version),
-        T(test_a_list_that_has_a_version_again_is_one_to_go_on_from),
+        T(test_the_next_watch_begins_at_the_version_of_a_list_that_has_one_again),
         T(test_a_list_that_fails_ends_the_watch),
         T(test_pages_that_expire_are_not_asked_for_again),
         T(test_the_guard_judges_deletes_that_the_list_beside_finds),
-        T(test_the_guard_judges_other_incarnations_that_the_watch_tells_first),
+        T(test_the_guard_judges_other_incarnations_that_the_watch_shows_first),
         T(test_an_api_without_the_verb_watch_has_its_own_error),
     };
 

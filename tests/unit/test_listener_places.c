@@ -77,7 +77,7 @@ static void test_the_one_that_is_idle_for_longest_makes_place(void **state)
     for (size_t i = 0; i < LISTENER_CLIENTS; i++)
         rig_connect(t);
     turns(t);
-    rig_say(&t->peers[0], ask_short); /* the second one is the oldest then */
+    rig_say(&t->peers[0], ask_short); /* the second client is idle for longest then */
     rig_run_until(t, rig_first_answered);
     ask_once_more(t);
     rig_run_until(t, last_got_answer);
@@ -233,12 +233,12 @@ static void expect_root_is_served(struct rig *t, const char *text, const char *r
     end(pid);
 }
 
-static void test_idle_ones_do_not_keep_root_out(void **state)
+static void test_idle_clients_do_not_keep_root_out(void **state)
 {
     expect_root_is_served(*state, "", ask_short);
 }
 
-static void test_busy_ones_do_not_keep_root_out(void **state)
+static void test_busy_clients_do_not_keep_root_out(void **state)
 {
     expect_root_is_served(*state, ask_large, ask_short);
 }
@@ -283,8 +283,8 @@ int main(void)
         RIGGED(test_a_client_that_waits_for_too_long_is_refused),
         RIGGED(test_only_so_many_wait),
         RIGGED(test_disposed_while_some_wait),
-        RIGGED(test_idle_ones_do_not_keep_root_out),
-        RIGGED(test_busy_ones_do_not_keep_root_out),
+        RIGGED(test_idle_clients_do_not_keep_root_out),
+        RIGGED(test_busy_clients_do_not_keep_root_out),
         RIGGED(test_streams_of_others_leave_some_to_root),
         RIGGED(test_root_goes_before_others_that_wait),
     };

@@ -71,7 +71,7 @@ static void test_the_socket_file(void **state)
     mode_t mask = umask(0);
 
     rig_start(t);
-    assert_int_equal(umask(mask), 0); /* the file was put back */
+    assert_int_equal(umask(mask), 0); /* the umask was put back */
     assert_int_equal(stat(t->path, &st), 0);
     assert_true(S_ISSOCK(st.st_mode));
     assert_int_equal(st.st_mode & 07777, 0660);

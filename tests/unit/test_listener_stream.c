@@ -163,7 +163,7 @@ static void test_only_so_many_at_once(void **state)
     rig_run_until(t, last_has_answer);
     assert_non_null(strstr(buf_cstr(&extra->got), "HTTP/1.1 503 "));
     assert_non_null(strstr(buf_cstr(&extra->got), "too many streams"));
-    hang_up(&t->peers[3]); /* and its place is free, with nothing written to it */
+    hang_up(&t->peers[3]); /* its place is free, although nothing was written to it */
     turns(t, 2);
     buf_clear(&extra->got);
     rig_say(extra, request); /* the connection was kept */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cache/liveness: when a stream is too silent, and since when its cache is what the server has. */
+/* cache/liveness: when a response has been silent for too long, and when the cache last was what
+ * the server has. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -95,7 +96,7 @@ static void test_a_watch_was_current_till_its_end(void **state)
     assert_int_equal(p.state, LIVENESS_NONE);
 }
 
-static void test_a_watch_that_fails_at_once_was_never_one(void **state)
+static void test_a_watch_that_fails_at_once_was_never_current(void **state)
 {
     (void)state;
     liveness_follow(&p, START);
@@ -151,7 +152,7 @@ static void test_a_watch_that_was_resumed_is_not_current_before_it_follows(void 
     liveness_resume(&p, START);
     liveness_end(&p, true, START + 5000);
     assert_int_equal(p.follow_ms, 0);
-    liveness_settle(&p, START + 6000); /* the stream has ended */
+    liveness_settle(&p, START + 6000); /* the watch request has ended */
     assert_int_equal(p.follow_ms, 0);
     assert_false(liveness_watches(&p));
 }
@@ -167,7 +168,7 @@ int main(void)
         cmocka_unit_test_setup(test_initial_events_are_stuck_after_list_idle_timeout, set_up),
         cmocka_unit_test_setup(test_a_short_list_idle_timeout_comes_before_the_warning, set_up),
         cmocka_unit_test_setup(test_a_watch_was_current_till_its_end, set_up),
-        cmocka_unit_test_setup(test_a_watch_that_fails_at_once_was_never_one, set_up),
+        cmocka_unit_test_setup(test_a_watch_that_fails_at_once_was_never_current, set_up),
         cmocka_unit_test_setup(test_a_request_that_never_became_a_watch_does_not_count_at_its_end,
                                set_up),
         cmocka_unit_test_setup(test_a_watch_that_was_resumed_follows_after_half_a_second_of_silence,

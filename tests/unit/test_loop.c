@@ -109,8 +109,7 @@ static void test_a_call_can_be_cancelled_even_by_one_of_the_same_turn(void **sta
     loop_destroy(&loop);
 }
 
-/* Between two slow timers there is a whole turn: d, deferred by c of the first turn, comes before
- * b. */
+/* Each turn runs one slow call: a beside c, then b beside d, which c has deferred, then e. */
 static void test_slow_calls_run_one_per_turn(void **state)
 {
     struct loop *loop = loop_create();

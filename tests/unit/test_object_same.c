@@ -73,7 +73,7 @@ static const char *const others[] = {
     "\"template\":{\"metadata\":{}}}}",
 };
 
-/* The digests and the changed paths agree with that. */
+/* The two states are the same, or not, and so are their digests; the changed paths agree. */
 static void compare(const char *one, const char *other, bool want)
 {
     struct object *a = read_object(one);
@@ -117,7 +117,8 @@ static void test_another_value_is_another_state(void **state)
     }
 }
 
-/* Both resourceVersions stay where they stood. */
+/* The resourceVersion and the generation are written where they stood; without versions there is no
+ * generation. */
 static void test_an_object_is_written_as_it_was_read(void **state)
 {
     struct buf json = {0};

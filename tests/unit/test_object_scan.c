@@ -138,7 +138,7 @@ static void test_versions_do_not_count(void **state)
     assert_false(object_same(first, o));
     assert_false(digest_eq(object_digest(first), object_digest(o)));
     object_unref(&o);
-    /* Not written as Kubernetes writes it: left where it is. */
+    /* A generation or version that Kubernetes would not write like this stays in the body. */
     o = scan_whole("{\"metadata\":{\"generation\":\"1\",\"name\":\"a\",\"resourceVersion\":\"\"}}");
     scan_assert_json(
         o, "{\"metadata\":{\"generation\":\"1\",\"name\":\"a\",\"resourceVersion\":\"\"}}");
@@ -300,7 +300,7 @@ static void test_large_object(void **state)
     scan_feed(buf_str(&text), 1000, 16384);
     assert_int_equal(object_scan_end(scan, str_c("K"), str_c("v1"), &o), OBJECT_SCAN_TOO_BIG);
     assert_str(object_scan_rv(scan), "5");
-    o = scan_whole("{\"metadata\":{\"name\":\"a\"}}"); /* and the scan is good for another one */
+    o = scan_whole("{\"metadata\":{\"name\":\"a\"}}"); /* the scan can still read another object */
     scan_assert_json(o, "{\"metadata\":{\"name\":\"a\"}}");
     object_unref(&o);
     buf_free(&text);

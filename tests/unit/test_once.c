@@ -25,7 +25,7 @@ static void test_once_waits_for_all_watches(void **state)
     (void)state;
     assert_int_equal(judge(false, false), ONCE_GOES_ON);
     assert_int_equal(judge(false, true), EXIT_CODE_UNAVAILABLE);
-    assert_int_equal(judge(true, false), EXIT_CODE_OK); /* and there is no hook */
+    assert_int_equal(judge(true, false), EXIT_CODE_OK); /* there is no hook to wait for */
 }
 
 static void test_once_waits_for_due_runs(void **state)
@@ -50,7 +50,7 @@ static void test_retries_go_on_until_the_time_is_over(void **state)
     assert_int_equal(judge(true, true), EXIT_CODE_FAILED);
 }
 
-static void test_parked_by_its_own_word_is_done(void **state)
+static void test_a_run_parked_by_park_exit_is_no_failure(void **state)
 {
     (void)state;
     one_is_due(0);
@@ -102,7 +102,7 @@ int main(void)
         TEST(test_once_waits_for_all_watches),
         TEST(test_once_waits_for_due_runs),
         TEST(test_retries_go_on_until_the_time_is_over),
-        TEST(test_parked_by_its_own_word_is_done),
+        TEST(test_a_run_parked_by_park_exit_is_no_failure),
         TEST(test_used_up_attempts_are_a_failure),
         TEST(test_a_run_whose_input_cannot_be_made_is_a_failure),
         TEST(test_a_stale_source_is_waited_for),

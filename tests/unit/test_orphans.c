@@ -89,7 +89,7 @@ static void test_each_is_read_once(void **state)
     struct orphans o = start("60 61 ");
     assert_true(orphans_update(&o, 1, is_program, &asked));
     assert_int_equal(asked, 2);
-    fake_proc_environ(61, "INFORMERD_RUN=b"); /* it keeps the run that was read first */
+    fake_proc_environ(61, "INFORMERD_RUN=b"); /* the process keeps the run that was read first */
     assert_true(orphans_update(&o, 1, is_program, &asked));
     assert_int_equal(asked, 2); /* the number of children shows that no child is new */
     assert_int_equal(collect(&o, "a", &first), 1);
@@ -106,7 +106,7 @@ static void test_each_is_read_once(void **state)
     stop(&o);
 }
 
-static void test_one_that_cannot_be_read_yet(void **state)
+static void test_a_process_that_cannot_be_read_yet(void **state)
 {
     static const char ending[] = "61 (sh) Z 50 7 7 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 61 0";
     pid_t first;
@@ -141,7 +141,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_names_are_compared_exactly),
         cmocka_unit_test(test_each_is_read_once),
-        cmocka_unit_test(test_one_that_cannot_be_read_yet),
+        cmocka_unit_test(test_a_process_that_cannot_be_read_yet),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

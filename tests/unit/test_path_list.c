@@ -64,7 +64,7 @@ static void test_paths_that_were_cut_are_sorted_again(void **state)
     assert_string_equal(limited("[0].a\n[0].b\n[1]\n", 2), "[0]\n[1]\n");
 }
 
-static void test_all_takes_the_place_of_one(void **state)
+static void test_all_paths_count_as_one_line(void **state)
 {
     (void)state;
     assert_string_equal(limited("*\na.b\na.c\n", 2), "*\na\n");
@@ -85,7 +85,7 @@ int main(void)
         cmocka_unit_test_teardown(test_within_the_limit_only_sorted, clear),
         cmocka_unit_test_teardown(test_more_are_cut_to_as_many_steps_as_fit, clear),
         cmocka_unit_test_teardown(test_paths_that_were_cut_are_sorted_again, clear),
-        cmocka_unit_test_teardown(test_all_takes_the_place_of_one, clear),
+        cmocka_unit_test_teardown(test_all_paths_count_as_one_line, clear),
         cmocka_unit_test_teardown(test_a_line_that_is_no_path_is_kept, clear),
     };
 

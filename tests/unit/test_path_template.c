@@ -183,7 +183,7 @@ static void test_bad_values(void **state)
     assert_int_equal(expand_name("/x/${name}", ".informerd-1", &err), ERR_CONFIG);
     assert_int_equal(expand_name("/x/${name}", "...", &err), ERR_OK);
     assert_int_equal(expand_name("/x/${name}", "${name}", &err),
-                     ERR_OK); /* the rest is not looked at */
+                     ERR_OK); /* a value is not expanded again */
     assert_int_equal(expand_name("/x/${name}", "a b\n*", &err), ERR_OK);
 }
 

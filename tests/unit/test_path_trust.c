@@ -137,7 +137,7 @@ static void test_the_file_is_roots_or_its_owners(void **state)
     refused("shared", &somebody);
 }
 
-static void test_so_are_the_folders(void **state)
+static void test_the_folders_are_roots_or_their_owners(void **state)
 {
     (void)state;
     if (getuid() != 0)
@@ -320,7 +320,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_only_regular_files_are_opened),
         TEST(test_the_file_is_roots_or_its_owners),
-        TEST(test_so_are_the_folders),
+        TEST(test_the_folders_are_roots_or_their_owners),
         TEST(test_root_does_not_follow_links_of_others),
         TEST(test_a_closed_folder_hides_a_readable_file),
         TEST(test_folders_are_not_linked_to_either),

@@ -272,7 +272,7 @@ static void test_a_source_whose_list_is_held_back_says_so(void **state)
     end(run);
 }
 
-static void test_a_source_without_its_stream_is_stale(void **state)
+static void test_a_source_without_a_watch_request_is_stale(void **state)
 {
     (void)state;
     add(HOOK_OBJECT, 1);
@@ -384,7 +384,7 @@ int main(void)
         TEST(test_in_mode_snapshot_an_outage_is_a_change),
         TEST(test_an_object_that_left_says_so),
         TEST(test_a_source_whose_list_is_held_back_says_so),
-        TEST(test_a_source_without_its_stream_is_stale),
+        TEST(test_a_source_without_a_watch_request_is_stale),
         TEST(test_the_environment_of_mode_object),
         TEST(test_the_environment_of_an_outage),
         TEST(test_the_environment_of_mode_snapshot),

@@ -11,7 +11,7 @@
 #include "io/loop.h"
 #include "state_rig.h"
 
-/* One process after the other, all in one turn of a loop that does not run. */
+/* The processes of a test, one after the other, all in one turn of a loop that does not run. */
 struct rig {
     struct state_rig state;
     struct loop *loop;
@@ -141,7 +141,7 @@ static void handle(void)
     keep();
 }
 
-/* The next process: a handled object is quiet, or due again. */
+/* In the next process the handled object is quiet. */
 static void expect_quiet(void)
 {
     begin();
@@ -276,7 +276,7 @@ static void test_another_program_renews_and_the_first_one_does_not(void **state)
     sees();
     hook_rig_pass(DELTA_ADDED, "u1");
     keep();
-    begin(); /* the boot id could not be read this time */
+    begin(); /* the program of the hook could not be read this time */
     sees();
     hook_rig_nothing();
     keep();
@@ -383,7 +383,7 @@ static void test_another_clusters_deliveries_are_forgotten(void **state)
     assert_false(has("mark"));
     assert_false(has("seen"));
     hook_rig_sync(0);
-    hook_rig_nothing(); /* the object does not exist, and that is no end of it */
+    hook_rig_nothing(); /* the object does not exist in this cluster, and no end of it is due */
 }
 
 static void test_a_file_that_begins_anew_gets_all(void **state)

@@ -98,7 +98,8 @@ static void test_of_a_digest_only_the_name_comes_back(void **state)
     assert_true(str_is(object_key(back), "ns/n"));
     assert_true(str_is(object_uid(back), "u1"));
     assert_int_equal(object_rv(back).n, 0);
-    struct object *again = there_and_back(back, CONF_PERSIST_FULL); /* there is no place for more */
+    /* a bare object has no more to keep */
+    struct object *again = there_and_back(back, CONF_PERSIST_FULL);
     assert_true(object_is_bare(again));
     object_unref(&again);
     object_unref(&back);

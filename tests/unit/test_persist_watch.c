@@ -13,7 +13,7 @@
 
 enum { FILE_BYTES = 1 << 20 };
 
-/* One process after the other. */
+/* The processes of a test, one after the other. */
 struct rig {
     struct state_rig state;
     struct restore restore;
@@ -198,7 +198,7 @@ static void test_a_listed_watch_is_resumed(void **state)
     assert_int_equal(rig.state.batch.count, 0); /* no row is put again */
 }
 
-static void test_a_list_that_was_cut_off_is_no_past_to_go_on_from(void **state)
+static void test_a_list_that_was_cut_off_is_restored_as_partial(void **state)
 {
     (void)state;
     begin();
@@ -215,7 +215,7 @@ static void edited_until_it_is_listed(struct digest settings, enum resume_kind k
     begin();
     keeps_two();
     rig.settings = settings;
-    for (int i = 0; i < 2; i++) { /* a process that is killed before that changes nothing */
+    for (int i = 0; i < 2; i++) { /* a process that is killed before the list changes nothing */
         begin();
         assert_int_equal(objects(), 2);
         assert_int_equal(watch_resume_point(rig.w, 0), kind);
@@ -228,13 +228,13 @@ static void edited_until_it_is_listed(struct digest settings, enum resume_kind k
     assert_int_equal(watch_resume_point(rig.w, 0), RESUME_WHOLE);
 }
 
-static void test_with_other_settings_it_was_edited_until_it_is_listed(void **state)
+static void test_a_watch_with_other_settings_is_edited_until_it_is_listed(void **state)
 {
     (void)state;
     edited_until_it_is_listed((struct digest){.hi = 2, .lo = 2}, RESUME_EDITED);
 }
 
-static void test_with_another_shape_it_was_reshaped_until_it_is_listed(void **state)
+static void test_a_watch_with_another_shape_is_reshaped_until_it_is_listed(void **state)
 {
     (void)state;
     edited_until_it_is_listed((struct digest){.hi = 1, .lo = 2}, RESUME_RESHAPED);
@@ -348,7 +348,7 @@ static void test_an_object_with_no_more_than_a_delivery_record_is_bare(void **st
     begin();
     keeps_two();
     begin();
-    knows("ns/c"); /* the rows are complete: this one is none of them */
+    knows("ns/c"); /* the rows are complete, and ns/c is not among them */
     assert_int_equal(objects(), 2);
     starve();
     rig.conf.cluster.v = live;
@@ -365,7 +365,7 @@ static void test_an_object_with_no_more_than_a_delivery_record_is_bare(void **st
     assert_int_equal(watch_resume_point(rig.w, 0), RESUME_PARTIAL);
 }
 
-/* An event of the watch, with so much data. */
+/* The watch gets an event of an object with so many bytes of data. */
 static void hears(const char *type, const char *key, const char *uid, const char *rv, int bytes)
 {
     struct buf body = {0};
@@ -382,7 +382,7 @@ static void skips(const char *key, const char *uid, const char *rv)
     hears("MODIFIED", key, uid, rv, 5000);
 }
 
-/* The watch has no usable state of the object, and goes on: that is no end. */
+/* The watch cannot use the state of the object, and goes on: the object has not ended. */
 static void test_a_skipped_object_with_a_delivery_record_is_bare(void **state)
 {
     (void)state;
@@ -523,9 +523,9 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, clean_up)
     const struct CMUnitTest tests[] = {
         TEST(test_a_listed_watch_is_resumed),
-        TEST(test_a_list_that_was_cut_off_is_no_past_to_go_on_from),
-        TEST(test_with_other_settings_it_was_edited_until_it_is_listed),
-        TEST(test_with_another_shape_it_was_reshaped_until_it_is_listed),
+        TEST(test_a_list_that_was_cut_off_is_restored_as_partial),
+        TEST(test_a_watch_with_other_settings_is_edited_until_it_is_listed),
+        TEST(test_a_watch_with_another_shape_is_reshaped_until_it_is_listed),
         TEST(test_rows_of_a_scope_that_is_gone_move_to_the_others),
         TEST(test_a_watch_that_is_not_persisted_any_more_leaves_the_disk),
         TEST(test_a_cluster_with_a_new_name_is_noted),

@@ -129,7 +129,7 @@ static void test_objects_that_a_scope_does_not_select(void **state)
         ROW(NULL, NULL, "a.b/c=y", NULL, true, false),
         ROW(NULL, NULL, "a.b/c!=y", NULL, true, true),
         ROW(NULL, NULL, "other", NULL, true, true),
-        ROW(NULL, NULL, "other", NULL, false, false), /* the version may have been cut out */
+        ROW(NULL, NULL, "other", NULL, false, false), /* the label may have been cut out */
         ROW(NULL, NULL, "app=z,other", NULL, false, true),
         ROW(NULL, NULL, NULL, "metadata.name=o", false, false),
         ROW(NULL, NULL, NULL, "metadata.name=p", false, true),

@@ -53,7 +53,7 @@ static void grant(struct rbac *r, const struct row *row)
     rbac_grant(r, &g);
 }
 
-/* Forwards, backwards, and everything twice. */
+/* Grants the rows forwards, backwards, and all of them twice: the result is the same. */
 static void expect(const struct row *rows, size_t n, const char *yaml)
 {
     const struct rbac_subject user = {.kind = RBAC_USER, .name = str_c("u")};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cache/reflector: the versions and pages that its lists ask for, and how it goes on after a stream
- * has ended; test_reflector_*.c have the rest. */
+/* cache/reflector: the versions and pages that its lists ask for, and how it goes on after a watch
+ * request has ended; test_reflector_*.c have the rest. */
 #include "reflector_rig.h"
 
 #define INITIAL     REFLECTOR_RIG_INITIAL
@@ -189,8 +189,8 @@ static void test_lists_and_watches_share_one_backoff_up_to_its_maximum(void **st
     }
 }
 
-/* Behind a proxy that ends streams each minute, no stream alone lives for long enough. */
-static void test_streams_that_follow_each_other_are_healthy_together(void **state)
+/* Behind a proxy that ends watch requests each minute, no request alone lives for long enough. */
+static void test_watches_that_follow_each_other_are_healthy_together(void **state)
 {
     (void)state;
     reflector_rig_sync_at("7");
@@ -242,7 +242,7 @@ static void test_a_short_watch_with_an_event_or_an_empty_one_of_a_second_goes_on
     reflector_rig_want("W(8)");
     reflector_rig_ended_after(1000);
     reflector_rig_want("W(8)");
-    reflector_rig_ended_after(999); /* the event was of another stream */
+    reflector_rig_ended_after(999); /* the event was of an earlier request */
     reflector_rig_want("wait 800");
 }
 
@@ -291,7 +291,7 @@ int main(void)
         TEST(test_a_version_from_the_future_is_left_out_at_once),
         TEST(test_the_server_may_ask_for_a_longer_wait),
         TEST(test_lists_and_watches_share_one_backoff_up_to_its_maximum),
-        TEST(test_streams_that_follow_each_other_are_healthy_together),
+        TEST(test_watches_that_follow_each_other_are_healthy_together),
         TEST(test_only_health_resets_the_backoff),
         TEST(test_a_very_short_watch_waits_and_lists),
         TEST(test_a_short_watch_with_an_event_or_an_empty_one_of_a_second_goes_on),

@@ -79,14 +79,14 @@ static void make_silent(void)
     reflector_rig_want("P(-) limit=1");
 }
 
-static void test_two_silent_streams_probe(void **state)
+static void test_two_silent_watches_are_followed_by_a_probe(void **state)
 {
     (void)state;
     make_silent();
     assert_int_equal(reflector_rig_all_relists(), 0);
 }
 
-static void test_a_word_between_silent_streams_counts_them_anew(void **state)
+static void test_a_version_between_silent_watches_counts_them_anew(void **state)
 {
     (void)state;
     reflector_rig_sync_at("50");
@@ -126,7 +126,7 @@ static void test_a_probe_that_is_not_older_watches_on(void **state)
         reflector_rig_listed(fine[i], "");
         reflector_rig_want("W(50)");
         reflector_rig_ended_after(300000);
-        reflector_rig_want("W(50)"); /* the count of silent streams begins anew */
+        reflector_rig_want("W(50)"); /* the count of silent watches begins anew */
         reflector_rig_ended_after(300000);
         reflector_rig_want("P(-) limit=1");
         assert_int_equal(reflector_rig_all_relists(), 0);
@@ -163,12 +163,12 @@ static void test_a_probe_that_is_refused_three_times_in_a_row_watches(void **sta
     reflector_rig_failed(ERR_FORBIDDEN);
     reflector_rig_want_wait_then(25600, "W(50)");
     assert_int_equal(reflector_rig_all_relists(), 0);
-    reflector_rig_ended_after(50000); /* still silent: one more stream is enough */
+    reflector_rig_ended_after(50000); /* the silence goes on: one more watch is enough */
     reflector_rig_want("P(-) limit=1");
 }
 
-/* A proxy cuts off silent streams each minute; the probe between them does not count as a wait. */
-static void test_a_probe_is_no_wait_between_healthy_streams(void **state)
+/* A proxy cuts off silent watches each minute; the probe between them does not count as a wait. */
+static void test_a_probe_is_no_wait_between_healthy_watches(void **state)
 {
     (void)state;
     reflector_rig_sync_at("50");
@@ -394,13 +394,13 @@ int main(void)
         TEST(test_too_large_without_a_version_waits),
         TEST(test_a_watch_from_the_future_lists_the_newest),
         TEST(test_s7_expired_is_followed_by_a_list_without_a_version_at_once),
-        TEST(test_two_silent_streams_probe),
-        TEST(test_a_word_between_silent_streams_counts_them_anew),
+        TEST(test_two_silent_watches_are_followed_by_a_probe),
+        TEST(test_a_version_between_silent_watches_counts_them_anew),
         TEST(test_silence_before_a_list_does_not_count),
         TEST(test_a_probe_that_is_not_older_watches_on),
         TEST(test_a_probe_that_is_older_lists_the_newest_at_once),
         TEST(test_a_probe_that_is_refused_three_times_in_a_row_watches),
-        TEST(test_a_probe_is_no_wait_between_healthy_streams),
+        TEST(test_a_probe_is_no_wait_between_healthy_watches),
         TEST(test_a_bookmark_that_goes_back_is_not_believed),
         TEST(test_a_bookmark_behind_an_event_moves_nothing_back),
         TEST(test_s20_an_event_that_goes_back_is_an_event),

@@ -124,7 +124,7 @@ static const struct failure_row failures[] = {
     {AT_STREAMING_NEWEST, "LttLttLLtLLLtttLLtt", "-"},
 };
 
-/* For a list that is asked for from the version of the row. */
+/* The next request must be a list from the version of the row. */
 static void want_list(const struct failure_row *row, bool at_once)
 {
     bool zero = row->at == AT_STREAMING || strcmp(row->rv, "0") == 0;

@@ -15,7 +15,7 @@ static void resume_at_20(void)
     reflector_rig_start();
 }
 
-static void test_s106_it_watches_from_the_version_without_a_list(void **state)
+static void test_s106_a_watch_goes_on_from_the_version_without_a_list(void **state)
 {
     (void)state;
     resume_at_20();
@@ -87,7 +87,7 @@ static void test_a_watch_that_could_not_begin_is_tried_again_and_then_refused_at
     reflector_rig_want("L(20)");
 }
 
-static void test_behind_the_first_stream_a_refusal_waits_as_ever(void **state)
+static void test_behind_the_first_watch_a_refusal_waits_as_ever(void **state)
 {
     (void)state;
     resume_at_20();
@@ -116,7 +116,7 @@ static void test_other_errors_wait_before_the_list(void **state)
     assert_int_equal(reflector_rig_relists(RELIST_ERROR), 1);
 }
 
-static void test_a_stream_that_ends_at_once_lists(void **state)
+static void test_a_watch_that_ends_at_once_lists(void **state)
 {
     (void)state;
     resume_at_20();
@@ -125,7 +125,7 @@ static void test_a_stream_that_ends_at_once_lists(void **state)
     assert_int_equal(reflector_rig_relists(RELIST_EMPTY), 1);
 }
 
-static void test_two_silent_streams_ask_whether_it_is_of_the_future(void **state)
+static void test_two_silent_watches_ask_whether_the_version_is_of_the_future(void **state)
 {
     (void)state;
     resume_at_20();
@@ -166,7 +166,7 @@ static void test_objects_of_no_version_are_compared_with_the_newest_list(void **
     reflector_rig_want("L(-) limit=500");
 }
 
-static void test_a_first_list_by_hand_is_any(void **state)
+static void test_a_relist_ordered_during_the_first_list_begins_it_again(void **state)
 {
     (void)state;
     reflector_rig_start();
@@ -191,20 +191,20 @@ int main(void)
 #define TEST(name) \
     cmocka_unit_test_setup_teardown(name, reflector_rig_set_up, reflector_rig_clean_up)
     const struct CMUnitTest tests[] = {
-        TEST(test_s106_it_watches_from_the_version_without_a_list),
+        TEST(test_s106_a_watch_goes_on_from_the_version_without_a_list),
         TEST(test_a_resumed_watch_starts_without_jitter),
         TEST(test_a_partly_resumed_watch_starts_without_jitter),
         TEST(test_s109_a_version_that_is_too_old_is_listed_from_at_once_then_left_out),
         TEST(test_s109_a_version_that_is_too_large_is_left_out_at_once),
         TEST(test_a_watch_that_could_not_begin_is_tried_again_and_then_refused_at_once),
-        TEST(test_behind_the_first_stream_a_refusal_waits_as_ever),
+        TEST(test_behind_the_first_watch_a_refusal_waits_as_ever),
         TEST(test_behind_a_list_a_refusal_waits_as_ever),
         TEST(test_other_errors_wait_before_the_list),
-        TEST(test_a_stream_that_ends_at_once_lists),
-        TEST(test_two_silent_streams_ask_whether_it_is_of_the_future),
+        TEST(test_a_watch_that_ends_at_once_lists),
+        TEST(test_two_silent_watches_ask_whether_the_version_is_of_the_future),
         TEST(test_objects_of_a_known_version_are_not_compared_with_an_older_list),
         TEST(test_objects_of_no_version_are_compared_with_the_newest_list),
-        TEST(test_a_first_list_by_hand_is_any),
+        TEST(test_a_relist_ordered_during_the_first_list_begins_it_again),
         TEST(test_a_forgotten_resume_point_does_not_count),
     };
 #undef TEST

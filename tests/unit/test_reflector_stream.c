@@ -260,7 +260,7 @@ static void test_a_very_short_stream_becomes_a_list(void **state)
     reflector_rig_want("L(0) limit=500");
     reflector_rig_listed("7", "");
     reflector_rig_failed(ERR_EXPIRED);
-    reflector_rig_want_wait_then(800, "S(7)"); /* not remembered */
+    reflector_rig_want_wait_then(800, "S(7)"); /* the short stream is not remembered */
 }
 
 /* A refused version stays left out, whether the list comes as a stream or in pages. */
@@ -286,7 +286,7 @@ static void test_initial_events_count_as_contact(void **state)
     use(WATCH_LIST_ON, false);
     reflector_rig_start();
     streamed("7");
-    reflector_rig_ended_after(10); /* the list itself counted as a word of the server */
+    reflector_rig_ended_after(10); /* the initial events counted as events of this request */
     reflector_rig_want("W(7)");
 }
 

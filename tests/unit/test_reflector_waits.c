@@ -6,7 +6,7 @@
 /* ---- Watches over before their time (docs/kubernetes-protocol.md "Very short watches",
  * "Hot loops"). */
 
-static void test_s41_s43_empty_streams_list_with_growing_pauses(void **state)
+static void test_s41_s43_empty_watches_list_with_growing_pauses(void **state)
 {
     (void)state;
     reflector_rig_sync_at("7");
@@ -19,7 +19,7 @@ static void test_s41_s43_empty_streams_list_with_growing_pauses(void **state)
     assert_int_equal(reflector_rig_relists(RELIST_EMPTY), 6);
 }
 
-static void test_s42_a_short_stream_with_an_event_is_resumed_at_once(void **state)
+static void test_s42_a_short_watch_with_an_event_is_resumed_at_once(void **state)
 {
     (void)state;
     reflector_rig_sync_at("7");
@@ -29,7 +29,7 @@ static void test_s42_a_short_stream_with_an_event_is_resumed_at_once(void **stat
     assert_int_equal(reflector_rig_all_relists(), 0);
 }
 
-static void test_hasty_streams_are_resumed_at_once_five_times(void **state)
+static void test_hasty_watches_are_resumed_at_once_five_times(void **state)
 {
     (void)state;
     reflector_rig_sync_at("7");
@@ -45,7 +45,7 @@ static void test_hasty_streams_are_resumed_at_once_five_times(void **state)
     reflector_rig_ended_after(10);
     reflector_rig_want_wait_then(1600, "W(8)");
     reflector_rig_seen("8");
-    reflector_rig_ended_after(5000); /* a stream that lives for longer is trusted again */
+    reflector_rig_ended_after(5000); /* a watch that lives for longer is trusted again */
     reflector_rig_want("W(8)");
     reflector_rig_seen("8");
     reflector_rig_ended_after(0);
@@ -69,7 +69,7 @@ static void test_a_probe_behind_a_wait_begins_the_time_of_health(void **state)
     reflector_rig_want("wait 3200");
 }
 
-static void test_silent_hasty_streams_wait_and_probe(void **state)
+static void test_silent_hasty_watches_wait_and_probe(void **state)
 {
     (void)state;
     reflector_rig_sync_at("7");
@@ -82,7 +82,7 @@ static void test_silent_hasty_streams_wait_and_probe(void **state)
     reflector_rig_want("W(8)");
 }
 
-static void test_short_streams_that_were_asked_for_are_not_hasty(void **state)
+static void test_short_watches_that_were_asked_for_are_not_hasty(void **state)
 {
     struct reflector_params p = reflector_rig_defaults;
 
@@ -222,12 +222,12 @@ int main(void)
 #define TEST(name) \
     cmocka_unit_test_setup_teardown(name, reflector_rig_set_up, reflector_rig_clean_up)
     const struct CMUnitTest tests[] = {
-        TEST(test_s41_s43_empty_streams_list_with_growing_pauses),
-        TEST(test_s42_a_short_stream_with_an_event_is_resumed_at_once),
-        TEST(test_hasty_streams_are_resumed_at_once_five_times),
+        TEST(test_s41_s43_empty_watches_list_with_growing_pauses),
+        TEST(test_s42_a_short_watch_with_an_event_is_resumed_at_once),
+        TEST(test_hasty_watches_are_resumed_at_once_five_times),
         TEST(test_a_probe_behind_a_wait_begins_the_time_of_health),
-        TEST(test_silent_hasty_streams_wait_and_probe),
-        TEST(test_short_streams_that_were_asked_for_are_not_hasty),
+        TEST(test_silent_hasty_watches_wait_and_probe),
+        TEST(test_short_watches_that_were_asked_for_are_not_hasty),
         TEST(test_s45_busy_twice_is_two_steps_of_one_backoff_and_no_list),
         TEST(test_s46_retry_after_is_the_least_that_is_waited),
         TEST(test_s47_a_closed_port_steps_up_the_backoff_at_the_same_version),

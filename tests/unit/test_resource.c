@@ -158,7 +158,7 @@ static void test_names_for_discovery(void **state)
     }
 }
 
-static void test_a_copy_is_its_own(void **state)
+static void test_a_copy_is_independent(void **state)
 {
     struct resource r;
     struct resource copy;
@@ -214,7 +214,7 @@ int main(void)
         cmocka_unit_test(test_known_names),
         cmocka_unit_test(test_all_namespaces),
         cmocka_unit_test(test_names_for_discovery),
-        cmocka_unit_test(test_a_copy_is_its_own),
+        cmocka_unit_test(test_a_copy_is_independent),
         cmocka_unit_test(test_names_that_are_no_resources),
     };
 

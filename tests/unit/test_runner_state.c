@@ -187,7 +187,7 @@ static bool something_waits(void *arg)
     return !nothing_waits(arg);
 }
 
-/* Runs the loop until the runs that are due have started. */
+/* Runs some turns of the loop, in which runs that may start do so. */
 static void turns(struct scene *s)
 {
     loop_turns(s->loop, 10);
@@ -224,7 +224,7 @@ static void test_an_end_and_the_next_start_are_one_commit(void **state)
     assert_int_equal(s->commits_then, commits + 1);
 }
 
-static void test_nothing_starts_before_it_has_begun(void **state)
+static void test_nothing_starts_before_the_runner_has_begun(void **state)
 {
     struct scene *s = *state;
 
@@ -338,7 +338,8 @@ int main(void)
                                         clean_up),
         cmocka_unit_test_setup_teardown(test_an_end_and_the_next_start_are_one_commit, set_up,
                                         clean_up),
-        cmocka_unit_test_setup_teardown(test_nothing_starts_before_it_has_begun, set_up, clean_up),
+        cmocka_unit_test_setup_teardown(test_nothing_starts_before_the_runner_has_begun, set_up,
+                                        clean_up),
         cmocka_unit_test_setup_teardown(test_a_disk_that_hangs_is_waited_for_once, set_up,
                                         clean_up),
         cmocka_unit_test_setup_teardown(test_a_stopped_main_does_not_blame_the_disk, set_up,

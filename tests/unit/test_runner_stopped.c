@@ -109,7 +109,7 @@ static struct delivery_record delivery(void)
     return m;
 }
 
-static void test_the_last_attempt_is_open_still(void **state)
+static void test_the_last_attempt_stays_attempted_and_is_not_parked(void **state)
 {
     stop(*state, HELPER_LINK_SIGNALED, SIGTERM);
     struct delivery_record m = delivery();
@@ -117,7 +117,7 @@ static void test_the_last_attempt_is_open_still(void **state)
     assert_int_equal(m.note & DELIVERY_PARKED, 0);
 }
 
-static void test_its_exit_status_parks_nothing(void **state)
+static void test_the_exit_status_of_a_stopped_run_parks_nothing(void **state)
 {
     stop(*state, HELPER_LINK_EXITED, PARK);
     struct delivery_record m = delivery();
@@ -125,7 +125,7 @@ static void test_its_exit_status_parks_nothing(void **state)
     assert_int_equal(m.note & DELIVERY_PARKED, 0);
 }
 
-static void test_one_that_succeeds_all_the_same_is_handled(void **state)
+static void test_a_run_that_succeeds_all_the_same_is_handled(void **state)
 {
     stop(*state, HELPER_LINK_EXITED, 0);
     struct delivery_record m = delivery();
@@ -136,9 +136,11 @@ static void test_one_that_succeeds_all_the_same_is_handled(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_the_last_attempt_is_open_still, set_up, clean_up),
-        cmocka_unit_test_setup_teardown(test_its_exit_status_parks_nothing, set_up, clean_up),
-        cmocka_unit_test_setup_teardown(test_one_that_succeeds_all_the_same_is_handled, set_up,
+        cmocka_unit_test_setup_teardown(test_the_last_attempt_stays_attempted_and_is_not_parked,
+                                        set_up, clean_up),
+        cmocka_unit_test_setup_teardown(test_the_exit_status_of_a_stopped_run_parks_nothing, set_up,
+                                        clean_up),
+        cmocka_unit_test_setup_teardown(test_a_run_that_succeeds_all_the_same_is_handled, set_up,
                                         clean_up),
     };
 

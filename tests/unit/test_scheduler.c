@@ -271,7 +271,7 @@ static void check_slots(void)
     assert_true(shared <= scheduler_rig_sched.shared);
 }
 
-/* No work item that could run is left waiting, and the alarm is set for the next start. */
+/* No work item that could run is left waiting, and the scheduler wakes up for the next one. */
 static void check_idle(void)
 {
     uint64_t soonest = NEVER_MS;

@@ -34,7 +34,7 @@ static void test_min_interval_counts_from_a_start_that_had_to_wait(void **state)
     scheduler_began(&work_queues[0], 5000, 5070);
     scheduler_rig_assert_starts_only_at(0, 1, 5570);
     scheduler_started(&work_queues[0], 5570);
-    scheduler_began(&work_queues[0], 5000, 5580); /* another one has started since */
+    scheduler_began(&work_queues[0], 5000, 5580); /* another run has started since */
     scheduler_rig_assert_starts_only_at(0, 2, 6070);
 }
 
@@ -117,11 +117,11 @@ static void test_a_work_item_rests_until_its_rerun_unless_something_changes(void
     scheduler_rest(&work_queues[0], &work_items[0][0], 5200);
     scheduler_rig_touch(0, 0);
     scheduler_drop(&work_queues[0],
-                   &work_items[0][0]); /* the change was none: the item rests again */
+                   &work_items[0][0]); /* the change has cancelled out: the item rests again */
     scheduler_rig_assert_starts_only_at(0, 0, 10200);
     scheduler_rig_done(0, 0, SCHEDULER_DONE);
     assert_int_equal(scheduler_wake_ms(&scheduler_rig_sched),
-                     NEVER_MS); /* the owner says whether there is another change */
+                     NEVER_MS); /* only the owner knows whether there is another change */
     scheduler_rest(&work_queues[0], &work_items[0][0], 10200);
     scheduler_rest(&work_queues[0], &work_items[0][0], NEVER_MS);
     assert_int_equal(work_items[0][0].state, WORK_ITEM_IDLE);
@@ -187,7 +187,7 @@ static void test_attempts_used_up_park(void **state)
     assert_int_equal(work_items[0][0].state, WORK_ITEM_PARKED);
 }
 
-static void test_a_blocked_work_queue_starts_nothing_and_sets_no_alarm(void **state)
+static void test_a_blocked_work_queue_starts_nothing_and_does_not_wake(void **state)
 {
     (void)state;
     scheduler_rig_init(0, scheduler_rig_params(200, 2000, 1));
@@ -195,7 +195,7 @@ static void test_a_blocked_work_queue_starts_nothing_and_sets_no_alarm(void **st
     scheduler_rig_touch(0, 0);
     scheduler_rig_touch(1, 0);
     scheduler_rig_now += 200;
-    scheduler_rig_assert_starts(1, 0); /* the other work items go on */
+    scheduler_rig_assert_starts(1, 0); /* the other work queues go on */
     scheduler_rig_assert_nothing();
     assert_int_equal(scheduler_wake_ms(&scheduler_rig_sched), NEVER_MS);
     scheduler_block(&work_queues[0], false);
@@ -232,7 +232,7 @@ int main(void)
         cmocka_unit_test(test_splay_is_added_to_reruns),
         cmocka_unit_test(test_a_parked_item_waits_for_a_change_or_a_person),
         cmocka_unit_test(test_attempts_used_up_park),
-        cmocka_unit_test(test_a_blocked_work_queue_starts_nothing_and_sets_no_alarm),
+        cmocka_unit_test(test_a_blocked_work_queue_starts_nothing_and_does_not_wake),
         cmocka_unit_test(test_now_starts_whatever_it_waits_for),
     };
 

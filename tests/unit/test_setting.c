@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Each kind of value: a right one is taken, a wrong one is refused with its place and a remedy. */
+/* Each kind of value: a valid one is taken, a wrong one is refused with its place and a remedy. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -123,7 +123,7 @@ static void read_text(struct all *all, const char *text, struct buf *out)
     problems_free(&problems);
 }
 
-static void test_defaults_stand_in_no_file(void **state)
+static void test_defaults_have_no_file_and_line(void **state)
 {
     struct all all;
     struct buf out = {0};
@@ -414,7 +414,7 @@ static void test_codes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_defaults_stand_in_no_file),
+        cmocka_unit_test(test_defaults_have_no_file_and_line),
         cmocka_unit_test(test_every_value_has_its_line),
         cmocka_unit_test(test_each_mistake_is_named),
         cmocka_unit_test(test_refused_value_keeps_default_and_has_a_place),

@@ -286,8 +286,9 @@ static void test_fields_that_always_stay_or_go(void **state)
         check_pruning(&cases[i]);
 }
 
-/* A generation that is cut is not looked for in the rest. */
-static void test_generation_that_goes(void **state)
+/* Two objects that differ only in a generation that is cut are the same: an equal number elsewhere
+ * is not taken for it. */
+static void test_a_generation_that_is_cut_does_not_count(void **state)
 {
     static const char *const keep[] = {"metadata.x", NULL};
     static const char *const none[] = {NULL};
@@ -450,7 +451,8 @@ static void test_match(void **state)
     }
 }
 
-/* The next object starts anew, and the kind of a PartialObjectMetadata is not looked at. */
+/* Each object is matched afresh, and match sees the kind of the watch, not
+ * PartialObjectMetadata. */
 static void test_match_of_each_object(void **state)
 {
     static const char *const match[] = {"kind=K", "x=1", "kind!=PartialObjectMetadata", NULL};
@@ -492,7 +494,7 @@ int main(void)
         cmocka_unit_test(test_metadata_only),
         cmocka_unit_test(test_keep_and_drop),
         cmocka_unit_test(test_fields_that_always_stay_or_go),
-        cmocka_unit_test(test_generation_that_goes),
+        cmocka_unit_test(test_a_generation_that_is_cut_does_not_count),
         cmocka_unit_test(test_sizes),
         cmocka_unit_test(test_match),
         cmocka_unit_test(test_match_of_each_object),

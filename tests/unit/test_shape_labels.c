@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The labels that a label selector looks at stay, whatever keep and drop say. */
+/* The labels that a label selector looks at stay, whatever keep and drop leave out. */
 #include "scan_probe.h"
 
 #include "base/buf.h"

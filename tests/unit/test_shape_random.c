@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Random shapes on random objects: the rest of each, byte for byte, and which are selected, must be
- * those of a naive program that has the whole object as a tree. */
+/* Random shapes on random objects: what stays of an object, byte for byte, and whether it is
+ * selected, must be as a naive program has it that knows the whole object as a tree. */
 #include "scan_probe.h"
 
 #include <stdio.h>
@@ -71,7 +71,7 @@ static size_t new_node(void)
 static size_t gen_node(unsigned height);
 static size_t gen_metadata(void);
 
-/* Returns where it begins. */
+/* Puts the name of a member and the colon; returns where the name begins. */
 static size_t put_key(const char *written)
 {
     size_t from = text.len;
@@ -379,7 +379,7 @@ static void prune(const struct way *w)
 
 /* ---- Matching. */
 
-/* value NULL: is there any value? */
+/* Does the path select the value? With value NULL: any value but null? */
 static bool any_selected(const struct path *p, const struct way *w, const char *value)
 {
     size_t index = 0;

@@ -164,7 +164,7 @@ static void test_skipped_items_count_when_their_list_is_committed(void **state)
     tells("-a +c !ADDED d ", 2);
     store_begin(store, 1);
     store_commit(store, 1, CAUSE_RELIST, 0);
-    tells("", 2); /* of another scope */
+    tells("", 2); /* that list was of another scope */
 }
 
 static void test_a_list_with_a_nameless_item_keeps_missing_objects_as_skipped(void **state)
@@ -250,12 +250,12 @@ static void test_an_end_of_another_kind_needs_the_uid(void **state)
     store_remove_unusable(store, 0, &same, 0);
     tells("!DELETED a? ", 0);
     give(APPLY, "a", "u1");
-    other.foreign = false; /* an incarnation that nobody has seen, as it was skipped */
+    other.foreign = false; /* an incarnation without a usable state, as it was skipped */
     store_remove_unusable(store, 0, &other, 0);
     tells("!ADDED a !DELETED a? ", 0);
 }
 
-static void test_a_restored_skip_is_told_when_it_changes(void **state)
+static void test_a_restored_skip_is_reported_when_it_changes(void **state)
 {
     (void)state;
     store_load_skip(store, &(struct skip){.scope = 0,
@@ -276,7 +276,7 @@ static void test_a_restored_skip_is_told_when_it_changes(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, clean_up)
 
-/* Only the watch tells the states of objects. A list cannot tell that an object without a name is
+/* Only the watch brings the states of objects. A list cannot show that an object without a name is
  * gone. */
 static void test_a_list_beside_a_watch_ends_only_skips_of_deleted_objects(void **state)
 {
@@ -285,12 +285,12 @@ static void test_a_list_beside_a_watch_ends_only_skips_of_deleted_objects(void *
     (void)state;
     mark_odd("gone");
     mark_odd("there");
-    mark_odd("another"); /* it has another incarnation by now, which can be used */
+    mark_odd("another"); /* another incarnation is there by now, which can be used */
     store_skip(store, 0, &nameless);
     buf_clear(&told);
     store_begin(store, 0);
     store_compare(store, 0);
-    mark_odd("new"); /* the watch has told it, and the list is older */
+    mark_odd("new"); /* the watch has shown it, and the list is older */
     give(PRESENT, "there", "u1");
     give(STAGE, "another", "u2");
     give(PRESENT, "another", "u2");
@@ -316,7 +316,7 @@ int main(void)
         TEST(test_an_end_clears_a_skipped_object_without_a_key),
         TEST(test_without_a_name_the_uid_identifies_the_object),
         TEST(test_an_end_of_another_kind_needs_the_uid),
-        TEST(test_a_restored_skip_is_told_when_it_changes),
+        TEST(test_a_restored_skip_is_reported_when_it_changes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

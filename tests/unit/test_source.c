@@ -180,7 +180,7 @@ static void expect_in(struct str text, const char *part)
     buf_free(&copy);
 }
 
-static void test_a_view_is_none_of_its_watches(void **state)
+static void test_a_view_is_another_source_than_its_watches(void **state)
 {
     struct source a = {.watch = services};
     struct source b = {.watch = slices};
@@ -377,7 +377,8 @@ static void test_the_journal_says_which_is_a_view(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_a_view_is_none_of_its_watches, set_up, clean_up),
+        cmocka_unit_test_setup_teardown(test_a_view_is_another_source_than_its_watches, set_up,
+                                        clean_up),
         cmocka_unit_test_setup_teardown(test_a_view_is_as_good_as_the_worse_of_its_watches, set_up,
                                         clean_up),
         cmocka_unit_test_setup_teardown(test_hooks_get_events_of_their_own_source_alone, set_up,

@@ -79,7 +79,7 @@ static void test_many_objects_do_not_wait_for_more(void **state)
     state_driver_rig_init(&r, true);
     state_driver_rig_object(&r, "a", body, STATE_DRIVER_SOON);
     state_driver_rig_until(&r, true);
-    /* Begun in its first turn, so that it is part of no later commit. */
+    /* The write began in the first turn: later rows are part of another commit. */
     state_driver_rig_delivery(&r, "a", 1);
     assert_true(state_driver_rig_commit(&r));
     assert_int_equal(state_driver_status(r.state_driver).commits, 2);
@@ -116,7 +116,8 @@ static void test_a_wait_covers_everything_that_was_added(void **state)
     assert_int_equal(state_driver_status(r.state_driver).commits, 2);
     state_driver_rig_delivery(&r, "c", 1);
     state_driver_rig_turn(&r);
-    assert_true(state_driver_rig_commit(&r)); /* no more than the batch that the worker has */
+    /* the batch that the worker has is all that the wait needs */
+    assert_true(state_driver_rig_commit(&r));
     assert_int_equal(state_driver_status(r.state_driver).commits, 3);
     state_driver_rig_fini(&r);
 }
@@ -134,7 +135,7 @@ static void test_a_held_wait_is_answered_when_the_hold_ends(void **state)
         state_driver_rig_until(&r, true);
     assert_int_equal(r.answers, 0);
     state_driver_hold(r.state_driver, false);
-    state_driver_rig_delivery(&r, "b", 2); /* is part of the commit that it waits for */
+    state_driver_rig_delivery(&r, "b", 2); /* is part of the commit that the wait needs */
     loop_run(r.loop);
     assert_true(r.answers == 1 && r.durable);
     assert_int_equal(state_driver_status(r.state_driver).commits, 2);
@@ -316,8 +317,8 @@ static void test_a_file_that_was_deleted_begins_anew(void **state)
     state_driver_rig_fini(&r);
 }
 
-/* The file that comes back is older than what the driver knows: objects that went in between would
- * be there again. */
+/* The file that comes back is older than what the driver knows: objects that were deleted in
+ * between would be there again. */
 static void test_a_folder_that_was_moved_away_comes_back_with_its_file(void **state)
 {
     struct state_driver_rig r;
@@ -353,8 +354,8 @@ static void on_sync(void *arg, const struct err *err)
     loop_stop(s->loop);
 }
 
-/* A file that is being begun anew does not exist for a moment: a look in that moment would lose it
- * again. */
+/* While the state driver begins the file anew, the file does not exist for a moment: a sync in that
+ * moment would report it as lost again. */
 static void test_a_file_that_is_given_up_is_not_synced(void **state)
 {
     (void)state;

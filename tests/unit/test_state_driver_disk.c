@@ -292,8 +292,8 @@ static void test_a_whole_file_on_a_read_only_disk(void **state)
     unmount_it();
 }
 
-/* Damage that cannot even be set aside is not read, and not written over before setting aside
- * works. */
+/* A damaged file that cannot be set aside is not read, and is not written over before it can be set
+ * aside. */
 static void test_damage_on_a_read_only_disk(void **state)
 {
     enum loader_found found;
@@ -324,7 +324,8 @@ static void test_damage_on_a_read_only_disk(void **state)
     unmount_it();
 }
 
-/* A folder that the daemon may not use means: no state. That is no error of the configuration. */
+/* Without a folder that the daemon can use no state is kept. That is no error of the
+ * configuration. */
 static void test_a_folder_that_cannot_be_used(void **state)
 {
     struct folder *f;

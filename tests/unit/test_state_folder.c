@@ -215,7 +215,7 @@ static void make_in(const char *folder, const char *name, const char *text)
 }
 
 /* The setting `user` was changed. */
-static void test_the_files_in_it_are_given_as_well(void **state)
+static void test_the_files_in_a_folder_change_their_owner_as_well(void **state)
 {
     char path[] = "folder-test-XXXXXX";
     struct err err;
@@ -301,7 +301,7 @@ static void expect_in_use(const char *path)
     assert_null(f);
 }
 
-/* A second lock file is made easily; a second folder is another folder. */
+/* Somebody may make a second lock file: the folder itself is locked, too. */
 static void test_a_folder_stays_locked_without_its_lock_file(void **state)
 {
     struct state_rig r;
@@ -317,7 +317,7 @@ static void test_a_folder_stays_locked_without_its_lock_file(void **state)
     state_rig_fini(&r);
 }
 
-static void test_odd_lock_files_do_not_stop_it(void **state)
+static void test_a_folder_is_locked_beside_an_odd_lock_file(void **state)
 {
     (void)state;
     for (int i = 0; i < 3; i++) {
@@ -339,7 +339,7 @@ static void test_odd_lock_files_do_not_stop_it(void **state)
     }
 }
 
-/* It would be taken for the log of the file that was set aside last. */
+/* The old log would be taken for the log of the file that was set aside last. */
 static void test_an_old_log_is_not_left_beside_a_file_that_is_set_aside(void **state)
 {
     struct state_rig r;
@@ -411,11 +411,11 @@ int main(void)
         cmocka_unit_test(test_the_lock_ends_with_the_process),
         cmocka_unit_test(test_a_path_that_cannot_be_a_folder_is_an_error),
         cmocka_unit_test(test_the_folder_must_belong_to_us),
-        cmocka_unit_test(test_the_files_in_it_are_given_as_well),
+        cmocka_unit_test(test_the_files_in_a_folder_change_their_owner_as_well),
         cmocka_unit_test(test_a_folder_that_others_may_have_made_is_not_given_away),
         cmocka_unit_test(test_a_folder_of_other_things_is_left_as_it_is),
         cmocka_unit_test(test_a_folder_stays_locked_without_its_lock_file),
-        cmocka_unit_test(test_odd_lock_files_do_not_stop_it),
+        cmocka_unit_test(test_a_folder_is_locked_beside_an_odd_lock_file),
         cmocka_unit_test(test_an_old_log_is_not_left_beside_a_file_that_is_set_aside),
         cmocka_unit_test(test_files_are_set_aside),
         cmocka_unit_test(test_folders_in_the_place_of_files_are_set_aside),

@@ -83,7 +83,7 @@ static void expect_found(struct state_rig *r, enum loader_found want, const char
     free(text);
 }
 
-/* Begun anew it is a state like any other. */
+/* The file that was begun anew is a state like any other. */
 static void expect_fresh(struct state_rig *r)
 {
     batch_clear(&r->batch);
@@ -111,7 +111,7 @@ static void test_a_kill_loses_nothing(void **state)
     " handled, told, open, ended, note, sum, last_uid, rv, generation, api_version, kind," \
     " rv_at, generation_at, digest, body"
 
-static void test_rows_that_are_missing_are_missed(void **state)
+static void test_missing_rows_are_noticed(void **state)
 {
     static const char twice[] = "INSERT INTO mark(source, key, uid," DELIVERY_BUT_UID ")"
                                 " SELECT source, key, 'u9'," DELIVERY_BUT_UID " FROM mark";
@@ -145,7 +145,7 @@ static void test_rows_that_are_missing_are_missed(void **state)
     }
 }
 
-static void test_a_log_that_lost_its_end_is_missed(void **state)
+static void test_a_log_that_lost_its_end_is_noticed(void **state)
 {
     struct state_rig r;
     struct stat st;
@@ -270,8 +270,8 @@ static void test_a_file_that_forbids_writing_begins_anew(void **state)
     end(&r, copy);
 }
 
-/* Rows that could not be read before, and so were not checked. */
-static void test_a_reset_does_not_trust_the_total(void **state)
+/* The rows could not be read before the reset, and so were not checked. */
+static void test_a_reset_does_not_trust_the_table_sum(void **state)
 {
     struct state_rig r;
     char *copy = begin(&r);
@@ -325,8 +325,8 @@ static void replace_it(struct state_rig *r, const char *copy)
     assert_int_equal(rename(copy, r->folder->db), 0);
 }
 
-/* When the daemon hears that a delivery record is on disk, the record is there. */
-static void test_a_commit_to_a_file_without_a_name_is_none(void **state)
+/* When a commit is reported as done, the delivery record is in the file of that name. */
+static void test_a_commit_to_a_file_that_lost_its_name_fails(void **state)
 {
     static taker *const takers[] = {delete_it, rename_it, replace_it};
 
@@ -345,7 +345,7 @@ static void test_a_commit_to_a_file_without_a_name_is_none(void **state)
     }
 }
 
-/* A change alone would look like the whole table. */
+/* In another file the rows of one change would look like the whole table. */
 static void test_a_change_is_not_written_into_another_file(void **state)
 {
     static taker *const takers[] = {delete_it, rename_it, replace_it};
@@ -368,7 +368,7 @@ static void test_a_change_is_not_written_into_another_file(void **state)
     }
 }
 
-static void test_a_log_that_is_taken_away_is_missed_by_the_sync(void **state)
+static void test_a_log_that_is_taken_away_is_noticed_by_the_sync(void **state)
 {
     struct state_rig r;
     char *copy = begin(&r);
@@ -419,18 +419,18 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_kill_loses_nothing),
-        cmocka_unit_test(test_rows_that_are_missing_are_missed),
-        cmocka_unit_test(test_a_log_that_lost_its_end_is_missed),
+        cmocka_unit_test(test_missing_rows_are_noticed),
+        cmocka_unit_test(test_a_log_that_lost_its_end_is_noticed),
         cmocka_unit_test(test_a_copy_from_before_is_not_taken_for_the_state),
         cmocka_unit_test(test_an_empty_file_and_a_missing_one_are_noticed),
         cmocka_unit_test(test_a_commit_number_of_before_the_boot_does_not_count),
         cmocka_unit_test(test_a_damaged_lock_file_has_no_commit_number),
         cmocka_unit_test(test_a_file_that_forbids_writing_begins_anew),
-        cmocka_unit_test(test_a_reset_does_not_trust_the_total),
+        cmocka_unit_test(test_a_reset_does_not_trust_the_table_sum),
         cmocka_unit_test(test_a_file_of_another_user_is_set_aside),
-        cmocka_unit_test(test_a_commit_to_a_file_without_a_name_is_none),
+        cmocka_unit_test(test_a_commit_to_a_file_that_lost_its_name_fails),
         cmocka_unit_test(test_a_change_is_not_written_into_another_file),
-        cmocka_unit_test(test_a_log_that_is_taken_away_is_missed_by_the_sync),
+        cmocka_unit_test(test_a_log_that_is_taken_away_is_noticed_by_the_sync),
         cmocka_unit_test(test_odd_things_beside_the_file_are_set_aside),
     };
 

@@ -164,7 +164,7 @@ static void test_any_bytes_are_kept(void **state)
     batch_object(&r.batch, 3, &o, NULL);
     state_rig_apply(&r);
     char *text = state_rig_load(&r, &found);
-    assert_int_equal(found, LOADER_STATE); /* its sums agree */
+    assert_int_equal(found, LOADER_STATE); /* the sums of the rows agree */
     free(text);
     batch_drop_object(&r.batch, 3, str_c("k"));
     batch_drop_object(&r.batch, 3, str_of(odd, sizeof(odd) - 1));
@@ -204,7 +204,7 @@ static void test_an_item_goes_with_all_below_it(void **state)
     state_rig_fini(&r);
 }
 
-/* One random operation, of few rows, so that operations meet. */
+/* One random operation on one of few rows, so that several operations meet on a row. */
 static void put_random(struct batch *b, struct rng *rng)
 {
     static const char *const bodies[] = {"{}", "{\"a\":1}", "{\"b\":2}"};
@@ -342,13 +342,13 @@ static void test_the_log_is_moved_into_the_file(void **state)
     assert_true(report.wal_pages >= 50);
     assert_int_equal(syncer_run(r.folder, false, &r.err), ERR_OK);
     assert_int_equal(stat(r.folder->db, &st), 0);
-    assert_int_equal(st.st_size, 16384); /* no page but the first */
+    assert_int_equal(st.st_size, 16384); /* only the first page */
     assert_int_equal(syncer_run(r.folder, true, &r.err), ERR_OK);
     assert_int_equal(stat(r.folder->db, &st), 0);
     assert_true(st.st_size > 16384);
     state_rig_delivery(&r, 5, "a", 99);
     assert_int_equal(writer_apply(r.writer, &r.batch, &report, &r.err), ERR_OK);
-    assert_true(report.wal_pages < 5); /* the file began anew */
+    assert_true(report.wal_pages < 5); /* the log was begun anew */
     state_rig_again(&r, STATE_RIG_LIMIT);
     state_rig_expect(&r, "mark 5 a u1 note 0 open told 63\n");
     state_rig_fini(&r);

@@ -127,7 +127,8 @@ static void set_model(struct world *w, size_t key, struct object *o)
     w->model.at[key] = o != NULL ? object_ref(o) : NULL;
 }
 
-/* The key shows o: the deltas that must come after the deletes of a list, or at once by a watch. */
+/* The key has state o: the delta that must come, after the deletes of a list or at once by a
+ * watch. */
 static void want_state(struct world *w, size_t key, struct object *o, enum delta_cause cause)
 {
     const struct object *was = w->model.at[key];
@@ -139,7 +140,7 @@ static void want_state(struct world *w, size_t key, struct object *o, enum delta
     set_model(w, key, o);
 }
 
-/* The object that exists ends: as LEFT if it is the incarnation that next shows as not selected. */
+/* The object that exists ends: as LEFT if it is the incarnation of left, which is not selected. */
 static void want_gone(struct world *w, size_t key, const struct object *left,
                       enum delta_cause cause)
 {
@@ -325,7 +326,7 @@ static void step_list(struct world *w)
     stage(w, scope, &l);
     if (pick(w, 3) == 0) {
         if (pick(w, 2) == 0)
-            store_abort(w->store, scope); /* else the next begin forgets it */
+            store_abort(w->store, scope); /* else the next store_begin() forgets the list */
     } else {
         want_commit(w, scope, &l);
         assert_int_equal(store_would_delete(w->store, scope), count_deletes(&w->want));
@@ -395,7 +396,7 @@ static void run_program(uint64_t seed)
     }
     store_destroy(&w.store);
     assert_null(w.store);
-    assert_int_equal(w.got.n, 0); /* destroying the store tells no delta */
+    assert_int_equal(w.got.n, 0); /* destroying the store reports no delta */
     for (size_t i = 0; i < ALL; i++)
         object_unref(&w.model.at[i]);
 }

@@ -147,7 +147,7 @@ static void test_deltas_have_the_cause_of_the_list(void **state)
     hears("-b:u2:4?(audit) ~a:u1:5(audit)");
 }
 
-static void test_a_list_replaces_its_own_part_alone(void **state)
+static void test_a_list_replaces_its_own_scope_alone(void **state)
 {
     struct object *other = objects_make("z", "u7", "7", NULL);
 
@@ -201,7 +201,7 @@ static void test_another_incarnation_that_is_not_selected_is_a_delete(void **sta
     hears("-a:u1:3?");
 }
 
-static void test_the_later_word_of_a_list_counts(void **state)
+static void test_the_later_item_of_a_list_counts(void **state)
 {
     (void)state;
     fill();
@@ -230,7 +230,7 @@ static void test_an_event_that_is_not_selected_left_with_the_last_state_that_was
     (void)state;
     fill();
     give(LEFT, "a:u1:9");
-    give(LEFT, "a:u1:10"); /* the object does not exist any more */
+    give(LEFT, "a:u1:10"); /* the object is not stored any more */
     hears("xa:u1:3(watch)");
     assert_int_equal(store_count(store), 1);
 }
@@ -243,7 +243,7 @@ static void test_an_event_of_another_incarnation_that_is_not_selected_is_a_delet
     hears("-a:u1:3?(watch)");
 }
 
-/* ---- Initial events of a stream. */
+/* ---- Initial events of a streaming list. */
 
 static void test_s67_an_initial_event_that_was_deleted_again_is_not_listed(void **state)
 {
@@ -447,8 +447,8 @@ static void count(void *arg, struct object *o)
     ++*(size_t *)arg;
 }
 
-/* An object that exists is LEFT; one that may exist is LEFT if it is not selected any more, and
- * counts for the guard. */
+/* An object that exists has LEFT. An object that may exist has LEFT if it is not selected any more,
+ * and the guard counts it as a delete. */
 static void test_a_loaded_object_that_a_list_lacks_is_left_only_if_it_exists(void **state)
 {
     static char guessed[] = "c";
@@ -500,7 +500,7 @@ static void test_an_object_that_another_list_names_moves_to_its_scope(void **sta
     hears("-a:u1:3?");
 }
 
-static void test_a_part_is_unloaded_with_its_list(void **state)
+static void test_a_scope_is_unloaded_with_its_list(void **state)
 {
     (void)state;
     load(0, "a:u1:3");
@@ -525,11 +525,11 @@ int main(void)
         TEST(test_s36_unchanged_objects_have_no_delta),
         TEST(test_s37_another_uid_is_deleted_and_added),
         TEST(test_deltas_have_the_cause_of_the_list),
-        TEST(test_a_list_replaces_its_own_part_alone),
+        TEST(test_a_list_replaces_its_own_scope_alone),
         TEST(test_an_item_that_is_not_selected_left),
         TEST(test_an_item_that_is_not_selected_and_not_stored_is_nothing),
         TEST(test_another_incarnation_that_is_not_selected_is_a_delete),
-        TEST(test_the_later_word_of_a_list_counts),
+        TEST(test_the_later_item_of_a_list_counts),
         TEST(test_left_in_a_list_that_failed_is_forgotten),
         TEST(test_an_event_that_is_not_selected_left_with_the_last_state_that_was),
         TEST(test_an_event_of_another_incarnation_that_is_not_selected_is_a_delete),
@@ -546,7 +546,7 @@ int main(void)
         TEST(test_loaded_objects_have_no_delta_and_are_compared),
         TEST(test_a_loaded_object_that_a_list_lacks_is_left_only_if_it_exists),
         TEST(test_an_object_that_another_list_names_moves_to_its_scope),
-        TEST(test_a_part_is_unloaded_with_its_list),
+        TEST(test_a_scope_is_unloaded_with_its_list),
     };
 #undef TEST
 

@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Files that no hook has any more: which ones are strays, when they go, and what they wait for. */
 #include "restarted_hook.h"
+#include "silent_link.h"
+
+#include <unistd.h>
+
+#include "io/helper_link.h"
+#include "io/loop.h"
+#include "io/strays_driver.h"
 
 static void load(const char *key, const char *uid)
 {
@@ -71,7 +78,7 @@ static bool is_kept(const char *path)
     return false;
 }
 
-/* A stray goes only when the new file exists and is applied; no run of the hook starts
+/* A stray goes when the new files exist, and before they are applied; no run of the hook starts
  * meanwhile. */
 static void test_a_stray_goes_between_the_new_file_and_apply(void **state)
 {
@@ -125,17 +132,17 @@ static void test_a_stray_goes_with_its_object(void **state)
     only_stray(STRAY_DUE);
 }
 
-/* Its end is also a change of what exists. */
+/* The removal of the stray changes the files, too. */
 static void test_a_removed_stray_is_applied_though_nothing_was_written(void **state)
 {
     (void)state;
     begin((struct hook_rig_hook){0});
-    restarted_hook.disk.row_count = 0; /* its watch has another name, and no object */
+    restarted_hook.disk.row_count = 0; /* as if the watch had had another name, and no object */
     restarted_hook.disk.files[0].seen.source = SIZE_MAX;
     restart_with("/old/${name}");
     hook_rig_sync(1);
     hook_rig_nothing();
-    only_stray(STRAY_WAITING); /* it is unknown which objects the other source has */
+    only_stray(STRAY_WAITING); /* nobody knows yet which objects the other source has */
     hook_rig_sync(0);
     hook_rig_nothing();
     strays_ended(restarted_hook.hook, only_stray(STRAY_DUE), STRAY_END_REMOVED, hook_rig.now);
@@ -198,7 +205,7 @@ static void test_a_file_of_a_renamed_watch_is_taken_over(void **state)
     assert_int_equal(restarted_hook.disk.files[0].seen.source, 0);
 }
 
-static void test_without_output_they_stay(void **state)
+static void test_strays_stay_without_output(void **state)
 {
     (void)state;
     begin((struct hook_rig_hook){0});
@@ -214,7 +221,7 @@ static void test_without_output_they_stay(void **state)
     assert_true(is_kept("/old/n"));
 }
 
-/* Also if the file belongs to another hook by now. */
+/* The file belongs to another hook by now. */
 static void test_a_file_of_another_hook_is_no_stray(void **state)
 {
     struct err err = {0};
@@ -240,6 +247,44 @@ static void test_a_file_of_another_hook_is_no_stray(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, hook_rig_set_up, restarted_hook_clean_up)
 
+/* A driver that has asked a helper which never answers. */
+struct sweep_rig {
+    struct loop *loop;
+    struct helper_link *link;
+    struct strays_driver *driver;
+    int far;
+};
+
+static void on_swept(void *arg)
+{
+    (void)arg;
+}
+
+static struct sweep_rig begin_sweep(void)
+{
+    struct sweep_rig r = {.loop = loop_create()};
+
+    r.link = silent_link_create(r.loop, &r.far);
+    r.driver = strays_driver_create(
+        &(struct strays_driver_params){
+            .loop = r.loop, .link = r.link, .hooks = &hook_rig.hooks, .timeout_ms = 60000},
+        on_swept, NULL);
+    strays_driver_look(r.driver);
+    return r;
+}
+
+/* The process of the helper ends without an answer: the files that it was asked about stay. */
+static void end_sweep(struct sweep_rig *r)
+{
+    assert_true(strays_driver_exited(
+        r->driver, &(struct helper_link_exit){.run = UINT64_C(1) << 62, .killed = true}));
+    strays_driver_dispose(&r->driver);
+    helper_link_dispose(&r->link);
+    loop_run(r->loop);
+    loop_destroy(&r->loop);
+    close(r->far);
+}
+
 /* Answers of the helper carry no path: they belong to the files that were due when it was asked, in
  * the order of the list. A stray that becomes due later must not come before these. */
 static void test_a_stray_that_becomes_due_later_comes_behind_those_asked_about(void **state)
@@ -257,10 +302,14 @@ static void test_a_stray_that_becomes_due_later_comes_behind_those_asked_about(v
     writes(2);
     hook_rig_nothing();
     assert_string_equal(first_due()->path, "/old/m");
+    struct sweep_rig rig = begin_sweep();
     hook_rig_sync(0); /* ns/n is gone */
     hook_rig_nothing();
     assert_int_equal(restarted_hook.hook->strays.due, 2);
     assert_string_equal(first_due()->path, "/old/m");
+    end_sweep(&rig);
+    assert_int_equal(restarted_hook.hook->strays.due, 1);
+    assert_string_equal(first_due()->path, "/old/n"); /* the helper was not asked about it */
 }
 
 int main(void)
@@ -272,7 +321,7 @@ int main(void)
         TEST(test_a_stray_that_somebody_changed_is_judged_by_each_process),
         TEST(test_a_path_that_is_named_again_is_no_stray),
         TEST(test_a_file_of_a_renamed_watch_is_taken_over),
-        TEST(test_without_output_they_stay),
+        TEST(test_strays_stay_without_output),
         TEST(test_a_file_of_another_hook_is_no_stray),
         TEST(test_a_stray_that_becomes_due_later_comes_behind_those_asked_about),
     };

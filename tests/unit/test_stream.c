@@ -49,7 +49,7 @@ static void test_a_source_without_objects(void **state)
 }
 
 /* The reader knows the watch by the name it asked for. */
-static void test_the_name_it_was_asked_by(void **state)
+static void test_lines_have_the_name_that_the_reader_asked_for(void **state)
 {
     (void)state;
     admin_stream_rig_sync((const char *const[]){"a/x", NULL}, "5");
@@ -145,7 +145,7 @@ static void test_a_stream_begins_with_stale_if_the_source_is_stale(void **state)
 {
     (void)state;
     admin_stream_rig_sync((const char *const[]){NULL}, "5");
-    admin_stream_rig.now.ms += 40000; /* the stream of events was never opened */
+    admin_stream_rig.now.ms += 40000; /* no watch request has ever been answered */
     admin_stream_rig_follow("w");
     assert_int_equal(
         admin_stream_pull(admin_stream_rig.stream, &admin_stream_rig.out, ADMIN_STREAM_RIG_PIECE),
@@ -209,7 +209,7 @@ static void test_events_of_another_watch_do_not_come(void **state)
 
 /* ---- Lines */
 
-static void test_an_object_on_many_lines_is_one(void **state)
+static void test_an_object_on_many_lines_becomes_one_line(void **state)
 {
     struct object *o = objects_make("a/x", "u", "1", "\r\n\"k\" :\n\t\"1\\n2\"\n");
     const struct delta d = {.type = DELTA_ADDED, .object = o, .received_ns = 1};
@@ -252,7 +252,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         ADMIN_STREAM_RIG(test_objects_then_a_sync_line_then_changes),
         ADMIN_STREAM_RIG(test_a_source_without_objects),
-        ADMIN_STREAM_RIG(test_the_name_it_was_asked_by),
+        ADMIN_STREAM_RIG(test_lines_have_the_name_that_the_reader_asked_for),
         ADMIN_STREAM_RIG(test_changes_while_the_objects_are_sent),
         ADMIN_STREAM_RIG(test_nothing_before_the_source_is_synced),
         ADMIN_STREAM_RIG(test_ready_comes_once_after_empty),
@@ -260,7 +260,7 @@ int main(void)
         ADMIN_STREAM_RIG(test_a_stream_begins_with_stale_if_the_source_is_stale),
         ADMIN_STREAM_RIG(test_a_stream_begins_with_stale_if_the_source_begins_stale),
         ADMIN_STREAM_RIG(test_events_of_another_watch_do_not_come),
-        ADMIN_STREAM_RIG(test_an_object_on_many_lines_is_one),
+        ADMIN_STREAM_RIG(test_an_object_on_many_lines_becomes_one_line),
         ADMIN_STREAM_RIG(test_pieces_are_as_large_as_asked),
     };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* admin/stream: readers that stay behind what changes, or behind the journal, are cut off. */
+/* admin/stream: readers that fall behind the changes, or behind the journal, are cut off. */
 #include "admin_stream_rig.h"
 
 #include <string.h>
@@ -21,7 +21,7 @@ static void expect_cut(void)
     assert_non_null(admin_stream_complaint(admin_stream_rig.stream));
 }
 
-static void test_too_many_changes_cut_it_off(void **state)
+static void test_too_many_changes_cut_a_stream_off(void **state)
 {
     struct object *o = objects_make("a/x", "u", "1", NULL);
     const struct delta d = {.type = DELTA_MODIFIED, .object = o, .received_ns = 1};
@@ -45,8 +45,8 @@ static void test_too_many_changes_cut_it_off(void **state)
     object_unref(&o);
 }
 
-/* The stream holds no object any more, even before the next pull: ASan counts. */
-static void test_too_many_bytes_cut_it_off(void **state)
+/* The stream lets go of its objects at once, before the next pull: ASan finds a lost reference. */
+static void test_too_many_bytes_cut_a_stream_off(void **state)
 {
     struct buf data = {0};
 
@@ -227,8 +227,8 @@ static void test_a_reader_of_a_source_gets_no_journal(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        ADMIN_STREAM_RIG(test_too_many_changes_cut_it_off),
-        ADMIN_STREAM_RIG(test_too_many_bytes_cut_it_off),
+        ADMIN_STREAM_RIG(test_too_many_changes_cut_a_stream_off),
+        ADMIN_STREAM_RIG(test_too_many_bytes_cut_a_stream_off),
         ADMIN_STREAM_RIG(test_a_stream_is_cut_off_while_the_objects_are_sent),
         ADMIN_STREAM_RIG(test_a_list_that_replaces_all_is_no_fault_of_the_reader),
         ADMIN_STREAM_RIG(test_all_objects_go_before_they_are_sent),

@@ -182,7 +182,8 @@ static void test_hostile_names_are_shown_harmless(void **state)
     tls_peer_id_fini(&id);
 }
 
-/* Before the handshake has ended: TLS 1.2. */
+/* One handshake with a server that wants a certificate of the client; a TLS 1.2 server refuses the
+ * client before the handshake has ended. */
 static void try_client(const struct tls_peer_id *client, enum tls_peer_versions versions,
                        const char *text)
 {

@@ -323,7 +323,7 @@ static void test_resumption(void **state)
         assert_non_null(s);
         assert_null(tls_take_session(w.p.t));
         assert_true(resumes(&w, w.ctx, "api.example", s));
-        assert_true(resumes(&w, w.ctx, "api.example.", s)); /* and again: s is only borrowed */
+        assert_true(resumes(&w, w.ctx, "api.example.", s)); /* s is only borrowed: once more */
         tls_session_free(&s);
         assert_null(s);
         end(&w);

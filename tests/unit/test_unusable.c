@@ -158,7 +158,7 @@ static void test_names_that_are_none(void **state)
     assert_read("{" TYPE "," A "," A "}",
                 "its metadata has a member twice: key , name , uid , rv ");
     assert_read("{" TYPE "}", "it has no metadata.name: key , name , uid , rv ");
-    listed("[{\"a\":[]}]", 3); /* such an event would end the stream */
+    listed("[{\"a\":[]}]", 3); /* such an event would end the watch */
     check("it is no JSON object: key , name , uid , rv ");
     listed("null", 3);
     check("it is no JSON object: key , name , uid , rv ");

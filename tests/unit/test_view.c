@@ -97,7 +97,7 @@ static int clean_up(void **state)
     return 0;
 }
 
-/* The deltas that the view tells now; a second tick must tell none. */
+/* The view reports these deltas now; a second tick must report no delta. */
 static void says(const char *want)
 {
     buf_clear(&said);
@@ -255,8 +255,9 @@ static void test_the_other_list_delays_as_well(void **state)
     says("~s/a ");
 }
 
-/* A stream that ends and is resumed has no half list that the view would have to wait for. */
-static void test_a_new_stream_delays_nothing(void **state)
+/* A watch request that ends and is followed by another one leaves no half list for which the view
+ * would have to wait. */
+static void test_a_new_watch_request_delays_nothing(void **state)
 {
     (void)state;
     sync_both();
@@ -303,8 +304,9 @@ static void test_a_list_that_fails_makes_the_view_stale(void **state)
     says("~s/a fresh ");
 }
 
-/* Synced for the first time with the objects that one watch had before it lost its server. */
-static void test_the_first_look_may_be_a_stale_one(void **state)
+/* The view is synced for the first time with the objects that one watch had before it lost its
+ * server. */
+static void test_a_view_may_be_stale_when_it_is_synced(void **state)
 {
     (void)state;
     first_list(watches.services, SERVICE("a", ""));
@@ -350,7 +352,7 @@ static void test_nothing_is_stale_before_it_is_synced(void **state)
     assert_false(view_stale(view));
 }
 
-/* And while a list is on its way, no hold ends by time. */
+/* A hold ends when its time is over, but not while a list is on its way. */
 static void test_a_hold_is_over_by_time(void **state)
 {
     struct view_params p = params();
@@ -412,11 +414,12 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_events, set_up, clean_up),
         cmocka_unit_test_setup_teardown(test_two_lists_are_one_change, set_up, clean_up),
         cmocka_unit_test_setup_teardown(test_one_list_delays_the_other_watch, set_up, clean_up),
-        cmocka_unit_test_setup_teardown(test_a_new_stream_delays_nothing, set_up, clean_up),
+        cmocka_unit_test_setup_teardown(test_a_new_watch_request_delays_nothing, set_up, clean_up),
         cmocka_unit_test_setup_teardown(test_a_held_list_delays_nothing, set_up, clean_up),
         cmocka_unit_test_setup_teardown(test_a_list_that_fails_makes_the_view_stale, set_up,
                                         clean_up),
-        cmocka_unit_test_setup_teardown(test_the_first_look_may_be_a_stale_one, set_up, clean_up),
+        cmocka_unit_test_setup_teardown(test_a_view_may_be_stale_when_it_is_synced, set_up,
+                                        clean_up),
         cmocka_unit_test_setup_teardown(test_the_other_list_delays_as_well, set_up, clean_up),
         cmocka_unit_test_setup_teardown(test_nothing_is_stale_before_it_is_synced, set_up,
                                         clean_up),

@@ -153,7 +153,7 @@ static void test_only_real_changes_have_a_delta(void **state)
     slice(DELTA_ADDED, "s/y",
           SLICE(OF("a"), "IPv4", TWO "," ENDPOINT("10.1.0.3", NOT_READY) "," ONE, HTTP));
     view_rig_says(&rig, "");
-    /* there and back again between two looks */
+    /* an endpoint goes and comes back before the view looks again */
     slice(DELTA_DELETED, "s/y", SLICE(OF("a"), "IPv4", ONE, HTTP));
     slice(DELTA_ADDED, "s/z", SLICE(OF("a"), "IPv4", ONE, HTTP));
     view_rig_says(&rig, "");
@@ -243,7 +243,7 @@ static void test_shapes_that_nobody_expects(void **state)
     assert_string_equal(view_rig_get(&rig, "s/a", "ready"), "0");
 }
 
-/* Appends a subset: so many addresses, each the same, times so many numbers of a port. */
+/* Appends a subset with one address so many times, and with so many numbers of one port name. */
 static void put_subset(struct buf *out, unsigned addresses, const char *port, unsigned numbers)
 {
     buf_puts(out, out->len > 0 ? ",{\"addresses\":[" : "{\"addresses\":[");
@@ -280,7 +280,7 @@ static void test_more_than_a_cluster_can_have(void **state)
     put_subset(&subsets, VIEW_PICK_MAX / 400, "http", 400);
     put_subset(&subsets, 1, "http", 1);
     set_subsets(&subsets);
-    view_rig_says(&rig, ""); /* one too many */
+    view_rig_says(&rig, ""); /* one endpoint more than VIEW_PICK_MAX */
     uses("s/a", "10.1.0.1");
     put_subset(&subsets, VIEW_PICK_MAX / 400, "http", 400);
     set_subsets(&subsets);
@@ -301,7 +301,7 @@ static void test_more_than_a_cluster_can_have(void **state)
     buf_free(&subsets);
 }
 
-/* A server takes 8. */
+/* An API server accepts 8 hints at most; the view keeps 64. */
 static void test_more_hints_than_anybody_has(void **state)
 {
     struct buf rest = {0};
@@ -365,7 +365,7 @@ static void test_hold_empty(void **state)
     view_rig_says(&rig, "~s/a ");
     assert_int_equal(view_join_due_ms(rig.join), UINT64_MAX);
     up(SLICE(OF("a"), "IPv4", ENDPOINT("10.1.0.1", DRAINING), HTTP));
-    view_rig_says(&rig, "~s/a "); /* that is not empty */
+    view_rig_says(&rig, "~s/a "); /* a draining endpoint is used: there is nothing to hold */
     held("false");
     slice(DELTA_MODIFIED, "s/x", SLICE(OF("a"), "IPv4", "", HTTP));
     view_rig_says(&rig, "~s/a ");
@@ -380,7 +380,8 @@ static void test_hold_empty(void **state)
     rig.now_ms += 1;
     view_rig_says(&rig, "~s/a ");
     assert_int_equal(rig.last.cause, CAUSE_WATCH);
-    assert_int_equal(rig.last.received_ns, 7); /* the time of the flush: no watch told it */
+    /* the time of the flush: no event of a watch was the cause */
+    assert_int_equal(rig.last.received_ns, 7);
     held("false");
     uses("s/a", "");
     assert_int_equal(view_join_due_ms(rig.join), UINT64_MAX);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cache/view_join: 100 000 random changes of Services and slices (or Endpoints), by events in any
- * order, late and twice, and by lists, against view_model, which works the contents out from
- * nothing. VIEW_SEED=N runs one seed. */
+ * order, late and twice, and by lists, against view_model, which works the contents out anew
+ * each time. VIEW_SEED=N runs one seed. */
 #include "view_rig.h"
 
 #include <stdlib.h>
@@ -279,7 +279,7 @@ static void to_slices(void *arg, const struct delta *d)
     view_join_backends(w->join, d);
 }
 
-/* Each delta must make sense behind those before it. */
+/* Each delta must fit the deltas before it. */
 static void hear(void *arg, const struct delta *d)
 {
     struct world *w = arg;

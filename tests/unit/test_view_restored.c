@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cache/view: it tells the objects that its watches had in an earlier process before they are
- * followed (docs/design.md "Missed deletes", "Views"). */
+/* cache/view: it shows the objects that its watches had in an earlier process before the watches
+ * are followed (docs/design.md "Missed deletes", "Views"). */
 
 #include <string.h>
 
@@ -127,7 +127,7 @@ static void caught_up(struct watch *w)
     assert_true(watch_settled(w));
 }
 
-/* A DELETED that the watch tells, of an object as it was last. */
+/* The watch gets DELETED of an object, with its last state. */
 static void ends(struct watch *w, struct object *last)
 {
     struct buf event = {0};
@@ -140,7 +140,7 @@ static void ends(struct watch *w, struct object *last)
     object_unref(&last);
 }
 
-static void test_restored_objects_are_told_before_the_watches_are_followed(void **state)
+static void test_restored_objects_are_shown_before_the_watches_are_followed(void **state)
 {
     (void)state;
     left_both();
@@ -209,7 +209,8 @@ static void test_a_view_may_begin_stale(void **state)
     says("fresh ");
 }
 
-/* Another cluster has answered, while a watch of this one is listed anew. */
+/* Another cluster was identified, so view_restored() is called for every view, while a watch of
+ * this view is listed anew. */
 static void test_a_synced_view_shows_nothing_of_half_a_list(void **state)
 {
     (void)state;
@@ -234,7 +235,7 @@ static void test_a_synced_view_shows_nothing_of_half_a_list(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_restored_objects_are_told_before_the_watches_are_followed),
+        TEST(test_restored_objects_are_shown_before_the_watches_are_followed),
         TEST(test_restored_objects_can_be_held),
         TEST(test_of_a_name_alone_nothing_is_made),
         TEST(test_a_view_may_begin_stale),

@@ -84,7 +84,7 @@ static enum err_kind create(const struct scope *s, struct watch **out, struct er
     return watch_create(&p, &events, NULL, out, err);
 }
 
-/* The targets of its first lists, in order. */
+/* Checks the targets of the first lists of the watch, in order. */
 static void check_targets(const struct scope *s, const char *const *want, size_t n)
 {
     struct watch *made = NULL;
@@ -111,7 +111,7 @@ static void check_targets(const struct scope *s, const char *const *want, size_t
     }
 #define FIRST "resourceVersion=0&limit=500"
 
-static void test_each_namespace_and_name_has_its_stream(void **state)
+static void test_each_namespace_and_name_has_its_scope(void **state)
 {
     (void)state;
     TARGETS(SCOPE(.resource = "svc", .namespaces = {"*"}), "/api/v1/services?" FIRST);
@@ -247,8 +247,8 @@ static void test_events_and_skipped_ones_are_counted(void **state)
     assert_string_equal(status().rv, "11");
 }
 
-/* A quiet stream has no bytes for a long time, and ends now and then. */
-static void test_the_end_of_a_quiet_stream_is_not_stale(void **state)
+/* A quiet watch request brings no bytes for a long time, and ends now and then. */
+static void test_the_end_of_a_quiet_request_is_not_stale(void **state)
 {
     (void)state;
     objects_sync(w, "", "9", now);
@@ -266,7 +266,7 @@ static void test_the_end_of_a_quiet_stream_is_not_stale(void **state)
     assert_false(status().stale);
 }
 
-static void test_a_stream_that_is_lost_becomes_stale(void **state)
+static void test_a_watch_that_is_lost_becomes_stale(void **state)
 {
     const struct err lost = {.kind = ERR_CLOSED};
 
@@ -283,8 +283,8 @@ static void test_a_stream_that_is_lost_becomes_stale(void **state)
     assert_true(status().stale);
 }
 
-/* An answer does not come from an API server: a login page, a maintenance page. */
-static void test_answers_without_meaning_do_not_keep_it_fresh(void **state)
+/* The answer does not come from an API server, but is a login page or a maintenance page. */
+static void test_answers_without_meaning_do_not_keep_a_watch_fresh(void **state)
 {
     static const char page[] = "<html>";
 
@@ -301,7 +301,7 @@ static void test_answers_without_meaning_do_not_keep_it_fresh(void **state)
     assert_int_equal(status().contact_age_ms, 15001);
 }
 
-static void test_a_stream_that_begins_with_its_error_does_not_keep_it_fresh(void **state)
+static void test_a_request_that_begins_with_its_error_does_not_keep_a_watch_fresh(void **state)
 {
     static const char error[] = ERROR_EVENT("429", "TooManyRequests", "x");
 
@@ -331,7 +331,7 @@ static struct watch *two_scopes(void)
     return made;
 }
 
-static void test_the_worst_stream_speaks_for_all(void **state)
+static void test_the_worst_scope_decides_the_state(void **state)
 {
     struct watch *made = two_scopes();
 
@@ -346,7 +346,7 @@ static void test_the_worst_stream_speaks_for_all(void **state)
                               &(struct err){.kind = ERR_REFUSED, .text = "gone"}, now);
     assert_string_equal(watch_status(made, now.ms).state, "backoff");
     assert_int_equal(watch_status(made, now.ms).err->kind, ERR_REFUSED);
-    assert_true(watch_synced(made)); /* for good */
+    assert_true(watch_synced(made)); /* a watch stays synced */
     assert_string_equal(list_watch_scope_name(watch_list_watch(made, 1)), "b");
     watch_destroy(&made);
 }
@@ -356,7 +356,7 @@ static void sync_stream(struct list_watch *f)
     assert_int_equal(objects_answer(f, PAGE("10", "", ""), now).what, LW_WATCH);
 }
 
-static void test_it_is_settled_when_each_stream_is(void **state)
+static void test_a_watch_is_settled_when_each_scope_is(void **state)
 {
     struct watch *made = two_scopes();
 
@@ -388,18 +388,18 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, clean_up)
     const struct CMUnitTest tests[] = {
-        TEST(test_each_namespace_and_name_has_its_stream),
+        TEST(test_each_namespace_and_name_has_its_scope),
         TEST(test_selectors_are_escaped_and_joined),
         TEST(test_selectors_stay_in_every_request),
         TEST(test_scopes_that_do_not_fit_are_refused),
         TEST(test_the_state_of_a_watch),
         TEST(test_events_and_skipped_ones_are_counted),
-        TEST(test_the_end_of_a_quiet_stream_is_not_stale),
-        TEST(test_a_stream_that_is_lost_becomes_stale),
-        TEST(test_answers_without_meaning_do_not_keep_it_fresh),
-        TEST(test_a_stream_that_begins_with_its_error_does_not_keep_it_fresh),
-        TEST(test_the_worst_stream_speaks_for_all),
-        TEST(test_it_is_settled_when_each_stream_is),
+        TEST(test_the_end_of_a_quiet_request_is_not_stale),
+        TEST(test_a_watch_that_is_lost_becomes_stale),
+        TEST(test_answers_without_meaning_do_not_keep_a_watch_fresh),
+        TEST(test_a_request_that_begins_with_its_error_does_not_keep_a_watch_fresh),
+        TEST(test_the_worst_scope_decides_the_state),
+        TEST(test_a_watch_is_settled_when_each_scope_is),
         TEST(test_names_are_those_of_the_settings),
     };
 #undef TEST

@@ -71,7 +71,7 @@ static void test_a_watch_is_fresh_when_it_has_caught_up(void **state)
     assert_true(watch_settled(resume_rig.w));
 }
 
-static void test_a_bookmark_makes_it_fresh(void **state)
+static void test_a_bookmark_makes_a_watch_fresh(void **state)
 {
     (void)state;
     starts_from(RESUME_WHOLE, "10");
@@ -80,7 +80,7 @@ static void test_a_bookmark_makes_it_fresh(void **state)
     looks("fresh");
 }
 
-static void test_a_list_tells_the_differences_first(void **state)
+static void test_a_list_reports_the_differences_first(void **state)
 {
     (void)state;
     starts_from(RESUME_WHOLE, NULL);
@@ -100,7 +100,7 @@ static void test_the_guard_judges_that_list_and_then_nothing_is_stale(void **sta
     resume_rig_hears("");
     assert_non_null(watch_status(resume_rig.w, resume_rig.now.ms).held);
     assert_int_equal(store_count(watch_store(resume_rig.w)), 2);
-    looks("fresh"); /* another digest, for internal reasons */
+    looks("fresh"); /* the cache differs only because the guard holds the list back */
     assert_true(watch_synced(resume_rig.w));
     resume_rig.now.ms += resume_rig.next.wait_ms;
     resume_rig.next = list_watch_timer(resume_rig_list_watch(), resume_rig.now.ms);
@@ -109,7 +109,7 @@ static void test_the_guard_judges_that_list_and_then_nothing_is_stale(void **sta
     resume_rig_hears("-ns/a:u1:3?(restart) -ns/b:u2:4?(restart)");
 }
 
-static void test_errors_keep_it_stale(void **state)
+static void test_errors_keep_a_watch_stale(void **state)
 {
     (void)state;
     starts_from(RESUME_WHOLE, "10");
@@ -124,7 +124,7 @@ static void test_errors_keep_it_stale(void **state)
     is_shown(true);
 }
 
-static void test_later_it_is_a_watch_like_any_other(void **state)
+static void test_a_watch_that_has_been_fresh_is_like_any_other(void **state)
 {
     (void)state;
     starts_from(RESUME_WHOLE, "10");
@@ -140,7 +140,7 @@ static void test_later_it_is_a_watch_like_any_other(void **state)
     looks("stale");
 }
 
-static void test_all_streams_must_have_caught_up(void **state)
+static void test_all_scopes_must_have_caught_up(void **state)
 {
     static const char *const two[] = {"ns", "other"};
 
@@ -198,7 +198,7 @@ static void refuses(void)
 static void test_an_incomplete_state_is_not_shown(void **state)
 {
     (void)state;
-    refuses(); /* nothing was left */
+    refuses(); /* no earlier process has left anything */
     resume_rig_load("ns/a", "u1", "3");
     refuses();
     resume_rig_resume(RESUME_PARTIAL, "10");
@@ -256,7 +256,7 @@ static void test_the_guard_counts_bare_objects(void **state)
     assert_int_equal(watch_status(resume_rig.w, resume_rig.now.ms).held_deletes, 2);
 }
 
-static void test_bare_objects_are_in_the_way_of_their_own_stream_only(void **state)
+static void test_bare_objects_are_in_the_way_of_their_own_scope_only(void **state)
 {
     static const char *const two[] = {"ns", "other"};
 
@@ -282,7 +282,7 @@ static void test_a_relist_ordered_before_the_start_is_carried_out(void **state)
     resume_rig_start();
     resume_rig_asks(LISTS_NEWEST);
     assert_false(list_watch_is_ordered(resume_rig_list_watch()));
-    resume_rig_has_version(" 9"); /* the next process does it, too */
+    resume_rig_has_version(" 9"); /* no version to resume from: the next process lists as well */
     resume_rig_answer(PAGE("30", "", ITEM("a", "u1", "3", "")));
     resume_rig_has_version("30 30");
 }
@@ -294,18 +294,18 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_restored_objects_are_synced_and_stale_at_once),
         TEST(test_a_watch_is_fresh_when_it_has_caught_up),
-        TEST(test_a_bookmark_makes_it_fresh),
-        TEST(test_a_list_tells_the_differences_first),
+        TEST(test_a_bookmark_makes_a_watch_fresh),
+        TEST(test_a_list_reports_the_differences_first),
         TEST(test_the_guard_judges_that_list_and_then_nothing_is_stale),
-        TEST(test_errors_keep_it_stale),
-        TEST(test_later_it_is_a_watch_like_any_other),
-        TEST(test_all_streams_must_have_caught_up),
+        TEST(test_errors_keep_a_watch_stale),
+        TEST(test_a_watch_that_has_been_fresh_is_like_any_other),
+        TEST(test_all_scopes_must_have_caught_up),
         TEST(test_a_resource_that_discovery_has_not_found_is_shown),
         TEST(test_an_incomplete_state_is_not_shown),
         TEST(test_bare_objects_are_listed_and_get_deltas),
         TEST(test_a_bare_object_that_vanished_is_deleted_without_a_body),
         TEST(test_the_guard_counts_bare_objects),
-        TEST(test_bare_objects_are_in_the_way_of_their_own_stream_only),
+        TEST(test_bare_objects_are_in_the_way_of_their_own_scope_only),
         TEST(test_a_relist_ordered_before_the_start_is_carried_out),
     };
 

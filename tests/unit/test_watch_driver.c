@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* io/watch_driver on the loopback: discovery before and after the streams, staleness, many streams,
- * dispose anywhere. */
+/* io/watch_driver on the loopback: discovery before and after the requests of a scope, staleness,
+ * several scopes, dispose anywhere. */
 #include "objects.h"
 
 #include <string.h>
@@ -85,7 +85,7 @@ struct rig {
     struct discovery_driver *discovery_driver;
     struct watch_params params;
     struct resume_point resume; /* of the watch's only scope */
-    bool begins_stale;          /* the watch begins stale with that */
+    bool begins_stale;          /* the watch begins stale with that resume point */
     struct watch *watch;
     struct watch_driver *watch_driver;
     bool (*is_true)(struct rig *r);
@@ -187,7 +187,7 @@ static bool has_deltas(struct rig *r)
     return r->deltas > 0;
 }
 
-/* The scripts are those of the connections, in their order; the list gate has one place; a stream
+/* The scripts are those of the connections, in their order; the list gate has one place; a scope
  * that fails waits for an hour, discovery for retry_ms. */
 static void set_up_patient(struct rig *r, const char *resource,
                            const struct server_step *const *scripts, uint64_t retry_ms)
@@ -253,7 +253,7 @@ static bool asks_for(struct rig *r, unsigned i, const char *path)
     return strncmp(request, "GET /pre", 8) == 0 && strncmp(request + 8, path, strlen(path)) == 0;
 }
 
-/* Timers that fall due within some turns fire. */
+/* Lets several times of retry_ms pass; timers that fall due in them fire. */
 static void pass_rounds(struct rig *r)
 {
     for (int i = 0; i < 5; i++) {
@@ -264,7 +264,7 @@ static void pass_rounds(struct rig *r)
 
 /* The watch_driver finds out by itself that the watch is stale: no callback of anybody else
  * comes. */
-static void test_an_ordered_relist_that_gets_no_place_makes_it_stale(void **state)
+static void test_an_ordered_relist_that_gets_no_place_makes_the_watch_stale(void **state)
 {
     struct rig r;
 
@@ -292,7 +292,7 @@ static bool has_told_synced(struct rig *r)
     return r->was_synced;
 }
 
-static void test_silence_that_makes_it_synced_is_reported(void **state)
+static void test_silence_that_makes_a_watch_synced_is_reported(void **state)
 {
     struct rig r;
 
@@ -311,8 +311,9 @@ static bool is_synced(struct rig *r)
     return watch_synced(r->watch);
 }
 
-/* The stream neither begins nor ends then. The clock stands: no silence makes the watch synced. */
-static void test_a_bookmark_that_makes_it_synced_makes_it_fresh(void **state)
+/* The watch request neither begins nor ends when the bookmark comes. The clock stands: no silence
+ * makes the watch synced. */
+static void test_a_bookmark_that_makes_a_watch_synced_makes_it_fresh(void **state)
 {
     struct rig r;
 
@@ -334,7 +335,7 @@ static void test_a_bookmark_that_makes_it_synced_makes_it_fresh(void **state)
     tear_down(&r);
 }
 
-static void test_the_resource_is_found_before_it_begins(void **state)
+static void test_the_resource_is_found_before_the_watch_begins(void **state)
 {
     struct rig r;
 
@@ -364,9 +365,9 @@ static void test_a_version_that_is_gone_is_looked_for(void **state)
     tear_down(&r);
 }
 
-/* One stream is lost for good: discovery is asked about it once for each 404, however many events
- * the others have. */
-static void test_events_of_other_streams_do_not_ask_again(void **state)
+/* One scope is lost for good: discovery is asked about it once for each 404, however many events
+ * the other scope has. */
+static void test_events_of_other_scopes_do_not_ask_discovery_again(void **state)
 {
     struct rig r;
 
@@ -377,7 +378,7 @@ static void test_events_of_other_streams_do_not_ask_again(void **state)
         PATIENT_RETRY_MS);
     r.params.namespace_count = 2;
     begin(&r);
-    run_until_asked(&r, 5); /* the other stream is followed before discovery is asked again */
+    run_until_asked(&r, 5); /* the other scope is watched before discovery is asked again */
     play_clock_pass(PATIENT_RETRY_MS);
     run_until_asked(&r, 7);
     pass_rounds(&r);
@@ -458,12 +459,12 @@ static void test_dispose_with_the_cluster_gone(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_an_ordered_relist_that_gets_no_place_makes_it_stale),
-        cmocka_unit_test(test_silence_that_makes_it_synced_is_reported),
-        cmocka_unit_test(test_a_bookmark_that_makes_it_synced_makes_it_fresh),
-        cmocka_unit_test(test_the_resource_is_found_before_it_begins),
+        cmocka_unit_test(test_an_ordered_relist_that_gets_no_place_makes_the_watch_stale),
+        cmocka_unit_test(test_silence_that_makes_a_watch_synced_is_reported),
+        cmocka_unit_test(test_a_bookmark_that_makes_a_watch_synced_makes_it_fresh),
+        cmocka_unit_test(test_the_resource_is_found_before_the_watch_begins),
         cmocka_unit_test(test_a_version_that_is_gone_is_looked_for),
-        cmocka_unit_test(test_events_of_other_streams_do_not_ask_again),
+        cmocka_unit_test(test_events_of_other_scopes_do_not_ask_discovery_again),
         cmocka_unit_test(test_dispose_inside_its_events),
         cmocka_unit_test(test_dispose_during_discovery),
         cmocka_unit_test(test_dispose_with_the_cluster_gone),

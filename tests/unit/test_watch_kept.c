@@ -12,7 +12,7 @@ static const char *const two[] = {"ns", "other"};
 
 /* ---- Objects that are kept. */
 
-static void test_each_change_is_kept_with_its_stream(void **state)
+static void test_each_change_is_kept_with_its_scope(void **state)
 {
     (void)state;
     resume_rig.params.namespaces = two;
@@ -86,7 +86,7 @@ static void test_a_version_counts_only_when_deleted_objects_are_known(void **sta
     resume_rig_has_version("20 20");
 }
 
-/* ---- Streams and their objects. */
+/* ---- Scopes and their objects. */
 
 static void check_scope(size_t stream, const char *want)
 {
@@ -98,7 +98,7 @@ static void check_scope(size_t stream, const char *want)
     buf_free(&is);
 }
 
-static void test_streams_have_lasting_names(void **state)
+static void test_scopes_have_lasting_names(void **state)
 {
     static const char *const names[] = {"x", "y"};
 
@@ -125,7 +125,7 @@ static void test_streams_have_lasting_names(void **state)
     "{\"metadata\":{\"namespace\":\"" ns "\",\"name\":\"" name "\",\"uid\":\"" uid "\"," \
     "\"resourceVersion\":\"9\"}}"
 
-static void test_objects_that_no_stream_selects_any_more_have_left(void **state)
+static void test_objects_that_no_scope_selects_any_more_have_left(void **state)
 {
     static const char *const names[] = {"a", "x"};
 
@@ -142,7 +142,7 @@ static void test_objects_that_no_stream_selects_any_more_have_left(void **state)
     resume_rig.next = list_watch_start(watch_list_watch(resume_rig.w, 0), resume_rig.now.ms);
     resume_rig.next =
         objects_answer(watch_list_watch(resume_rig.w, 0), PAGE("30", "", ""), resume_rig.now);
-    for (int i = 0; i < 2; i++) { /* the scope of each; both exist */
+    for (int i = 0; i < 2; i++) { /* a request for each object; both exist */
         bool other = strstr(resume_rig.next.target, "/other/") != NULL;
 
         assert_true(other || strstr(resume_rig.next.target, "/third/") != NULL);
@@ -160,7 +160,7 @@ static void test_objects_that_no_stream_selects_any_more_have_left(void **state)
                          : "0-third/x 0-other/q");
 }
 
-/* ---- Before discovery has told the resource. */
+/* ---- Before discovery has found the resource. */
 
 static void make_things(void)
 {
@@ -170,7 +170,7 @@ static void make_things(void)
     assert_int_equal(watch_scope_count(resume_rig.w), 1);
 }
 
-/* Discovery tells the resource. */
+/* Discovery has found the resource. */
 static void resolve(void)
 {
     struct resource found;
@@ -202,7 +202,7 @@ static void load_thing(const char *api_version)
     object_unref(&o);
 }
 
-static void test_a_past_waits_for_discovery(void **state)
+static void test_a_resume_point_waits_for_discovery(void **state)
 {
     (void)state;
     make_things();
@@ -262,13 +262,13 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, resume_rig_set_up, resume_rig_clean_up)
     const struct CMUnitTest tests[] = {
-        TEST(test_each_change_is_kept_with_its_stream),
+        TEST(test_each_change_is_kept_with_its_scope),
         TEST(test_a_new_incarnation_is_kept),
         TEST(test_a_delete_that_is_confirmed_is_kept_back_and_so_is_the_version),
         TEST(test_a_version_counts_only_when_deleted_objects_are_known),
-        TEST(test_streams_have_lasting_names),
-        TEST(test_objects_that_no_stream_selects_any_more_have_left),
-        TEST(test_a_past_waits_for_discovery),
+        TEST(test_scopes_have_lasting_names),
+        TEST(test_objects_that_no_scope_selects_any_more_have_left),
+        TEST(test_a_resume_point_waits_for_discovery),
         TEST(test_objects_of_another_version_take_the_newest_list),
         TEST(test_unloaded_objects_are_forgotten),
         TEST(test_the_oldest_contact_counts),

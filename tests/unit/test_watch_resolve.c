@@ -67,7 +67,7 @@ static void test_a_resource_of_the_table_wants_nothing(void **state)
     assert_string_equal(watch_target(w)->plural, "pods");
 }
 
-static void test_an_unknown_one_has_no_streams_and_says_why(void **state)
+static void test_an_unknown_resource_has_no_scopes_and_says_why(void **state)
 {
     const struct err why = {.kind = ERR_NOT_FOUND, .text = "no such resource"};
 
@@ -101,7 +101,7 @@ static void test_s56_what_discovery_found_is_listed(void **state)
     asks("/apis/example.com/v1/namespaces/team/widgets?resourceVersion=0");
 }
 
-static void test_a_cluster_scoped_one_is_listed_without_namespaces(void **state)
+static void test_a_cluster_scoped_resource_is_listed_without_namespaces(void **state)
 {
     (void)state;
     assert_int_equal(make("widgets.example.com", NULL), ERR_OK);
@@ -113,7 +113,7 @@ static void test_a_cluster_scoped_one_is_listed_without_namespaces(void **state)
     asks("/apis/example.com/v1/widgets?resourceVersion=0");
 }
 
-static void test_namespaces_of_a_cluster_scoped_one_are_an_error(void **state)
+static void test_namespaces_of_a_cluster_scoped_resource_are_an_error(void **state)
 {
     (void)state;
     assert_int_equal(make("widgets.example.com", "team"), ERR_OK);
@@ -126,7 +126,7 @@ static void test_namespaces_of_a_cluster_scoped_one_are_an_error(void **state)
     assert_int_equal(watch_list_watch_count(w), 1);
 }
 
-static void test_a_namespaced_one_needs_namespaces(void **state)
+static void test_a_namespaced_resource_needs_namespaces(void **state)
 {
     (void)state;
     assert_int_equal(make("widgets.example.com", NULL), ERR_OK);
@@ -190,11 +190,13 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(test_a_resource_of_the_table_wants_nothing, clean_up),
-        cmocka_unit_test_teardown(test_an_unknown_one_has_no_streams_and_says_why, clean_up),
+        cmocka_unit_test_teardown(test_an_unknown_resource_has_no_scopes_and_says_why, clean_up),
         cmocka_unit_test_teardown(test_s56_what_discovery_found_is_listed, clean_up),
-        cmocka_unit_test_teardown(test_a_cluster_scoped_one_is_listed_without_namespaces, clean_up),
-        cmocka_unit_test_teardown(test_namespaces_of_a_cluster_scoped_one_are_an_error, clean_up),
-        cmocka_unit_test_teardown(test_a_namespaced_one_needs_namespaces, clean_up),
+        cmocka_unit_test_teardown(test_a_cluster_scoped_resource_is_listed_without_namespaces,
+                                  clean_up),
+        cmocka_unit_test_teardown(test_namespaces_of_a_cluster_scoped_resource_are_an_error,
+                                  clean_up),
+        cmocka_unit_test_teardown(test_a_namespaced_resource_needs_namespaces, clean_up),
         cmocka_unit_test_teardown(test_another_version_is_listed_anew, clean_up),
         cmocka_unit_test_teardown(test_only_a_version_that_discovery_chose_can_be_lost, clean_up),
     };

@@ -9,7 +9,7 @@
 
 /* ---- Resumed without a list. */
 
-static void test_s106_the_watch_goes_on_and_tells_the_changes(void **state)
+static void test_s106_the_watch_goes_on_and_reports_the_changes(void **state)
 {
     (void)state;
     resume_rig_start_from(RESUME_WHOLE, "10");
@@ -22,13 +22,13 @@ static void test_s106_the_watch_goes_on_and_tells_the_changes(void **state)
     resume_rig_hears("-ns/a:u1:11(watch) ~ns/b:u2:12(watch) +ns/c:u3:13(watch)");
 }
 
-static void test_a_watch_is_synced_when_its_stream_was_silent_for_half_a_second(void **state)
+static void test_a_watch_is_synced_when_it_was_silent_for_half_a_second(void **state)
 {
     (void)state;
     resume_rig_start_from(RESUME_WHOLE, "10");
     assert_int_equal(list_watch_due_ms(resume_rig_list_watch()), UINT64_MAX);
     assert_false(watch_synced(resume_rig.w));
-    resume_rig.now.ms += 5000; /* the stream is not open yet */
+    resume_rig.now.ms += 5000; /* the watch request has no answer yet */
     resume_rig_head();
     assert_true(list_watch_status(resume_rig_list_watch()).connected);
     resume_rig_silence(499);
@@ -69,10 +69,10 @@ static void test_a_bookmark_of_the_past_syncs_nothing(void **state)
     resume_rig.now.ms += resume_rig.next.wait_ms;
     resume_rig.next = list_watch_timer(resume_rig_list_watch(), resume_rig.now.ms);
     resume_rig_asks(LISTS_NEWEST);
-    resume_rig_has_version(" 9"); /* the stream is in doubt */
+    resume_rig_has_version(" 9"); /* the version to resume from is in doubt */
 }
 
-static void test_a_stream_that_ends_before_is_resumed_and_not_synced(void **state)
+static void test_a_watch_that_ends_before_is_resumed_and_not_synced(void **state)
 {
     (void)state;
     resume_rig_start_from(RESUME_WHOLE, "10");
@@ -88,7 +88,7 @@ static void test_a_stream_that_ends_before_is_resumed_and_not_synced(void **stat
     assert_true(watch_synced(resume_rig.w));
     resume_rig.next = list_watch_end_identified(resume_rig_list_watch(), NULL, resume_rig.now);
     assert_int_equal(list_watch_status(resume_rig_list_watch()).follow_ms, resume_rig.now.ms);
-    resume_rig_head(); /* from now on a stream follows at once */
+    resume_rig_head(); /* from now on a watch request follows as soon as it is open */
     assert_int_equal(list_watch_due_ms(resume_rig_list_watch()), UINT64_MAX);
 }
 
@@ -142,7 +142,7 @@ static void test_lost_objects_are_added(void **state)
     resume_rig_hears("+ns/c:u3:9(restart)");
 }
 
-static void test_nothing_that_was_left_is_a_first_list(void **state)
+static void test_without_a_resume_point_there_is_a_first_list(void **state)
 {
     (void)state;
     resume_rig_start();
@@ -308,7 +308,7 @@ static void test_the_guard_holds_the_first_list(void **state)
     resume_rig_has_version("31 31");
 }
 
-static void test_the_guard_holds_a_list_older_than_the_last_one_of_before(void **state)
+static void test_the_guard_holds_a_list_older_than_that_of_the_earlier_process(void **state)
 {
     static const enum resume_kind kinds[] = {RESUME_PARTIAL, RESUME_RESHAPED, RESUME_EDITED};
 
@@ -330,16 +330,16 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, resume_rig_set_up, resume_rig_clean_up)
     const struct CMUnitTest tests[] = {
-        TEST(test_s106_the_watch_goes_on_and_tells_the_changes),
-        TEST(test_a_watch_is_synced_when_its_stream_was_silent_for_half_a_second),
+        TEST(test_s106_the_watch_goes_on_and_reports_the_changes),
+        TEST(test_a_watch_is_synced_when_it_was_silent_for_half_a_second),
         TEST(test_a_watch_is_synced_at_its_first_bookmark),
         TEST(test_a_bookmark_of_the_past_syncs_nothing),
-        TEST(test_a_stream_that_ends_before_is_resumed_and_not_synced),
+        TEST(test_a_watch_that_ends_before_is_resumed_and_not_synced),
         TEST(test_later_lists_are_relists),
         TEST(test_s109_differences_have_the_cause_restart),
         TEST(test_objects_without_a_version_are_compared_with_the_newest),
         TEST(test_lost_objects_are_added),
-        TEST(test_nothing_that_was_left_is_a_first_list),
+        TEST(test_without_a_resume_point_there_is_a_first_list),
         TEST(test_an_object_that_an_edited_watch_does_not_list_has_left_if_it_exists),
         TEST(test_the_list_of_all_objects_may_come_in_pages),
         TEST(test_without_a_list_of_all_objects_the_selectors_decide),
@@ -349,7 +349,7 @@ int main(void)
         TEST(test_a_reshaped_watch_has_lost_objects_that_it_does_not_list),
         TEST(test_only_the_first_list_is_of_an_edited_watch),
         TEST(test_the_guard_holds_the_first_list),
-        TEST(test_the_guard_holds_a_list_older_than_the_last_one_of_before),
+        TEST(test_the_guard_holds_a_list_older_than_that_of_the_earlier_process),
     };
 #undef TEST
 

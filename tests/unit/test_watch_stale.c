@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cache/watch: when a watch becomes stale and fresh again, each told once (docs/design.md
+/* cache/watch: when a watch becomes stale and fresh again, each reported once (docs/design.md
  * "Staleness"). */
 #include "objects.h"
 
@@ -76,7 +76,7 @@ static void head(size_t i)
                     now.ms);
 }
 
-/* Both streams follow; the first one has two objects. */
+/* Both scopes are watched; the first one has two objects. */
 static void sync_both(void)
 {
     static const char *const pages[] = {
@@ -148,7 +148,7 @@ static void come_back(size_t i)
     head(i);
 }
 
-static void test_streams_that_follow_are_fresh_for_ever(void **state)
+static void test_scopes_that_are_watched_are_fresh_for_ever(void **state)
 {
     (void)state;
     sync_both();
@@ -157,7 +157,7 @@ static void test_streams_that_follow_are_fresh_for_ever(void **state)
     tells("", UINT64_MAX);
 }
 
-static void test_one_lost_stream_makes_it_stale_and_its_return_fresh(void **state)
+static void test_one_lost_scope_makes_the_watch_stale_and_its_return_fresh(void **state)
 {
     (void)state;
     sync_both();
@@ -177,7 +177,7 @@ static void test_one_lost_stream_makes_it_stale_and_its_return_fresh(void **stat
     assert_false(watch_status(w, now.ms).stale);
 }
 
-static void test_the_first_of_lost_streams_counts_and_all_must_return(void **state)
+static void test_the_first_of_lost_scopes_counts_and_all_must_return(void **state)
 {
     (void)state;
     sync_both();
@@ -301,9 +301,9 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, clean_up)
     const struct CMUnitTest tests[] = {
         TEST(test_scopes_that_a_list_left_open_are_listed_again),
-        TEST(test_streams_that_follow_are_fresh_for_ever),
-        TEST(test_one_lost_stream_makes_it_stale_and_its_return_fresh),
-        TEST(test_the_first_of_lost_streams_counts_and_all_must_return),
+        TEST(test_scopes_that_are_watched_are_fresh_for_ever),
+        TEST(test_one_lost_scope_makes_the_watch_stale_and_its_return_fresh),
+        TEST(test_the_first_of_lost_scopes_counts_and_all_must_return),
         TEST(test_nothing_is_stale_before_all_is_synced),
         TEST(test_a_held_list_makes_nothing_stale),
         TEST(test_accepting_a_held_list_makes_nothing_stale),

@@ -110,7 +110,7 @@ static void test_a_source_that_comes_later(void **state)
 static void test_other_hooks_come_first(void **state)
 {
     struct admin_world *t = *state;
-    size_t *first = mem_array(1, sizeof(*first)); /* of t->hooks */
+    size_t *first = mem_array(1, sizeof(*first)); /* t->hooks frees it */
     struct hook *h = add(t, (struct world_hook){
                                 .rules = {.after = first, .after_count = 1}
     });
@@ -161,7 +161,7 @@ static void test_settling_then_min_interval(void **state)
     change(t, "b/s0", "u0", "\"a\":2");
     expect_key(t, h, "b/s0", "settling", WORLD_NOW_MS + 200);
     t->now_ms += 100;
-    hooks_next(&t->hooks, t->now_ms); /* of the other hook */
+    hooks_next(&t->hooks, t->now_ms); /* the run of the other hook starts */
     expect_key(t, h, "b/s0", "min_interval", WORLD_NOW_MS + 3000);
     t->now_ms = WORLD_NOW_MS + 3000;
     expect_key(t, h, "b/s0", "slot", 0);

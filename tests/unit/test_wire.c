@@ -132,7 +132,7 @@ static void test_programs(void **state)
             put_u32(bytes, 16, program);
             assert_int_equal(decode(bytes, n, is_run ? 3 : 0, &req), good ? ERR_OK : ERR_PROTOCOL);
             assert_true(!good || req.program == (enum wire_program)program);
-            put_u32(bytes, 20, 1); /* kept for later */
+            put_u32(bytes, 20, 1); /* unused: must be 0 */
             assert_int_equal(decode(bytes, n, is_run ? 3 : 0, &req), ERR_PROTOCOL);
         }
     assert_int_equal(decode("", 0, 0, &req), ERR_PROTOCOL); /* frees the copy */
@@ -186,7 +186,7 @@ static void test_environment(void **state)
     assert_false(wire_env_check(ENV("\0"), &n));
 }
 
-/* ---- A helper whose main is broken: it says nothing, ends, and does not crash */
+/* ---- A helper whose main is broken: the helper answers nothing, ends, and does not crash */
 
 /* Sends one message to a fresh helper with one hook and one file. Returns the exit code; *answered
  * = the number of bytes that the helper answered. */
@@ -259,7 +259,7 @@ static void test_broken_main(void **state)
         assert_int_equal(exit_after(bytes, bad[i].size, bad[i].fd_count, &answered), 1);
         assert_int_equal(answered, 0);
     }
-    size_t n = request(bytes, WIRE_OPEN, 0, 1); /* the same with a good one */
+    size_t n = request(bytes, WIRE_OPEN, 0, 1); /* the helper answers a good request */
     assert_int_equal(exit_after(bytes, n, 0, &answered), 0);
     assert_int_equal(answered, WIRE_REPLY_SIZE);
     free(bytes);
@@ -373,14 +373,14 @@ static void test_broken_helper(void **state)
                          is_known);
     }
     memcpy(bad, good, sizeof(bad));
-    bad[4] = 3; /* the kind of the end */
+    bad[4] = 3; /* no way in which a run ends */
     assert_int_equal(lost_after(bad, sizeof(bad), -1, ERR_PROTOCOL), 0);
     bad[4] = WIRE_HOW_NOT_STARTED;
     memset(bad + 32, 'x', WIRE_STAGE_SIZE);
     assert_int_equal(lost_after(bad, sizeof(bad), -1, ERR_PROTOCOL), 0);
     assert_int_equal(pipe(pipe_fds), 0);
     assert_int_equal(lost_after(good, WIRE_REPLY_SIZE, pipe_fds[1], ERR_PROTOCOL), 0);
-    close(pipe_fds[1]); /* and no other byte is left */
+    close(pipe_fds[1]); /* the link has closed its copy */
     assert_int_equal(read(pipe_fds[0], bad, 1), 0);
     close(pipe_fds[0]);
 }

@@ -94,7 +94,7 @@ static void test_replies_that_the_helper_never_sends(void **state)
     static const struct wire_reply bad[] = {
         {.type = WIRE_EXITED, .how = WIRE_HOW_NOT_STARTED + 1},
         {.type = WIRE_EXITED,                   .stage = "a\nb"},
-        {.type = WIRE_EXITED,.left = 1}, /* no run */
+        {.type = WIRE_EXITED,.left = 1}, /* no process id */
         {.type = WIRE_EXITED, .left = 1, .left_pid = -1},
         {.type = WIRE_EXITED,                   .left_pid = 1}, /* none is left */
         {.type = WIRE_EXITED,          .left_comm = "sh"},

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The empty one is a name, too. */
+/* The empty string is a name, too. */
 static const char *const port_names[MODEL_PORTS] = {"", "http", "b"};
 
 static const char *said(enum model_said s)
@@ -162,7 +162,8 @@ struct candidates {
     unsigned n;
 };
 
-/* A port of a Service that has no name has the empty one; one of a slice has none then. */
+/* A port of a Service without a name has the empty name. A port of a slice without a name has none,
+ * and belongs to no port of a Service. */
 static unsigned name_of(const struct model_port *p)
 {
     return p->name < MODEL_PORTS ? p->name : 0;
@@ -227,7 +228,7 @@ static void describe(struct candidate *c, const struct model_slice *s,
     buf_free(&worth);
 }
 
-/* Keeps one of each place. */
+/* Keeps one candidate of each place. */
 static void consider(struct candidates *all, const struct candidate *c)
 {
     for (unsigned i = 0; i < all->n; i++) {
@@ -240,7 +241,7 @@ static void consider(struct candidates *all, const struct candidate *c)
     all->v[all->n++] = *c;
 }
 
-/* Endpoints do not say more of an address than whether it is ready, where it is, and whose. */
+/* An Endpoints object has of an address only whether it is ready, its node and its pod. */
 static struct model_endpoint seen(const struct model *m, const struct model_endpoint *e)
 {
     struct model_endpoint out = *e;
@@ -253,7 +254,7 @@ static struct model_endpoint seen(const struct model *m, const struct model_endp
     return out;
 }
 
-/* A port of Endpoints that has no name has the empty one, as that of a Service. */
+/* A port of Endpoints without a name has the empty name, like a port of a Service. */
 static bool is_port(const struct model *m, const struct model_port *p,
                     const struct model_port *wanted)
 {
@@ -279,7 +280,7 @@ static void collect_slice(const struct model *m, const struct model_slice *s,
     }
 }
 
-/* Of which some are ready: only those stay. */
+/* If some candidates are ready, only those stay. */
 static void only_ready(struct candidates *all)
 {
     unsigned n = 0;
@@ -303,7 +304,7 @@ static void collect(const struct model *m, unsigned service, const struct model_
     only_ready(all);
 }
 
-/* The least one that is behind the last one, again and again. */
+/* Puts the candidates in order: the least one that comes after the last one, again and again. */
 static void put_in_order(struct buf *out, const struct candidates *all)
 {
     const char *last = "";
@@ -340,7 +341,7 @@ static struct model_last *last_of(struct model *m, unsigned service, const struc
     return l;
 }
 
-/* Appends the text of a port; true: the port is held. */
+/* Appends the endpoints of a port; returns whether the port is held. */
 static bool put_uses(struct model *m, struct model_last *l, const struct candidates *all,
                      uint64_t now_ms, struct buf *out)
 {
@@ -375,7 +376,7 @@ static void put_port_head(struct buf *out, const struct model_port *p)
                p->udp ? "UDP" : "TCP", p->number);
 }
 
-/* Distinct addresses: those that are ready, and those of these that are local somewhere. */
+/* Notes the distinct addresses that are ready, and those of them that are local at some port. */
 static void count(const struct candidates *all, bool ready[2000], bool local[2000])
 {
     for (unsigned i = 0; i < all->n; i++) {

@@ -58,7 +58,7 @@ struct view_rig_watches view_rig_watches(const struct watch_events *events, void
 /* Destroys both. */
 void view_rig_watches_fini(struct view_rig_watches *w);
 
-/* A join and what it said: "+ns/a ~ns/a -ns/a xns/a " (left). */
+/* A join and the deltas that it has reported: "+ns/a ~ns/a -ns/a xns/a " (left). */
 struct view_rig {
     struct view_join *join;
     struct buf heard;
@@ -80,7 +80,7 @@ void view_rig_on_service(struct view_rig *r, enum delta_type type, struct object
  * flushed. */
 void view_rig_on_slice(struct view_rig *r, enum delta_type type, struct object *o);
 
-/* Flushes the join, and checks what it said. */
+/* Flushes the join, and checks the deltas that it reports. */
 void view_rig_says(struct view_rig *r, const char *want);
 
 /* The value of a path in the object of a key, as kubectl writes it; "-" = no such object. */
