@@ -332,7 +332,7 @@ static void each_scope(const struct persist_watch *mw, struct found *f,
                        void (*fn)(const struct persist_watch *mw, uint64_t scope, struct found *f))
 {
     size_t n;
-    const struct restore_item *v = restore_parts(f->r, mw->item, &n);
+    const struct restore_item *v = restore_children(f->r, mw->item, &n);
 
     for (size_t i = 0; i < n; i++)
         if (v[i].kind == ROW_KIND_SCOPE)
@@ -380,7 +380,7 @@ static void clear_skips(const struct restore *r, uint64_t scope, struct batch *b
 static void clear(const struct persist_watch *mw, const struct restore *r, struct batch *b)
 {
     size_t n;
-    const struct restore_item *v = restore_parts(r, mw->item, &n);
+    const struct restore_item *v = restore_children(r, mw->item, &n);
 
     for (size_t i = 0; i < n; i++) {
         if (v[i].kind != ROW_KIND_SCOPE)

@@ -153,7 +153,7 @@ enum loader_found restore_read(struct restore *r, const struct folder *folder, s
     return found;
 }
 
-const struct restore_item *restore_parts(const struct restore *r, uint64_t parent, size_t *n)
+const struct restore_item *restore_children(const struct restore *r, uint64_t parent, size_t *n)
 {
     return range(r->items, r->item_count, sizeof(*r->items), parent, n);
 }

@@ -67,7 +67,7 @@ struct str restore_value(const struct restore *r, uint64_t item, enum row_what w
 
 /* The items whose parent is `parent`: the first one, borrowed, and in *n how many there are, one
  * behind the other. Use the pointer only if *n > 0. */
-const struct restore_item *restore_parts(const struct restore *r, uint64_t parent, size_t *n);
+const struct restore_item *restore_children(const struct restore *r, uint64_t parent, size_t *n);
 
 /* The facts of an item: the first one, borrowed, and in *n how many there are. Use the pointer only
  * if *n > 0. */

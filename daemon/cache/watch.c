@@ -596,7 +596,7 @@ bool watch_begin_stale(struct watch *w, struct list_watch_now now, uint64_t age_
 
 /* No server was heard since the stale start: the contact is that of the earlier process, which
  * grows older. */
-static void note_past_contact(const struct watch *w, uint64_t now_ms, struct watch_status *sum)
+static void note_restored_contact(const struct watch *w, uint64_t now_ms, struct watch_status *sum)
 {
     sum->contact = resume_points_contact_ns(&w->resume_points) > 0;
     if (sum->contact)
@@ -618,6 +618,6 @@ struct watch_status watch_status(const struct watch *w, uint64_t now_ms)
     t.sum.skipped = skips_count(store_skips(w->store));
     struct watch_status sum = watch_stats_end(&t);
     if (w->begun_stale && !sum.contact)
-        note_past_contact(w, now_ms, &sum);
+        note_restored_contact(w, now_ms, &sum);
     return sum;
 }

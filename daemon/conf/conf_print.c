@@ -21,7 +21,7 @@ static size_t at_least_one(size_t n)
 
 /* The number of scopes of a watch: namespaces x names ("*" stands alone, so it counts as one); 0 =
  * w shares those of an equal watch. */
-static size_t streams_of(const struct conf *c, const struct conf_watch *w)
+static size_t scopes_of(const struct conf *c, const struct conf_watch *w)
 {
     if (first_equal(c, w) != w)
         return 0;
@@ -34,13 +34,13 @@ size_t conf_print_scopes(const struct conf *c, const char *cluster)
 
     for (size_t i = 0; i < c->n_watches; i++)
         if (strcmp(c->watches[i].cluster.v, cluster) == 0)
-            sum += streams_of(c, &c->watches[i]);
+            sum += scopes_of(c, &c->watches[i]);
     return sum;
 }
 
 static void put_watch(const struct conf *c, const struct conf_watch *w, struct buf *out)
 {
-    size_t n = streams_of(c, w);
+    size_t n = scopes_of(c, w);
 
     buf_printf(out, "#     watches.%s: ", w->name.v);
     if (n > 0)

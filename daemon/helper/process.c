@@ -66,7 +66,7 @@ static int read_file(const char *proc, pid_t pid, const char *file, struct buf *
 }
 
 /* Errors that are about this process, and say nothing about the process that it looks at. */
-static bool is_for_lack_of_means(int error)
+static bool is_out_of_resources(int error)
 {
     return error == EMFILE || error == ENFILE || error == ENOMEM;
 }
@@ -131,7 +131,7 @@ static enum process_state look(const char *proc, pid_t pid, struct process *out,
 
     if (error == 0)
         state = parse(buf_cstr(&line), out, env);
-    else if (is_for_lack_of_means(error))
+    else if (is_out_of_resources(error))
         state = PROCESS_HIDDEN;
     buf_free(&line);
     return state;
@@ -184,7 +184,7 @@ enum process_variable process_variable(const char *proc, pid_t pid, const char *
     *value = error == 0 ? find_variable(&env, name) : NULL;
     if (*value != NULL)
         result = PROCESS_VARIABLE_SET;
-    else if (is_for_lack_of_means(error))
+    else if (is_out_of_resources(error))
         result = PROCESS_VARIABLE_LATER;
     else if (error == ESRCH || (error == 0 && env.len == 0))
         result = judge_empty(proc, pid);

@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "base/panic.h"
 
-enum work_queue {
+enum slot_kind {
     WORK_QUEUE_COMMAND,
     WORK_QUEUE_APPLY,
     WORK_QUEUE_FINGERPRINT,
@@ -79,7 +79,7 @@ static bool take(struct slots *s, uint64_t id, size_t wq)
 
 /* A run writes its file after its command has ended, and a removal takes the place of the command:
  * so both use the slot of the command. */
-static enum work_queue work_queue_of(enum wire_program program)
+static enum slot_kind work_queue_of(enum wire_program program)
 {
     switch (program) {
     case WIRE_PROGRAM_COMMAND:

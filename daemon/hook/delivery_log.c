@@ -227,7 +227,7 @@ static void restore_delivered(struct delivery *dl, const struct delivery_record 
     dl->renew = (m->note & DELIVERY_RENEW) != 0;
     dl->parked_at = m->note >> DELIVERY_PARKED_AT;
     if (m->is_handled && m->attempted)
-        delivery_add_paths(dl, str_c(PATH_LIST_ALL));
+        delivery_set_paths(dl, str_c(PATH_LIST_ALL));
 }
 
 bool delivery_log_restore(struct delivery_queue *q, size_t source, const struct delivery_record *m,
@@ -277,7 +277,7 @@ static void renew_delivery(void *arg, struct delivery *dl)
         return;
     if (filter_takes(r->q->filter, begin)) {
         known_set(&dl->handled, NULL);
-        delivery_add_paths(dl, (struct str){0});
+        delivery_set_paths(dl, (struct str){0});
     }
     dl->renew = true;
     dl->skipped = dl->parked = false;
@@ -308,7 +308,7 @@ static void forget_delivery(void *arg, struct delivery *dl)
     delivery_event_set(&dl->pending_delete, &none);
     delivery_event_set(&dl->successor_delete, &none);
     delivery_event_set(&dl->newest, &none);
-    delivery_add_paths(dl, (struct str){0});
+    delivery_set_paths(dl, (struct str){0});
     dl->attempted = dl->last_was_end = dl->superseded = false;
     delivery_settled(arg, dl);
     dl->skipped = dl->restored = dl->inherited = dl->renew = dl->parked = false;

@@ -111,7 +111,7 @@ struct object *delivery_base(const struct delivery *dl, const struct delivery_ev
     return same ? dl->handled.object : NULL;
 }
 
-void delivery_add_paths(struct delivery *dl, struct str lines)
+void delivery_set_paths(struct delivery *dl, struct str lines)
 {
     free(dl->delivered_paths);
     dl->delivered_paths = lines.n > 0 ? mem_strndup(lines.p, lines.n) : NULL;
@@ -141,7 +141,7 @@ static void forget_delivered(struct delivery_queue *q, struct delivery *dl)
     dl->superseded = false;
     dl->parked_at = 0;
     dl->parked_ms = 0;
-    delivery_add_paths(dl, (struct str){0});
+    delivery_set_paths(dl, (struct str){0});
 }
 
 /* The newest state counts as handled without a run. same: the filter sees no difference from the
@@ -160,7 +160,7 @@ static void accept_newest(struct delivery_queue *q, struct delivery *dl, bool sa
     dl->inherited = dl->inherited && same;
     dl->attempted = attempted;
     if (!dl->attempted)
-        delivery_add_paths(dl, (struct str){0});
+        delivery_set_paths(dl, (struct str){0});
 }
 
 /* Puts the delivery on the list of those with something due, or takes it off. One that is on it
@@ -389,7 +389,7 @@ void delivery_not_started(struct delivery_queue *q, struct delivery *dl,
     if (!known_is(&dl->successor) ||
         (is_dead(dl, &dl->successor) && dl->successor_delete.object == NULL))
         forget_successor(q, dl);
-    delivery_add_paths(dl, str_c(was->delivered_paths));
+    delivery_set_paths(dl, str_c(was->delivered_paths));
     dl->attempted = was->attempted;
     dl->last_was_end = was->last_was_end;
     dl->superseded = was->superseded;
@@ -424,7 +424,7 @@ static void state_handled(struct delivery_queue *q, struct delivery *dl,
     delivery_touch(q, dl);
     known_set(&dl->handled, ev->object);
     dl->attempted = false;
-    delivery_add_paths(dl, (struct str){0});
+    delivery_set_paths(dl, (struct str){0});
 }
 
 void delivery_handled(struct delivery_queue *q, struct delivery *dl,

@@ -90,7 +90,7 @@ struct object *delivery_base(const struct delivery *dl, const struct delivery_ev
 
 /* A run gets these paths (lines) as `changed`. They replace those of earlier runs, and are
  * forgotten when this run or a later one is handled. */
-void delivery_add_paths(struct delivery *dl, struct str lines);
+void delivery_set_paths(struct delivery *dl, struct str lines);
 
 /* Mode object: is the event that is due first about something else than the last run: a state
  * instead of an end, or an end instead of a state? True also if no run has delivered this key. */

@@ -141,7 +141,7 @@ static enum scheduler_result outcome(struct hook *h, const struct run *run,
 
 /* Releases the deliveries of the run. Two events of one delivery stand side by side, and it may be
  * freed only once. */
-static void release_entries(const struct run *run)
+static void release_deliveries(const struct run *run)
 {
     for (size_t i = 0; i < run->event_count; i++) {
         struct delivery *dl = run->events[i].delivery;
@@ -315,7 +315,7 @@ struct hooks_verdict hooks_finish(struct hooks *hs, struct run *run,
         scheduler_now(&h->work_queue, u);
     if (!is_not_started(result))
         history_add(&h->history, run, result, v.outcome, now_ms);
-    release_entries(run);
+    release_deliveries(run);
     hook_check_first(h);
     run_free(run);
     return v;

@@ -40,7 +40,7 @@ void hook_want_apply(struct hook *h, uint32_t manual_runs)
 
 /* Does the hook take events of the next incarnation while that exists? If not, the end of the old
  * one need not give way. */
-static bool hears_incarnations(const struct hook *h)
+static bool takes_incarnations(const struct hook *h)
 {
     return filter_takes(&h->filter, DELTA_ADDED) || filter_takes(&h->filter, DELTA_MODIFIED);
 }
@@ -50,7 +50,7 @@ static bool hears_incarnations(const struct hook *h)
 bool hook_gives_way(const struct hook *h, const struct delivery *dl, unsigned failures, bool parked)
 {
     return h->rules.mode == HOOK_OBJECT && (parked || failures >= DELETED_ATTEMPTS) &&
-           dl->last_was_end && hears_incarnations(h) && dl->newest.object != NULL &&
+           dl->last_was_end && takes_incarnations(h) && dl->newest.object != NULL &&
            !delivery_is_new_matter(&h->queue, dl);
 }
 

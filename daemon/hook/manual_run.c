@@ -50,7 +50,7 @@ static void want_delivery(void *arg, struct delivery *dl)
 }
 
 /* Orders runs for one key, which several sources may have, or for all keys. */
-static void want_entries(struct giving *g, struct str key)
+static void want_deliveries(struct giving *g, struct str key)
 {
     struct hook *h = g->hook;
 
@@ -77,7 +77,7 @@ enum err_kind hook_run_manually(struct hook *h, struct str key, struct err *err)
     if (h->rules.mode == HOOK_SNAPSHOT)
         want_work_item(&g, &h->work_item);
     else
-        want_entries(&g, key);
+        want_deliveries(&g, key);
     /* apply that failed, or waits, is part of a manual run of the whole hook. */
     if (key.p == NULL && apply_may_repeat(&h->apply))
         hook_want_apply(h, g.bit);

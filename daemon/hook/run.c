@@ -239,7 +239,7 @@ void run_deliver(struct run *run)
         re->was = delivery_snapshot_of(re->delivery);
         delivery_started(&run->hook->queue, re->delivery, &re->ev);
         if (re->ev.type == DELTA_MODIFIED)
-            delivery_add_paths(re->delivery, buf_str(&re->changed));
+            delivery_set_paths(re->delivery, buf_str(&re->changed));
     }
 }
 

@@ -59,8 +59,8 @@ void why_put_text(struct buf *out, const struct why *w)
         buf_puts(out, ", a run before the restart did not succeed");
     else if (w->before_restart == WHY_BEFORE_RENEW)
         buf_printf(out, ", to run again: %s",
-                   w->past_why != NULL ? w->past_why
-                                       : "the effect of its runs is gone or the hook has changed");
+                   w->renew_why != NULL ? w->renew_why
+                                        : "the effect of its runs is gone or the hook has changed");
 }
 
 static bool is_held(const struct hook_source *s, uint64_t now_ms)
@@ -151,7 +151,7 @@ static const struct history_run *newest_run(const struct hook *h)
 static void renewed(struct why *w, const struct hook *h)
 {
     w->before_restart = WHY_BEFORE_RENEW;
-    w->past_why = h->renew_why;
+    w->renew_why = h->renew_why;
 }
 
 /* Fills in what an earlier process did for the key, as long as no run of this process has changed

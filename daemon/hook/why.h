@@ -40,8 +40,8 @@ enum why_before {
 struct why {
     enum why_reason reason;
     enum why_before before_restart;
-    const char *past_why; /* WHY_BEFORE_RENEW: "its settings have changed"; else NULL */
-    const char *of;       /* GUARD, NOT_SYNCED, STALE: the source; AFTER: the hook; else NULL */
+    const char *renew_why; /* WHY_BEFORE_RENEW: "its settings have changed"; else NULL */
+    const char *of;        /* GUARD, NOT_SYNCED, STALE: the source; AFTER: the hook; else NULL */
     /* SETTLING, MIN_INTERVAL, BACKOFF, HOLDING: when it ends, monotonic; else 0. */
     uint64_t until_ms;
     unsigned failures;                  /* in a row */

@@ -394,8 +394,8 @@ static void serve(struct request *r, const char *revision)
     enter(r, RQ_IDENTIFIED);
     if (r->conn != NULL) {
         conn_set_identified(r->conn);
-        server_identity_for(&c->server_identity, conn_peer(r->conn), revision,
-                            loop_now_ms(c->loop));
+        server_identity_answered(&c->server_identity, conn_peer(r->conn), revision,
+                                 loop_now_ms(c->loop));
     }
     if (r->asks && r->conn != NULL)
         keep_idle(c, &r->conn);
@@ -428,7 +428,7 @@ static void judge(struct api_client *c, struct request *by,
 
     end_question(c);
     if (!good) {
-        server_identity_for_none(&c->server_identity);
+        server_identity_forget_all(&c->server_identity);
         pool_clear(&c->pool);
     }
     list_each (pos, tmp, &c->asking) {
@@ -488,7 +488,7 @@ static void no_answer(struct request *r, const struct err *why)
 
     conn_dispose(&r->conn);
     if (err.kind == ERR_UNAUTHORIZED || err.kind == ERR_BUSY)
-        server_identity_excused(&c->server_identity, now_ms, wait_ms);
+        server_identity_postponed(&c->server_identity, now_ms, wait_ms);
     else if (server_identity_failed(&c->server_identity, c->question.asked_ms, now_ms)) {
         r->fresh = true; /* r connects anew; idle connections may be as broken as this one */
         judge(c, r, &nobody, 0);
@@ -644,7 +644,7 @@ static void begin(struct request *r)
     bool moved = r->identify_first && c->params.judge != NULL && r->last_peer != peer;
     bool asks_first = r->asks_first && c->params.judge != NULL && !r->served;
     if (r->asks || !known || asks_first ||
-        (moved && server_identity_said_ms(&c->server_identity, peer) < r->last_ms)) {
+        (moved && server_identity_answered_ms(&c->server_identity, peer) < r->last_ms)) {
         ask(r);
     } else if (moved) { /* the last answer of the process is new enough */
         enter(r, RQ_IDENTIFIED);

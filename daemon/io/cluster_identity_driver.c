@@ -19,7 +19,7 @@ struct cluster_identity_driver {
     struct deadline *timer;  /* the start jitter, then the backoff */
     struct backoff backoff;
     struct rng rng;
-    char told[sizeof(((struct err *)0)->text)]; /* the failure that was logged last; "" = none */
+    char logged[sizeof(((struct err *)0)->text)]; /* the failure that was logged last; "" = none */
 };
 
 /* A failure is logged once: the same one again is for debugging only, and so is each one if nothing
@@ -27,9 +27,9 @@ struct cluster_identity_driver {
 static void tell_trouble(struct cluster_identity_driver *d, const struct err *err,
                          uint64_t retry_ms)
 {
-    bool quiet = !d->params.is_awaited || strcmp(d->told, err->text) == 0;
+    bool quiet = !d->params.is_awaited || strcmp(d->logged, err->text) == 0;
 
-    snprintf(d->told, sizeof(d->told), "%s", err->text);
+    snprintf(d->logged, sizeof(d->logged), "%s", err->text);
     log_emit(quiet ? LOG_LVL_DEBUG : LOG_LVL_WARN,
              "cluster identity unknown: the server has not answered yet",
              LOG_FIELDS(KV_STR("cluster", api_client_name(d->params.client)), KV_ERR(err),
@@ -88,7 +88,7 @@ cluster_identity_driver_create(const struct cluster_identity_driver_params *para
 
 const char *cluster_identity_driver_trouble(const struct cluster_identity_driver *d)
 {
-    return d->told[0] != '\0' ? d->told : NULL;
+    return d->logged[0] != '\0' ? d->logged : NULL;
 }
 
 void cluster_identity_driver_dispose(struct cluster_identity_driver **dp)

@@ -31,7 +31,7 @@ enum job_state {
     JOB_RUNNING,     /* a program runs, its pipes are watched */
     JOB_TERMINATING, /* kill_signal was sent; SIGKILL follows after the grace */
     JOB_KILLED,      /* SIGKILL was sent; the helper will say when it has ended */
-    JOB_TAKING,      /* the command has succeeded, but its stdout has not ended */
+    JOB_CAPTURING,   /* the command has succeeded, but its stdout has not ended */
     JOB_CLEARING,    /* stdout did not end in time: the helper kills the processes that hold it */
     JOB_ENDED,       /* the run is over; its output is read a little longer */
 };
@@ -66,7 +66,7 @@ static void check_gone(struct job *j)
         j->events->on_gone(j->arg, j);
 }
 
-static void on_printed(void *arg)
+static void on_output_end(void *arg)
 {
     check_gone(arg);
 }
@@ -102,7 +102,7 @@ static void enter(struct job *j, enum job_state state)
     case JOB_KILLED:
         helper_link_kill(j->params->link, j->id, SIGKILL);
         break;
-    case JOB_TAKING:
+    case JOB_CAPTURING:
     case JOB_ENDED:
         deadline_start(j->deadline, LINGER_MS);
         break;
@@ -207,11 +207,11 @@ static void on_full(void *arg)
 
 /* The stdout of the command has ended. While the command itself still runs, nothing follows from
  * that. */
-static void on_taken(void *arg)
+static void on_capture_end(void *arg)
 {
     struct job *j = arg;
 
-    if (j->state == JOB_TAKING)
+    if (j->state == JOB_CAPTURING)
         write_file(j);
 }
 
@@ -231,7 +231,7 @@ static void on_deadline(void *arg)
     case JOB_TERMINATING:
         enter(j, JOB_KILLED);
         break;
-    case JOB_TAKING:
+    case JOB_CAPTURING:
         /* stdout has ended: main stood still and did not see it */
         if (output_capture_drain(j->fds.output_capture))
             write_file(j);
@@ -268,7 +268,7 @@ static enum err_kind open_input(struct job *j, int *fd, struct err *err)
 }
 
 /* Whether the stdout of the command becomes a file: a second program follows then. */
-static bool takes_output(const struct run *run)
+static bool captures_output(const struct run *run)
 {
     return run->kind == RUN_COMMAND && run->file != NULL;
 }
@@ -276,8 +276,8 @@ static bool takes_output(const struct run *run)
 /* Opens the descriptors of the first program. The input comes last, as it costs most. */
 static enum err_kind open_fds(struct job *j, int fds[WIRE_RUN_FDS], struct err *err)
 {
-    static const struct output_capture_events events = {on_full, on_taken};
-    enum err_kind kind = job_fds_first(&j->fds, takes_output(j->run), &events, j, fds, err);
+    static const struct output_capture_events events = {on_full, on_capture_end};
+    enum err_kind kind = job_fds_first(&j->fds, captures_output(j->run), &events, j, fds, err);
 
     return kind == ERR_OK ? open_input(j, &fds[STDIN_FILENO], err) : kind;
 }
@@ -295,7 +295,7 @@ static struct job *new_job(const struct runner_params *params, struct run *run,
     j->fds = (struct job_fds){
         .loop = params->loop,
         .spare = -1,
-        .output_log.run = {j->name, j->key, j->id, j->hook->log_limit, on_printed, j},
+        .output_log.run = {j->name, j->key, j->id, j->hook->log_limit, on_output_end, j},
     };
     j->deadline = deadline_create(params->loop, on_deadline, j);
     for (size_t i = 0; i < WIRE_RUN_FDS; i++)
@@ -338,7 +338,7 @@ void job_start(struct job *j)
     for (size_t i = 0; i < WIRE_RUN_FDS; i++)
         j->first[i] = -1;
     /* A second program gets the same environment. */
-    if (!takes_output(j->run))
+    if (!captures_output(j->run))
         buf_free(&j->env);
 }
 
@@ -353,7 +353,7 @@ void job_kill(struct job *j)
 {
     if (is_alive(j))
         enter(j, JOB_TERMINATING);
-    else if (j->state == JOB_TAKING)
+    else if (j->state == JOB_CAPTURING)
         fail_run(j, "output: informerd stops before it was written");
 }
 
@@ -361,7 +361,7 @@ void job_exited(struct job *j, const struct helper_link_exit *end)
 {
     /* How the command ended; only after a good end its captured stdout counts. */
     const struct job_end command = {j->program, j->hook, j->run->file, j->cut, end};
-    bool goes_on = takes_output(j->run) && j->program == WIRE_PROGRAM_COMMAND;
+    bool goes_on = captures_output(j->run) && j->program == WIRE_PROGRAM_COMMAND;
 
     j->exit = *end;
     if (j->state == JOB_CLEARING)
@@ -376,7 +376,7 @@ void job_exited(struct job *j, const struct helper_link_exit *end)
     else if (output_capture_drain(j->fds.output_capture))
         write_file(j);
     else
-        enter(j, JOB_TAKING);
+        enter(j, JOB_CAPTURING);
 }
 
 void job_dispose(struct job **jp)

@@ -20,8 +20,8 @@ void job_fds_close(const int fds[WIRE_RUN_FDS])
 
 /* Opens the capture as stdout. The second program writes to the same stderr pipe, so a copy of its
  * end is kept: else the pipe would end with the command. */
-static enum err_kind open_taken(struct job_fds *f, const struct output_capture_events *events,
-                                void *arg, int fds[WIRE_RUN_FDS], struct err *err)
+static enum err_kind open_capture(struct job_fds *f, const struct output_capture_events *events,
+                                  void *arg, int fds[WIRE_RUN_FDS], struct err *err)
 {
     if (output_capture_create(f->loop, OUTPUT_CAPTURE_BYTES, events, arg, &f->output_capture,
                               err) != ERR_OK)
@@ -33,7 +33,7 @@ static enum err_kind open_taken(struct job_fds *f, const struct output_capture_e
     return ERR_OK;
 }
 
-/* stderr comes first, because open_taken() copies it. */
+/* stderr comes first, because open_capture() copies it. */
 enum err_kind job_fds_first(struct job_fds *f, bool takes,
                             const struct output_capture_events *events, void *arg,
                             int fds[WIRE_RUN_FDS], struct err *err)
@@ -43,7 +43,7 @@ enum err_kind job_fds_first(struct job_fds *f, bool takes,
         ERR_OK)
         return err->kind;
     if (takes)
-        return open_taken(f, events, arg, fds, err);
+        return open_capture(f, events, arg, fds, err);
     return output_log_open(&f->output_log, f->loop, OUTPUT_LOG_STDOUT, &fds[STDOUT_FILENO], err);
 }
 

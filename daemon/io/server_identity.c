@@ -30,8 +30,8 @@ void server_identity_asked(struct server_identity *v, uint64_t now_ms)
     v->earliest_ms = now_ms + v->interval_ms;
 }
 
-void server_identity_for(struct server_identity *v, uint64_t peer, const char *revision,
-                         uint64_t now_ms)
+void server_identity_answered(struct server_identity *v, uint64_t peer, const char *revision,
+                              uint64_t now_ms)
 {
     /* A process that is remembered keeps its entry; else the oldest entry makes room. */
     size_t at = v->next;
@@ -56,7 +56,7 @@ const char *server_identity_revision(const struct server_identity *v, uint64_t p
     return "";
 }
 
-uint64_t server_identity_said_ms(const struct server_identity *v, uint64_t peer)
+uint64_t server_identity_answered_ms(const struct server_identity *v, uint64_t peer)
 {
     for (size_t i = 0; i < SERVER_IDENTITY_PEERS; i++)
         if (v->peers[i].peer == peer && peer != 0)
@@ -65,7 +65,7 @@ uint64_t server_identity_said_ms(const struct server_identity *v, uint64_t peer)
 }
 
 /* The mute time ends too: the address may lead to other servers now, and these may tell. */
-void server_identity_for_none(struct server_identity *v)
+void server_identity_forget_all(struct server_identity *v)
 {
     for (size_t i = 0; i < SERVER_IDENTITY_PEERS; i++)
         v->peers[i].peer = 0;
@@ -87,7 +87,7 @@ bool server_identity_failed(struct server_identity *v, uint64_t asked_ms, uint64
     return true;
 }
 
-void server_identity_excused(struct server_identity *v, uint64_t now_ms, uint64_t wait_ms)
+void server_identity_postponed(struct server_identity *v, uint64_t now_ms, uint64_t wait_ms)
 {
     v->failing_ms = 0;
     if (v->earliest_ms < now_ms + wait_ms)

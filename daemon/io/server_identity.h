@@ -74,19 +74,19 @@ void server_identity_asked(struct server_identity *v, uint64_t now_ms);
 
 /* The process has answered that it serves the right cluster, and that its etcd has this revision
  * now ("" = not known). */
-void server_identity_for(struct server_identity *v, uint64_t peer, const char *revision,
-                         uint64_t now_ms);
+void server_identity_answered(struct server_identity *v, uint64_t peer, const char *revision,
+                              uint64_t now_ms);
 
 /* The revision in the last answer of the process; "" = the process gave none, or is not
  * remembered. */
 const char *server_identity_revision(const struct server_identity *v, uint64_t peer);
 
 /* When the process answered last (ms of loop_now_ms()); 0 = the process is not remembered. */
-uint64_t server_identity_said_ms(const struct server_identity *v, uint64_t peer);
+uint64_t server_identity_answered_ms(const struct server_identity *v, uint64_t peer);
 
 /* A server turned out to be of another cluster: all answers are forgotten, so that each process is
  * asked again before the next request on a new connection to it. */
-void server_identity_for_none(struct server_identity *v);
+void server_identity_forget_all(struct server_identity *v);
 
 /* A question that was sent at asked_ms failed. True: questions have failed for
  * SERVER_IDENTITY_PATIENCE_MS; the server counts as one that does not tell, and
@@ -95,6 +95,6 @@ bool server_identity_failed(struct server_identity *v, uint64_t asked_ms, uint64
 
 /* The server is busy or wants another credential. That does not count as a failure, as it does not
  * show whether the server would tell. The next question waits for wait_ms at least. */
-void server_identity_excused(struct server_identity *v, uint64_t now_ms, uint64_t wait_ms);
+void server_identity_postponed(struct server_identity *v, uint64_t now_ms, uint64_t wait_ms);
 
 #endif

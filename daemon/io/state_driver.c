@@ -43,11 +43,11 @@ struct state_driver {
     bool worker_has_it;
     bool timer_is_closed;
     struct writer *writer;
-    struct batch batch;     /* changes that are gathered */
-    struct batch flying;    /* changes that the worker writes, while WRITING */
-    struct list waits;      /* waits for the commit of `batch` */
-    struct list flying_for; /* waits for the commit of `flying` */
-    struct list telling;    /* waits that have ended: tell() calls them one by one */
+    struct batch batch;        /* changes that are gathered */
+    struct batch writing;      /* changes that the worker writes, while WRITING */
+    struct list waits;         /* waits for the commit of `batch` */
+    struct list writing_waits; /* waits for the commit of `flying` */
+    struct list telling;       /* waits that have ended: tell() calls them one by one */
     struct loop_task turn;
     struct deadline *soon;
     struct deadline *flush; /* runs until flushed has been called */
@@ -119,7 +119,7 @@ static void free_when_over(struct state_driver *d)
     if (d->state != STATE_DRIVER_DISPOSED || d->worker_has_it || !d->timer_is_closed)
         return;
     writer_destroy(&d->writer);
-    batch_fini(&d->flying);
+    batch_fini(&d->writing);
     batch_fini(&d->batch);
     free(d);
 }
@@ -144,7 +144,7 @@ static void on_write(uv_work_t *work)
     if (d->result != ERR_OK)
         return;
     d->start_over = false;
-    d->result = writer_apply(d->writer, &d->flying, &d->report, &d->err);
+    d->result = writer_apply(d->writer, &d->writing, &d->report, &d->err);
 }
 
 /* The writer may drop rows to stay within the limit (state/writer.h): an administrator may want to
@@ -165,14 +165,14 @@ static void written(struct state_driver *d)
     d->commits++;
     d->begun_anew = false;
     d->state = STATE_DRIVER_IDLE;
-    batch_clear(&d->flying);
+    batch_clear(&d->writing);
     say_what_was_dropped(&d->report);
     if (d->trouble.kind != ERR_OK)
         log_info("state is writable again: nothing was lost",
                  KV_MS("after", loop_now_ms(d->params.loop) - d->failing_ms));
     d->trouble.kind = ERR_OK;
     state_driver_sync_note(d->sync, d->report.wal_pages);
-    tell_committed(d, &d->flying_for);
+    tell_committed(d, &d->writing_waits);
 }
 
 /* Whether the file itself is lost, damaged or taken away, so that no later try can succeed. Other
@@ -222,8 +222,8 @@ static void not_written(struct state_driver *d)
 {
     bool lost = is_lost(&d->err);
 
-    batch_join(&d->flying, &d->batch);
-    batch_join(&d->batch, &d->flying);
+    batch_join(&d->writing, &d->batch);
+    batch_join(&d->batch, &d->writing);
     batch_trim(&d->batch);
     if (lost)
         d->lost = d->err;
@@ -232,7 +232,7 @@ static void not_written(struct state_driver *d)
     else
         wait_and_retry(d);
     /* After the change of state: a callback may wait again, and then on_turn() decides. */
-    tell(d, &d->flying_for, false);
+    tell(d, &d->writing_waits, false);
     tell(d, &d->waits, false);
     if (d->state == STATE_DRIVER_FAILING)
         tell_flushed(d, false);
@@ -322,8 +322,8 @@ static void proceed(struct state_driver *d)
         deadline_stop(d->soon);
         if (d->trouble.kind != ERR_OK)
             batch_compact(&d->batch); /* as few bytes as possible: the disk may be nearly full */
-        batch_join(&d->flying, &d->batch);
-        move_waits(&d->waits, &d->flying_for);
+        batch_join(&d->writing, &d->batch);
+        move_waits(&d->waits, &d->writing_waits);
         start_work(d, STATE_DRIVER_WRITING, on_write, on_written);
     } else if (d->flushed != NULL && d->batch.count == 0 && !sync_is_busy) {
         /* The close syncs as well. A second connection would keep SQLite from removing the log. */
@@ -414,9 +414,9 @@ struct state_driver *state_driver_create(const struct state_driver_params *param
         MEM_NEW(struct state_driver, .params = *params, .events = events, .arg = arg);
 
     d->batch.release = params->release;
-    d->flying.release = params->release;
+    d->writing.release = params->release;
     list_init(&d->waits);
-    list_init(&d->flying_for);
+    list_init(&d->writing_waits);
     list_init(&d->telling);
     loop_task_init(&d->turn, on_turn);
     uv_timer_init(loop_uv(params->loop), &d->retry);
@@ -457,7 +457,7 @@ void state_driver_await(struct state_driver *d, struct state_driver_wait *w)
     bool flies = d->state == STATE_DRIVER_WRITING && d->batch.count == 0;
 
     ensure(list_is_empty(&w->link));
-    list_append(flies ? &d->flying_for : &d->waits, &w->link);
+    list_append(flies ? &d->writing_waits : &d->waits, &w->link);
     d->due = true;
     loop_defer(d->params.loop, &d->turn);
 }
@@ -503,8 +503,8 @@ struct state_driver_status state_driver_status(const struct state_driver *d)
         .is_writable = fine,
         .reason = fine ? NULL : why->text,
         .failing_ms = fine ? 0 : d->failing_ms,
-        .waiting = d->batch.count + d->flying.count,
-        .waiting_bytes = batch_bytes(&d->batch) + batch_bytes(&d->flying),
+        .waiting = d->batch.count + d->writing.count,
+        .waiting_bytes = batch_bytes(&d->batch) + batch_bytes(&d->writing),
         .commits = d->commits,
     };
 }
@@ -534,7 +534,7 @@ void state_driver_dispose(struct state_driver **dp)
     *dp = NULL;
     d->state = STATE_DRIVER_DISPOSED;
     forget_waits(&d->waits);
-    forget_waits(&d->flying_for);
+    forget_waits(&d->writing_waits);
     forget_waits(&d->telling);
     loop_cancel(&d->turn);
     deadline_dispose(&d->soon);

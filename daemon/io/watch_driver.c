@@ -32,7 +32,7 @@ struct watch_driver {
     struct resource wanted; /* the name to look up; zeroed if discovery is not needed */
     bool asking;            /* discovery looks for it */
     bool can_stream;        /* watch_driver_can_stream(), for scopes made later */
-    char told[sizeof(((struct err *)0)->text)]; /* why there is no resource; "" = not logged */
+    char logged[sizeof(((struct err *)0)->text)]; /* why there is no resource; "" = not logged */
 };
 
 /* Has the watch compare its age with the clock (staleness, and a LIST that an item without a name
@@ -205,9 +205,9 @@ static void begin(struct watch_driver *d)
 /* A failure is logged once: the same one again is for debugging only. */
 static void tell_missing(struct watch_driver *d, const struct err *err, uint64_t retry_ms)
 {
-    bool same = strcmp(d->told, err->text) == 0;
+    bool same = strcmp(d->logged, err->text) == 0;
 
-    snprintf(d->told, sizeof(d->told), "%s", err->text);
+    snprintf(d->logged, sizeof(d->logged), "%s", err->text);
     log_emit(same ? LOG_LVL_DEBUG : LOG_LVL_WARN, "watch cannot start",
              LOG_FIELDS(KV_STR("cluster", watch_cluster(d->params.watch)),
                         KV_STR("watch", watch_name(d->params.watch)), KV_ERR(err),
@@ -237,7 +237,7 @@ static void on_found(void *who, const struct resource *found)
     struct err err;
 
     d->asking = false;
-    d->told[0] = '\0';
+    d->logged[0] = '\0';
     if (watch_resolve(d->params.watch, found, &err) != ERR_OK)
         log_error("watch cannot start", KV_STR("cluster", watch_cluster(d->params.watch)),
                   KV_STR("watch", watch_name(d->params.watch)), KV_ERR(&err));

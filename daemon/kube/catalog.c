@@ -132,7 +132,7 @@ static bool begins(struct str text, struct str with)
 
 /* A version is written between NAME and GROUP only with the whole group, so the beginning of a
  * group counts only without one. */
-bool catalog_concerns(const struct catalog_name *n, struct str group)
+bool catalog_may_be_in(const struct catalog_name *n, struct str group)
 {
     if (!n->has_group)
         return true;
@@ -192,7 +192,7 @@ static bool find_as(const struct catalog *c, const struct catalog_name *n, bool 
             struct str group = str_c(g->name);
             bool equal = !n->has_group || group.n == n->group.n;
 
-            if (catalog_concerns(n, group) && equal == exact &&
+            if (catalog_may_be_in(n, group) && equal == exact &&
                 find_in_group(g, n, (enum match)as, watchable, out))
                 return true;
         }

@@ -101,7 +101,7 @@ size_t catalog_readings(const char *text, struct catalog_name out[2]);
 
 /* May the resource of this name be in this group? It may if the name has no group, has this
  * group, or has no version and the beginning of this group, which kubectl takes as well. */
-bool catalog_concerns(const struct catalog_name *n, struct str group);
+bool catalog_may_be_in(const struct catalog_name *n, struct str group);
 
 /* Finds the resource that a name means. An equal group comes before one that begins like it; then
  * a plural before a short name before a singular or kind; then the order of the catalog decides.

@@ -100,7 +100,7 @@ static bool is_wanted(const struct discovery *d, const char *group)
 {
     for (size_t i = 0; i < d->want_count; i++)
         for (size_t k = 0; k < d->wants[i].count; k++)
-            if (catalog_concerns(&d->wants[i].readings[k], str_c(group)))
+            if (catalog_may_be_in(&d->wants[i].readings[k], str_c(group)))
                 return true;
     return false;
 }
@@ -315,7 +315,8 @@ static bool may_be_in(const struct lookup *l, const struct catalog_group *g,
     for (size_t i = 0; i < l->count; i++) {
         const struct catalog_name *n = &l->readings[i];
 
-        if (catalog_concerns(n, str_c(g->name)) && (!n->has_version || str_is(n->version, v->name)))
+        if (catalog_may_be_in(n, str_c(g->name)) &&
+            (!n->has_version || str_is(n->version, v->name)))
             return true;
     }
     return false;

@@ -321,7 +321,7 @@ static int64_t retry_after_s(struct str value)
 
 /* Gives the head to the consumer. Its memory is released at once, as the body of a watch goes on
  * for minutes. */
-static bool tell_head(struct http_in *h)
+static bool report_head(struct http_in *h)
 {
     struct http_head head = {
         .content_type = media_type(&h->values[FIELD_TYPE]),
@@ -368,7 +368,7 @@ static enum err_kind resume(struct http_in *h, const char *end, struct err *err)
     if (h->phase == IN_HEAD) {
         h->phase = IN_BODY;
         h->framed = end;
-        if (tell_head(h))
+        if (report_head(h))
             return ERR_OK;
         stop(h, ERR_CLOSED, NULL);
         return fail(h, err);

@@ -108,7 +108,7 @@ static enum err_kind read_tables(struct pass *p, struct err *err)
  * (docs/decisions.md "Each commit writes a checksum over all rows"). commit_counter_set() then
  * takes over the number of the file, which may be higher than the noted one: the lock file is
  * written after the commit. */
-static enum err_kind check_total(struct pass *p, const struct folder *f, struct err *err)
+static enum err_kind check_table_sum(struct pass *p, const struct folder *f, struct err *err)
 {
     struct table_sum table_sum;
 
@@ -132,7 +132,7 @@ static enum err_kind read_checked(struct pass *p, const struct folder *f, struct
     integrity_check_start(&p->integrity_check, f);
     enum err_kind kind = read_tables(p, err);
     if (kind == ERR_OK)
-        kind = check_total(p, f, err);
+        kind = check_table_sum(p, f, err);
     if (integrity_check_end(&p->integrity_check, &of_pages) != ERR_OK) {
         *err = of_pages;
         kind = err->kind;

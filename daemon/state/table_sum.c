@@ -16,7 +16,7 @@
     "CREATE TEMP TRIGGER " table "_gone AFTER DELETE ON main." table    \
     " BEGIN SELECT follow_total(OLD.sum, 0); END;"
 
-static void follow_total(struct sqlite3_context *call, int n, struct sqlite3_value **values)
+static void follow_table_sum(struct sqlite3_context *call, int n, struct sqlite3_value **values)
 {
     struct table_sum *t = sqlite3_user_data(call);
 
@@ -39,8 +39,8 @@ enum err_kind table_sum_read(struct sqlite3 *db, struct table_sum *t, struct err
 
 enum err_kind table_sum_follow(struct sqlite3 *db, struct table_sum *t, struct err *err)
 {
-    int rc = sqlite3_create_function_v2(db, "follow_total", 2, SQLITE_UTF8, t, follow_total, NULL,
-                                        NULL, NULL);
+    int rc = sqlite3_create_function_v2(db, "follow_total", 2, SQLITE_UTF8, t, follow_table_sum,
+                                        NULL, NULL, NULL);
 
     if (rc != SQLITE_OK)
         return db_fail(db, rc, err);

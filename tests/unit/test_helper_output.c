@@ -391,7 +391,7 @@ static void expect_input_refused(struct output_rig *o, int in, int error)
 }
 
 /* A memory file of a given size that takes no memory. */
-static int persist_of(off_t size, int seals)
+static int memfile_of(off_t size, int seals)
 {
     int fd = memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
@@ -413,9 +413,9 @@ static void test_bad_input(void **state)
     assert_int_equal(pipe2(in, O_CLOEXEC), 0);
     expect_input_refused(&o, in[0], EINVAL);
     expect_input_refused(&o, open("/etc/passwd", O_RDONLY | O_CLOEXEC), EINVAL);
-    expect_input_refused(&o, persist_of(1, FIXED), EINVAL);
-    expect_input_refused(&o, persist_of(1, F_SEAL_SHRINK | F_SEAL_WRITE), EINVAL);
-    expect_input_refused(&o, persist_of(WIRE_OUTPUT_MAX + 1, FIXED | F_SEAL_WRITE), EFBIG);
+    expect_input_refused(&o, memfile_of(1, FIXED), EINVAL);
+    expect_input_refused(&o, memfile_of(1, F_SEAL_SHRINK | F_SEAL_WRITE), EINVAL);
+    expect_input_refused(&o, memfile_of(WIRE_OUTPUT_MAX + 1, FIXED | F_SEAL_WRITE), EFBIG);
     close(in[1]);
     output_rig_close(&o);
 }

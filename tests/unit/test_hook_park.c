@@ -394,7 +394,7 @@ static void test_changed_forgets_the_paths_of_an_incarnation_that_ended(void **s
 
 /* A hook that does not take ADDED accepts the next incarnation without a run: a DELETED that keeps
  * failing does not hold up the changes and the end of that incarnation. */
-static void next_life_is_heard(const struct hook_rig_hook *p, int status, unsigned runs)
+static void next_incarnation_is_delivered(const struct hook_rig_hook *p, int status, unsigned runs)
 {
     struct hook *h = hook_rig_add(p);
 
@@ -427,14 +427,15 @@ static void test_an_end_is_superseded_for_hooks_without_added_too(void **state)
 {
     static const unsigned events = 1U << DELTA_MODIFIED | 1U << DELTA_DELETED;
 
-    next_life_is_heard(&(struct hook_rig_hook){.events = events, .park_exit = 75}, 75, 1);
+    next_incarnation_is_delivered(&(struct hook_rig_hook){.events = events, .park_exit = 75}, 75,
+                                  1);
     hook_rig_clean_up(state);
     hook_rig_set_up(state);
-    next_life_is_heard(&(struct hook_rig_hook){.events = events}, 1, 5);
+    next_incarnation_is_delivered(&(struct hook_rig_hook){.events = events}, 1, 5);
     hook_rig_clean_up(state);
     hook_rig_set_up(state);
-    next_life_is_heard(&(struct hook_rig_hook){.events = events, .work_queue = {.attempts = 2}}, 1,
-                       2);
+    next_incarnation_is_delivered(
+        &(struct hook_rig_hook){.events = events, .work_queue = {.attempts = 2}}, 1, 2);
 }
 
 /* The same when the end is parked before the next incarnation comes. */

@@ -124,7 +124,7 @@ static void test_long_strings_in_small_pieces(void **state)
     buf_free(&want);
 }
 
-static enum err_kind list_watch_all(const char *text, size_t n, size_t piece, struct err *err)
+static enum err_kind feed_all(const char *text, size_t n, size_t piece, struct err *err)
 {
     struct json_in *j = json_in_create(8, ref_add, &seen);
     enum err_kind kind = ERR_OK;
@@ -155,7 +155,7 @@ static void test_texts_that_are_not_json(void **state)
         for (size_t piece = 1; piece <= strlen(bad[i]); piece++) {
             struct err err = {0};
 
-            assert_int_equal(list_watch_all(bad[i], strlen(bad[i]), piece, &err), ERR_PROTOCOL);
+            assert_int_equal(feed_all(bad[i], strlen(bad[i]), piece, &err), ERR_PROTOCOL);
             assert_non_null(strstr(err.text, "not valid JSON at byte "));
             assert_null(strstr(err.text, "secret"));
         }
@@ -166,7 +166,7 @@ static void test_html_is_named(void **state)
     struct err err;
 
     (void)state;
-    assert_int_equal(list_watch_all("\n <!DOCTYPE html>", 17, 17, &err), ERR_PROTOCOL);
+    assert_int_equal(feed_all("\n <!DOCTYPE html>", 17, 17, &err), ERR_PROTOCOL);
     assert_string_equal(err.text, "an HTML or XML page, not JSON");
 }
 
@@ -177,11 +177,11 @@ static void test_cut_short(void **state)
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cut); i++) {
-        assert_int_equal(list_watch_all(cut[i], strlen(cut[i]), 1, &err), ERR_CLOSED);
+        assert_int_equal(feed_all(cut[i], strlen(cut[i]), 1, &err), ERR_CLOSED);
         assert_non_null(strstr(err.text, "cut off"));
     }
-    assert_int_equal(list_watch_all("", 0, 1, &err), ERR_OK);
-    assert_int_equal(list_watch_all(" \n", 2, 1, &err), ERR_OK);
+    assert_int_equal(feed_all("", 0, 1, &err), ERR_OK);
+    assert_int_equal(feed_all(" \n", 2, 1, &err), ERR_OK);
 }
 
 static void test_depth_is_bounded(void **state)
@@ -189,9 +189,9 @@ static void test_depth_is_bounded(void **state)
     struct err err;
 
     (void)state;
-    assert_int_equal(list_watch_all("[[[[[[[[]]]]]]]]", 16, 3, &err), ERR_OK);
+    assert_int_equal(feed_all("[[[[[[[[]]]]]]]]", 16, 3, &err), ERR_OK);
     assert_int_equal(seen.v[8].depth, 7);
-    assert_int_equal(list_watch_all("[[[[{\"a\":[[[[", 13, 3, &err), ERR_TOO_BIG);
+    assert_int_equal(feed_all("[[[[{\"a\":[[[[", 13, 3, &err), ERR_TOO_BIG);
     assert_string_equal(err.text, "JSON nested deeper than 8");
 }
 
@@ -206,10 +206,10 @@ static void test_numbers_are_bounded(void **state)
     for (size_t digits = 1024; digits < 1026; digits++)
         for (size_t piece = 1; piece < 1200; piece += 7) {
             text[digits + 1] = ']';
-            assert_int_equal(list_watch_all(text, digits + 2, piece, &err),
+            assert_int_equal(feed_all(text, digits + 2, piece, &err),
                              digits == 1024 ? ERR_OK : ERR_TOO_BIG);
             text[digits + 1] = '7';
-            assert_int_equal(list_watch_all(text, sizeof(text), piece, &err), ERR_TOO_BIG);
+            assert_int_equal(feed_all(text, sizeof(text), piece, &err), ERR_TOO_BIG);
         }
     assert_string_equal(err.text, "a number in JSON of more than 1024 bytes");
 }

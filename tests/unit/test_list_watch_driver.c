@@ -34,7 +34,7 @@ static const struct server_step list[] = SERVER_SAYS(LIST, SERVER_CLOSE);
 static const struct server_step half_list[] = SERVER_SAYS(LIST_HEAD, SERVER_HOLD);
 static const struct server_step broken[] = SERVER_SAYS(SERVER_EMPTY("500 Oops"), SERVER_CLOSE);
 static const struct server_step watch[] = SERVER_SAYS(SERVER_OK_HEAD, SERVER_HOLD);
-static const struct server_step watch_marks[] =
+static const struct server_step watch_bookmarks[] =
     SERVER_SAYS(SERVER_OK_HEAD BOOKMARK("12", ""), SERVER_HOLD);
 static const struct server_step stream_begins[] =
     SERVER_SAYS(SERVER_OK_HEAD EVENT("ADDED", META("x", "1")), SERVER_HOLD);
@@ -405,7 +405,7 @@ static void test_a_watch_that_misses_its_bookmarks_is_resumed(void **state)
     struct rig r;
 
     (void)state;
-    set_up(&r, SERVER_SCRIPTS(list, watch_marks, watch));
+    set_up(&r, SERVER_SCRIPTS(list, watch_bookmarks, watch));
     r.params.bookmark_timeout_ms = 30;
     begin(&r);
     run_until_asked(&r, 3);

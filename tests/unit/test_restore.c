@@ -11,7 +11,7 @@
 
 #include "state_rig.h"
 
-enum { STREAMS = 300, OF_EACH = 3, LAST = STREAMS + 1 };
+enum { SCOPES = 300, OF_EACH = 3, LAST = SCOPES + 1 };
 
 static struct state_rig rig;
 
@@ -64,7 +64,7 @@ static void fill(void)
     state_rig_apply(&rig);
 }
 
-static void check_stream(const struct restore *r, uint64_t id)
+static void check_scope(const struct restore *r, uint64_t id)
 {
     char name[16];
     size_t n;
@@ -97,9 +97,9 @@ static void test_each_item_has_its_own_rows(void **state)
     fill();
     assert_int_equal(read_all(&r), LOADER_STATE);
     for (uint64_t id = 2; id <= LAST; id++)
-        check_stream(&r, id);
-    const struct restore_item *parts = restore_parts(&r, 1, &n);
-    assert_int_equal(n, STREAMS);
+        check_scope(&r, id);
+    const struct restore_item *parts = restore_children(&r, 1, &n);
+    assert_int_equal(n, SCOPES);
     for (size_t i = 0; i < n; i++)
         assert_true(parts[i].parent == 1 && parts[i].kind == ROW_KIND_SCOPE);
     assert_int_equal(ids_find(r.ids, ROW_KIND_WATCH, 0, str_c("w")), 1);
@@ -122,7 +122,7 @@ static void test_items_that_are_not_there_are_empty(void **state)
         assert_int_equal(n, 0);
         assert_null(restore_value(&r, ids[i], ROW_VERSION).p);
     }
-    (void)restore_parts(&r, 2, &n);
+    (void)restore_children(&r, 2, &n);
     assert_int_equal(n, 0);
     restore_fini(&r);
 }
@@ -149,7 +149,7 @@ static void check_empty(struct restore *r)
     assert_null(restore_value(r, 1, ROW_VERSION).p);
     (void)restore_facts(r, 1, &n);
     assert_int_equal(n, 0);
-    (void)restore_parts(r, 0, &n);
+    (void)restore_children(r, 0, &n);
     assert_int_equal(n, 0);
     restore_fini(r);
 }

@@ -33,13 +33,13 @@ static void test_each_new_process_is_asked(void **state)
     (void)state;
     assert_true(one != 0 && two != 0 && one != two);
     assert_true(must_ask(one, NOW));
-    server_identity_for(&server_identity, one, "7", NOW);
+    server_identity_answered(&server_identity, one, "7", NOW);
     assert_false(must_ask(one, NOW));
     assert_true(must_ask(two, NOW));
     assert_string_equal(server_identity_revision(&server_identity, one), "7");
-    assert_int_equal(server_identity_said_ms(&server_identity, one), NOW);
+    assert_int_equal(server_identity_answered_ms(&server_identity, one), NOW);
     assert_string_equal(server_identity_revision(&server_identity, two), "");
-    assert_int_equal(server_identity_said_ms(&server_identity, two), 0);
+    assert_int_equal(server_identity_answered_ms(&server_identity, two), 0);
 }
 
 static void test_an_answer_holds_for_ten_minutes(void **state)
@@ -47,10 +47,10 @@ static void test_an_answer_holds_for_ten_minutes(void **state)
     uint64_t one = server_identity_new_peer(&server_identity);
 
     (void)state;
-    server_identity_for(&server_identity, one, "7", NOW);
+    server_identity_answered(&server_identity, one, "7", NOW);
     assert_false(must_ask(one, NOW + SERVER_IDENTITY_MS));
     assert_true(must_ask(one, NOW + SERVER_IDENTITY_MS + 1));
-    server_identity_for(&server_identity, one, "9", NOW + SERVER_IDENTITY_MS + 1);
+    server_identity_answered(&server_identity, one, "9", NOW + SERVER_IDENTITY_MS + 1);
     assert_false(must_ask(one, NOW + SERVER_IDENTITY_MS + 2));
     assert_string_equal(server_identity_revision(&server_identity, one), "9");
 }
@@ -62,7 +62,7 @@ static void test_the_oldest_answer_is_forgotten_first(void **state)
     (void)state;
     for (size_t i = 0; i <= SERVER_IDENTITY_PEERS; i++) {
         peers[i] = server_identity_new_peer(&server_identity);
-        server_identity_for(&server_identity, peers[i], "1", NOW);
+        server_identity_answered(&server_identity, peers[i], "1", NOW);
     }
     assert_true(must_ask(peers[0], NOW));
     for (size_t i = 1; i <= SERVER_IDENTITY_PEERS; i++)
@@ -78,9 +78,9 @@ static void test_lists_wait_once_the_cluster_is_known(void **state)
 
     (void)state;
     assert_false(server_identity_must_ask(&server_identity, one, false, NOW));
-    server_identity_for(&server_identity, one, "1", NOW);
+    server_identity_answered(&server_identity, one, "1", NOW);
     assert_true(server_identity_must_ask(&server_identity, two, false, NOW));
-    server_identity_for_none(&server_identity);
+    server_identity_forget_all(&server_identity);
     assert_true(server_identity_must_ask(&server_identity, one, false, NOW));
 }
 
@@ -94,7 +94,7 @@ static void test_a_server_is_asked_once_a_second(void **state)
                      SERVER_IDENTITY_INTERVAL_MS - 400);
     assert_int_equal(server_identity_wait_ms(&server_identity, NOW + SERVER_IDENTITY_INTERVAL_MS),
                      0);
-    server_identity_excused(&server_identity, NOW, 30000); /* Retry-After */
+    server_identity_postponed(&server_identity, NOW, 30000); /* Retry-After */
     assert_int_equal(server_identity_wait_ms(&server_identity, NOW), 30000);
 }
 
@@ -117,9 +117,9 @@ static void test_an_answer_or_a_busy_server_ends_the_failures(void **state)
 
     (void)state;
     assert_false(server_identity_failed(&server_identity, NOW, NOW));
-    server_identity_excused(&server_identity, NOW + 4000, 0);
+    server_identity_postponed(&server_identity, NOW + 4000, 0);
     assert_false(server_identity_failed(&server_identity, NOW + 4500, NOW + 6000));
-    server_identity_for(&server_identity, one, "", NOW + 8000);
+    server_identity_answered(&server_identity, one, "", NOW + 8000);
     assert_false(server_identity_failed(&server_identity, NOW + 8500, NOW + 13000));
 }
 
@@ -128,12 +128,12 @@ static void test_another_cluster_takes_all_answers_back(void **state)
     uint64_t one = server_identity_new_peer(&server_identity);
 
     (void)state;
-    server_identity_for(&server_identity, one, "1", NOW);
-    server_identity_for_none(&server_identity);
+    server_identity_answered(&server_identity, one, "1", NOW);
+    server_identity_forget_all(&server_identity);
     assert_true(must_ask(one, NOW));
     assert_true(server_identity_failed(
         &server_identity, NOW, NOW + SERVER_IDENTITY_PATIENCE_MS)); /* without an identity, .. */
-    server_identity_for_none(&server_identity);
+    server_identity_forget_all(&server_identity);
     assert_true(must_ask(one, NOW + SERVER_IDENTITY_PATIENCE_MS)); /* .. and asked all the same */
 }
 

@@ -197,20 +197,21 @@ static void expect_writable(struct state_rig *r)
     free(text);
 }
 
-enum resume_point {
-    PAST_UNKNOWN, /* after a power cut the end of the log may be missing */
-    PAST_NOTED,   /* after a kill only the last commit will do */
+enum log_end {
+    LOG_END_UNKNOWN, /* after a power cut the end of the log may be missing */
+    LOG_END_NOTED,   /* after a kill only the last commit will do */
 };
 
-static bool may_come_of(const struct image *image, const char *text, enum resume_point past)
+static bool may_come_of(const struct image *image, const char *text, enum log_end log_end)
 {
-    return past == PAST_NOTED ? strcmp(text, image->states[COMMITS]) == 0 : is_one_of(image, text);
+    return log_end == LOG_END_NOTED ? strcmp(text, image->states[COMMITS]) == 0
+                                    : is_one_of(image, text);
 }
 
 struct damage {
     damager *db;
     damager *wal;
-    enum resume_point past;
+    enum log_end log_end;
 };
 
 static size_t rounds(void)
@@ -238,16 +239,16 @@ static void try_damage(const struct image *image, const struct damage *d, unsign
         if (d->wal != NULL)
             d->wal(&bytes, &rng);
         write_file(r.folder->wal, &bytes);
-        if (d->past == PAST_NOTED)
+        if (d->log_end == LOG_END_NOTED)
             commit_counter_set(r.folder->commit_counter, COMMITS);
         char *text = state_rig_load(&r, &found);
         came[found]++;
         if (found == LOADER_STATE)
-            assert_true(may_come_of(image, text, d->past));
+            assert_true(may_come_of(image, text, d->log_end));
         else if (found == LOADER_ASIDE)
             expect_afresh(&r);
         else
-            assert_true(found == LOADER_NOTHING && d->past == PAST_UNKNOWN);
+            assert_true(found == LOADER_NOTHING && d->log_end == LOG_END_UNKNOWN);
         expect_writable(&r);
         free(text);
         buf_free(&bytes);
@@ -259,7 +260,7 @@ static void test_the_image_itself_is_sound(void **state)
 {
     unsigned came[4] = {0};
 
-    try_damage(*state, &(struct damage){.past = PAST_NOTED}, came);
+    try_damage(*state, &(struct damage){.log_end = LOG_END_NOTED}, came);
     assert_int_equal(came[LOADER_STATE], rounds());
 }
 
@@ -276,13 +277,13 @@ static void test_a_damaged_file(void **state)
     assert_true(came[LOADER_ASIDE] > rounds());
 }
 
-static void damage_log(const struct image *image, enum resume_point past, unsigned came[4])
+static void damage_log(const struct image *image, enum log_end log_end, unsigned came[4])
 {
     static damager *const all[] = {truncate_it, zero_page,    scribble_page, swap_pages,
                                    copy_page,   change_bytes, shift_bytes};
 
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
-        try_damage(image, &(struct damage){.wal = all[i], .past = past}, came);
+        try_damage(image, &(struct damage){.wal = all[i], .log_end = log_end}, came);
     print_message("log: %u set aside, %u sound or older, %u empty\n", came[LOADER_ASIDE],
                   came[LOADER_STATE], came[LOADER_NOTHING]);
 }
@@ -291,7 +292,7 @@ static void test_a_damaged_log_after_a_power_cut(void **state)
 {
     unsigned came[4] = {0};
 
-    damage_log(*state, PAST_UNKNOWN, came);
+    damage_log(*state, LOG_END_UNKNOWN, came);
     assert_true(came[LOADER_STATE] > rounds());
 }
 
@@ -300,7 +301,7 @@ static void test_a_damaged_log_after_a_kill(void **state)
 {
     unsigned came[4] = {0};
 
-    damage_log(*state, PAST_NOTED, came);
+    damage_log(*state, LOG_END_NOTED, came);
     assert_true(came[LOADER_ASIDE] > rounds());
 }
 

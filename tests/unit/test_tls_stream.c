@@ -99,7 +99,7 @@ static void test_handshake_in_portions(void **state)
 }
 
 /* More than a record holds, both ways, in one piece and in many. */
-static void list_watch_script(struct world *w, size_t n, size_t step)
+static void carry_both_ways(struct world *w, size_t n, size_t step)
 {
     char *sent = mem_alloc(n);
     struct buf up = {0};
@@ -130,10 +130,10 @@ static void test_data_both_ways(void **state)
         struct world w;
 
         begin(&w, v);
-        list_watch_script(&w, 1, TLS_PAIR_ALL);
-        list_watch_script(&w, 100000, TLS_PAIR_ALL);
-        list_watch_script(&w, 100000, 1000);
-        list_watch_script(&w, 16384, 1);
+        carry_both_ways(&w, 1, TLS_PAIR_ALL);
+        carry_both_ways(&w, 100000, TLS_PAIR_ALL);
+        carry_both_ways(&w, 100000, 1000);
+        carry_both_ways(&w, 16384, 1);
         end(&w);
     }
 }

@@ -65,7 +65,7 @@ static const struct server_step watch_adds[] = {
     {SERVER_HOLD, NULL          }
 };
 
-static const struct server_step watch_marks[] = {
+static const struct server_step watch_bookmarks[] = {
     {SERVER_READ, NULL          },
     {SERVER_SEND, SERVER_OK_HEAD},
     {SERVER_WAIT, NULL          },
@@ -318,7 +318,7 @@ static void test_a_bookmark_that_makes_a_watch_synced_makes_it_fresh(void **stat
     struct rig r;
 
     (void)state;
-    set_up(&r, "configmaps", SERVER_SCRIPTS(watch_marks));
+    set_up(&r, "configmaps", SERVER_SCRIPTS(watch_bookmarks));
     r.resume = (struct resume_point){.kind = RESUME_WHOLE, .rv = "9"};
     r.begins_stale = true;
     play_clock_stop();
