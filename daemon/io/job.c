@@ -347,7 +347,7 @@ struct run *job_run(const struct job *j)
     return j->run;
 }
 
-/* A job in TAKING has no program left to kill: its file will not be written. In CLEARING the helper
+/* A job in CAPTURING has no program left to kill: its file will not be written. In CLEARING the helper
  * will end it soon anyway. */
 void job_kill(struct job *j)
 {
