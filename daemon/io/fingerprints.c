@@ -199,7 +199,8 @@ void fingerprints_dispose(struct fingerprints **fp)
     if (f == NULL)
         return;
     *fp = NULL;
-    /* ASK_ANSWERED, so that no callback runs. Ends of these processes are recognised by their ids. */
+    /* ASK_ANSWERED, so that no callback runs. Ends of these processes are recognised by their
+     * ids. */
     kill_all(f, ASK_ANSWERED);
     loop_cancel(&f->turn);
     deadline_dispose(&f->timer);

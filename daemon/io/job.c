@@ -347,8 +347,8 @@ struct run *job_run(const struct job *j)
     return j->run;
 }
 
-/* A job in CAPTURING has no program left to kill: its file will not be written. In CLEARING the helper
- * will end it soon anyway. */
+/* A job in CAPTURING has no program left to kill: its file will not be written. In CLEARING the
+ * helper will end it soon anyway. */
 void job_kill(struct job *j)
 {
     if (is_alive(j))
