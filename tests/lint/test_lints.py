@@ -68,7 +68,7 @@ void buf_init(struct buf *b)
 """,
     "daemon/proto/url.h": header("PROTO_URL_H", '#include "base/buf.h"'),
     "daemon/proto/url.c": SPDX + '#include "proto/url.h"\n#include "base/buf.h"\n',
-    "daemon/helper/run.c": SPDX + '#include "conf/conf.h"\n#include "kube/kubeconfig.h"\n',
+    "daemon/helper/run.c": SPDX + '#include "base/buf.h"\n',
     "daemon/main.c": SPDX + '#include "app/daemon.h"\n#include "io/loop.h"\n',
 }
 
