@@ -132,14 +132,18 @@ static enum delta_cause cause_of(const struct ingest *in, enum relist_reason why
     return why == RELIST_AUDIT ? CAUSE_AUDIT : CAUSE_RELIST;
 }
 
-/* A list of another cluster that answers at the same address looks like any other list, so a list
- * is committed without asking only if it cannot do harm: a later list that changes nothing, or a
- * first list that ends no incarnation, behind which the watch asks
+/* A list of another cluster that answers at the same address looks like any other list. Even one
+ * that changes nothing does harm: the watch would go on from its version, and the changes of the
+ * right cluster up to that version would be lost. Two lists need no proof: one that changes nothing
+ * and has the version that is known already, and the first list of a watch of which nothing is
+ * known, unless it ends an incarnation; the watch behind it asks
  * (docs/decisions.md "A list proves its cluster after its last page"). */
-static bool needs_identity(const struct ingest *in)
+static bool needs_identity(const struct ingest *in, struct str rv)
 {
-    return in->resume == RESUME_OVER ? store_would_tell(in->store, in->scope)
-                                     : store_would_end(in->store, in->scope);
+    if (in->resume == RESUME_NONE)
+        return store_would_end(in->store, in->scope);
+    return store_would_tell(in->store, in->scope) ||
+           !str_is(rv, reflector_last_sync_rv(in->reflector));
 }
 
 /* The commit waits for a proof. The version is copied, as rv is lost with the response. */
@@ -157,7 +161,7 @@ enum ingest_stop ingest_commit(struct ingest *in, struct str rv)
 {
     /* The proofs come before the guard: the list of another cluster must not be judged at all, and
      * which of the missing objects exist decides how many deletes the guard counts. */
-    if (in->proof < PROOF_IDENTITY && needs_identity(in))
+    if (in->proof < PROOF_IDENTITY && needs_identity(in, rv))
         return unproven(in, PROOF_IDENTITY, rv);
     if (in->proof < PROOF_EXISTENCE && in->resume == RESUME_EDITED &&
         store_has_vanishing(in->store, in->scope))

@@ -105,7 +105,7 @@ struct request {
     struct conn *conn;
     struct exchange *exchange;
     struct rate rate;          /* of the body, while the request has a place */
-    struct err failure;        /* for tell_end */
+    struct err failure;        /* for tell_end; ERR_OK = none */
     struct loop_task tell_end; /* calls on_end with failure */
     struct loop_task go_on;    /* IDENTIFIED: sends the request */
 };
@@ -175,7 +175,7 @@ static void on_tell_end(struct loop_task *task)
 {
     struct request *r = container_of(task, struct request, tell_end);
 
-    r->events->on_end(r->arg, &r->failure);
+    r->events->on_end(r->arg, r->failure.kind != ERR_OK ? &r->failure : NULL);
 }
 
 /* Ends a request with on_end in the next turn, for callers that walk a list or run inside a call of
@@ -800,7 +800,11 @@ struct request *api_client_identify(struct api_client *c, uint64_t peer,
                                 .asks = true, .peer = peer);
 
     begin_request(r);
-    ask(r);
+    /* Servers are not asked: each one is taken for the right cluster's. */
+    if (c->params.judge == NULL)
+        fail_later(r, &(struct err){0});
+    else
+        ask(r);
     return r;
 }
 

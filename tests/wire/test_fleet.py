@@ -136,6 +136,11 @@ def test_the_daemon_asks_for_what_the_figures_say():
     then, units = MEASURED["phases"], MEASURED["units"]
     again = "measure again: tests/fleet/measure.py --write, then model.py --write"
     assert set(now["phases"]) == set(then), again
+    # A server is asked which cluster it is once a second at most. Whether one answer serves both
+    # lists of a restarted server depends on how fast they come.
+    restarted = now["phases"]["server_restarted"]["requests"]
+    assert 1 <= restarted["list namespaces"] <= 3, again
+    restarted["list namespaces"] = then["server_restarted"]["requests"]["list namespaces"]
     for name in set(then) - {"server_lost"}:     # there, chance decides which stream moves
         assert now["phases"][name]["requests"] == then[name]["requests"], (again, name)
     clients.check(now)
