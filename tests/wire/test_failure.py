@@ -285,4 +285,5 @@ def test_a_delete_without_a_successor_is_retried_without_end(api, daemon, new_ho
     api.delete("services", "n/a")
     hook.wait(8)
     assert [run.what[0] for run in hook.runs()[:8]] == ["ADDED"] + ["DELETED"] * 7
-    assert d.control.hook("h")["pending"] + d.control.hook("h")["running"] >= 1
+    now = d.control.hook("h")  # one answer: between two the run may end
+    assert now["pending"] + now["running"] >= 1
