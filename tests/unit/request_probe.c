@@ -82,17 +82,20 @@ void client_probe_init(struct client_probe *p, const char *scheme, uint16_t port
     client_probe_make(p, url);
 }
 
+static const struct request_events events = {
+    .on_head = on_head, .on_body = on_body, .on_end = on_end};
+
+/* params NULL: the question which cluster it is. */
 static void start(struct client_probe *p, unsigned i, const struct request_params *params)
 {
-    static const struct request_events events = {
-        .on_head = on_head, .on_body = on_body, .on_end = on_end};
     struct request_probe *rq = &p->rq[i];
 
     ensure(rq->r == NULL);
     buf_free(&rq->body);
     *rq = (struct request_probe){.of = p, .dispose = rq->dispose, .with_cluster = rq->with_cluster};
     p->calling = true;
-    rq->r = api_client_request(p->client, params, &events, rq);
+    rq->r = params != NULL ? api_client_request(p->client, params, &events, rq)
+                           : api_client_identify(p->client, 0, &events, rq);
     p->calling = false;
 }
 
@@ -104,6 +107,11 @@ void client_probe_start(struct client_probe *p, unsigned i, bool list, const cha
 void client_probe_stream(struct client_probe *p, unsigned i, const char *target)
 {
     start(p, i, &(struct request_params){.target = target, .stream = true});
+}
+
+void client_probe_identify(struct client_probe *p, unsigned i)
+{
+    start(p, i, NULL);
 }
 
 void client_probe_run(struct client_probe *p, unsigned n)

@@ -57,6 +57,9 @@ void client_probe_start(struct client_probe *p, unsigned i, bool list, const cha
 /* Starts request i as a streaming list, which goes on as a watch. */
 void client_probe_stream(struct client_probe *p, unsigned i, const char *target);
 
+/* Starts request i as the question which cluster a server belongs to. */
+void client_probe_identify(struct client_probe *p, unsigned i);
+
 /* Runs the loop until n more requests have ended. */
 void client_probe_run(struct client_probe *p, unsigned n);
 

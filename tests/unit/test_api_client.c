@@ -372,6 +372,23 @@ static void test_dispose_before_the_first_turn_and_while_it_runs(void **state)
     server_stop(&s);
 }
 
+/* Then each server is taken for the right cluster's. */
+static void test_without_a_judge_no_server_is_asked(void **state)
+{
+    struct client_probe p;
+    int fd;
+
+    (void)state;
+    client_probe_init(&p, "http", server_refusing_port(&fd), 1);
+    client_probe_identify(&p, 0);
+    client_probe_run(&p, 1);
+    assert_int_equal(p.rq[0].ends, 1);
+    assert_true(p.rq[0].complete);
+    assert_int_equal(api_client_stats(p.client).connections, 0);
+    client_probe_fini(&p);
+    close(fd);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -388,6 +405,7 @@ int main(void)
         cmocka_unit_test(test_https_without_certificates_is_an_error),
         cmocka_unit_test(test_dispose_in_any_callback),
         cmocka_unit_test(test_dispose_before_the_first_turn_and_while_it_runs),
+        cmocka_unit_test(test_without_a_judge_no_server_is_asked),
     };
 
     alarm(PATIENCE_S);

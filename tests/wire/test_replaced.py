@@ -159,6 +159,21 @@ def test_a_list_of_another_cluster_on_a_connection_that_stays_is_held(api, known
     assert not hook.runs()
 
 
+def test_a_list_of_another_cluster_that_changes_nothing_does_not_move_the_watch(api, known, hook):
+    """The watch would go on from the version of the list, and miss what happened before it."""
+    d = known(5)
+    of_the_first, rv, objects = api.identity, *api.store.snapshot()
+    api.store.restore((rv + 1000, objects))
+    api.identity = OTHER
+    assert d.ctl("relist", "services").returncode == 0
+    assert d.control.wait_watch("services", held=True)["held_reason"] == "identity"
+    api.store.restore((rv, objects))
+    api.identity = of_the_first
+    api.apply(service("n/meanwhile"))
+    assert hook.wait(1)[0].what == ("ADDED", "n/meanwhile")
+    d.control.wait_watch("services", held=False, objects=6)
+
+
 def test_a_stream_that_ends_well_does_not_ask_for_the_identity(api, known, hook):
     d = known(3)
     for _ in range(3):
