@@ -317,10 +317,8 @@ static void log_skipped(const struct ingest *in, const struct event *e)
 
 /* ERROR is the end of the response (docs/kubernetes-protocol.md "Errors"); the reflector's state
  * says how to take all others. */
-bool ingest_event(void *arg, const struct event *e)
+bool ingest_event(struct ingest *in, const struct event *e)
 {
-    struct ingest *in = arg;
-
     switch (e->type) {
     case EVENT_ADDED:
     case EVENT_MODIFIED:

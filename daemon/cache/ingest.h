@@ -91,7 +91,7 @@ extern const struct list_events ingest_no_events;
 extern const struct list_events ingest_existing_events;
 /* Takes one event; the state of the reflector says whether it is an initial event or one of the
  * watch. False: the response has to end, and stop or failure says why. */
-bool ingest_event(void *arg, const struct event *e);
+bool ingest_event(struct ingest *in, const struct event *e);
 
 /* A list of any form is complete and has this version ("" = none): commits it, so the sink of the
  * store may run, and returns GOES_ON; else returns why it is not committed. After UNPROVEN the

@@ -156,7 +156,7 @@ static void begin_request(struct list_watch *lw, const struct reflector_action *
     else if (a->what == REFLECTOR_PROBE)
         lw->list = list_reader_create(&lw->rules, &ingest_no_events, &lw->in);
     else
-        lw->events = event_reader_create(&lw->rules, ingest_event, &lw->in);
+        lw->events = event_reader_create(&lw->rules);
     if (a->what == REFLECTOR_STREAM || reflector_state(lw->reflector) == REFLECTOR_COMPARING) {
         begin_staging(lw);
         lw->in.proof = PROOF_IDENTITY; /* asked first: LW_STREAM, list_watch_compare() */
@@ -302,6 +302,7 @@ bool list_watch_body(struct list_watch *lw, const char *data, size_t n, struct l
 {
     struct err err = {0};
     enum err_kind kind;
+    bool goes_on = true;
 
     lw->in.now = now;
     if (lw->response == RESPONSE_ERROR)
@@ -309,20 +310,24 @@ bool list_watch_body(struct list_watch *lw, const char *data, size_t n, struct l
     if (lw->failure.kind != ERR_OK)
         return false;
     ensure(lw->response == RESPONSE_GOOD);
-    if (lw->events != NULL)
+    if (lw->events != NULL) {
+        const struct event *e;
+
+        /* The events before an error count, too. */
         kind = event_reader_feed(lw->events, data, n, &err);
-    else
+        while (goes_on && (e = event_reader_next(lw->events)) != NULL)
+            goes_on = ingest_event(&lw->in, e);
+    } else {
         kind = list_reader_feed(lw->list, data, n, &err);
+    }
     note_synced(lw);
-    if (kind == ERR_OK)
-        liveness_heard(&lw->liveness, now.ms);
-    /* The reader's own error says only that ingest has stopped it, so the reason of ingest
-     * counts. */
-    else if (lw->in.failure.kind != ERR_OK)
-        lw->failure = lw->in.failure;
-    else if (lw->in.stop == INGEST_GOES_ON)
+    if (!goes_on)
+        lw->failure = lw->in.failure; /* the bytes behind the last event do not count */
+    else if (kind != ERR_OK)
         lw->failure = err;
-    return kind == ERR_OK;
+    else
+        liveness_heard(&lw->liveness, now.ms);
+    return goes_on && kind == ERR_OK;
 }
 
 /* The request failed: the reflector decides what comes next. A foreign cluster is held by the guard

@@ -2,6 +2,7 @@
 #include "kube/event.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "kube/object_scan.h"
@@ -18,6 +19,12 @@ enum {
 
 enum member { M_OTHER, M_TYPE, M_OBJECT };
 
+/* An event that waits for event_reader_next(). It has a reference to its object. */
+struct waiting {
+    struct event event;
+    void *memory; /* holds what the event points to beside the object; NULL = nothing */
+};
+
 struct event_reader {
     struct json_in *json;
     struct object_scan *scan;
@@ -25,8 +32,10 @@ struct event_reader {
     char *kind;
     char *api_version;
     struct object_rules rules; /* a copy whose texts are kind and api_version above */
-    event_cb *cb;
-    void *arg;
+    struct waiting *queue;     /* count events, of which the first `taken` were taken */
+    size_t count;
+    size_t taken;
+    size_t room;
     const char *data; /* being fed: n bytes */
     size_t n;
     uint64_t fed;         /* position of the first byte not fed yet */
@@ -45,11 +54,11 @@ struct event_reader {
 static bool on_token(void *arg, const struct json_token *t);
 static void on_excess(void *arg, const char *why);
 
-struct event_reader *event_reader_create(const struct object_rules *rules, event_cb *cb, void *arg)
+struct event_reader *event_reader_create(const struct object_rules *rules)
 {
     struct event_reader *r = MEM_NEW(struct event_reader, .kind = mem_strdup(rules->kind),
                                      .api_version = mem_strdup(rules->api_version), .rules = *rules,
-                                     .cb = cb, .arg = arg, .scan = object_scan_create(rules));
+                                     .scan = object_scan_create(rules));
 
     r->rules.kind = r->kind;
     r->rules.api_version = r->api_version;
@@ -60,10 +69,28 @@ struct event_reader *event_reader_create(const struct object_rules *rules, event
     return r;
 }
 
+/* Releases the event that was taken last, then takes the next one. */
+const struct event *event_reader_next(struct event_reader *r)
+{
+    if (r->taken > 0) {
+        struct waiting *last = &r->queue[r->taken - 1];
+
+        object_unref(&last->event.object);
+        free(last->memory);
+    }
+    if (r->taken < r->count)
+        return &r->queue[r->taken++].event;
+    r->taken = r->count = 0;
+    return NULL;
+}
+
 void event_reader_destroy(struct event_reader **r)
 {
     if (*r == NULL)
         return;
+    while (event_reader_next(*r) != NULL)
+        continue;
+    free((*r)->queue);
     json_in_destroy(&(*r)->json);
     object_scan_destroy(&(*r)->scan);
     object_scan_destroy(&(*r)->whole);
@@ -126,85 +153,115 @@ static const char *wrong_type(const struct event_reader *r)
     return NULL;
 }
 
+/* Puts an event at the end of the queue, which takes over the reference to its object, and memory.
+ * A chunk of a body has few events, so the queue stays small. */
+static void push(struct event_reader *r, const struct event *e, void *memory)
+{
+    if (r->count == r->room) {
+        r->room = r->room > 0 ? 2 * r->room : 8;
+        r->queue = mem_realloc(r->queue, r->room * sizeof(*r->queue));
+    }
+    r->queue[r->count++] = (struct waiting){*e, memory};
+}
+
 /* Parses the Status of an ERROR. Its code has to come from the body: the HTTP code of the watch
  * was 200. */
-static bool finish_error(struct event_reader *r)
+static bool push_error(struct event_reader *r)
 {
     const struct object_scan *scan = r->whole != NULL ? r->whole : r->scan;
-    struct status status;
 
     if (object_scan_too_big(scan))
         return fail_too_big(r);
-    status_parse(&status, 0, object_scan_body(scan));
-    return r->cb(r->arg, &(struct event){.type = EVENT_ERROR, .status = &status});
+    struct status *status = mem_zalloc(sizeof(*status));
+    status_parse(status, 0, object_scan_body(scan));
+    push(r, &(struct event){.type = EVENT_ERROR, .status = status}, status);
+    return true;
 }
 
 /* A bookmark that cannot be used is no reason to end the watch: bookmarks are best effort, and
  * the next one may be good (docs/kubernetes-protocol.md "Bookmarks"). */
-static bool finish_bookmark(struct event_reader *r)
+static void push_bookmark(struct event_reader *r)
 {
     struct event e = {.type = EVENT_BOOKMARK, .why = wrong_type(r)};
+    struct str rv = object_scan_rv(r->scan);
 
     if (e.why == NULL)
         e.why = object_scan_why_no_rv(r->scan);
-    if (e.why == NULL && str_is(object_scan_rv(r->scan), "0"))
+    if (e.why == NULL && str_is(rv, "0"))
         e.why = "its metadata.resourceVersion is 0";
     if (e.why != NULL) {
         e.type = EVENT_SKIPPED;
-        return r->cb(r->arg, &e);
+        push(r, &e, NULL);
+        return;
     }
-    e.rv = object_scan_rv(r->scan);
+    char *copy = mem_strndup(rv.p, rv.n);
+    e.rv = str_of(copy, rv.n);
     e.initial_events_end = object_scan_initial_events_end(r->scan);
-    return r->cb(r->arg, &e);
+    push(r, &e, copy);
 }
 
-static bool deliver_object(struct event_reader *r, struct object *o, bool selected)
+/* Takes over o. */
+static void push_object(struct event_reader *r, struct object *o, bool selected)
 {
-    const struct event e = {.type = r->type, .object = o, .rv = object_rv(o), .selected = selected};
-    bool go_on = r->cb(r->arg, &e);
-
-    object_unref(&o);
-    return go_on;
+    push(r, &(struct event){.type = r->type, .object = o, .rv = object_rv(o), .selected = selected},
+         NULL);
 }
 
-/* Delivers an UNUSABLE event. The resourceVersion of an object of another kind means nothing to
- * this watch (docs/kubernetes-protocol.md "Event types"). */
-static bool deliver_unusable(struct event_reader *r, const struct unusable *u)
+/* Copies s to *at, and moves *at behind it. */
+static struct str keep(char **at, struct str s)
 {
-    return r->cb(r->arg, &(struct event){.type = EVENT_UNUSABLE,
-                                         .deleted = r->type == EVENT_DELETED,
-                                         .rv = u->foreign ? (struct str){0} : u->rv,
-                                         .unusable = u});
+    struct str copy = str_of(*at, s.n);
+
+    if (s.n > 0)
+        memcpy(*at, s.p, s.n);
+    *at += s.n;
+    return copy;
 }
 
-/* Delivers an object that can be used. Of one that is too large or too deep its identity is
- * enough if match does not select it: nobody would see the rest. A DELETED is not asked for
- * match, as its key is enough to remove the object. */
-static bool finish_object(struct event_reader *r)
+/* The texts of u are those of the scan, so they are copied. The resourceVersion of an object of
+ * another kind means nothing to this watch (docs/kubernetes-protocol.md "Event types"). */
+static void push_unusable(struct event_reader *r, const struct unusable *u)
+{
+    struct unusable *copy = mem_alloc(sizeof(*copy) + u->key.n + u->name.n + u->uid.n + u->rv.n);
+    char *at = (char *)(copy + 1);
+
+    *copy = (struct unusable){.why = u->why,
+                              .key = keep(&at, u->key),
+                              .name = keep(&at, u->name),
+                              .uid = keep(&at, u->uid),
+                              .rv = keep(&at, u->rv),
+                              .foreign = u->foreign};
+    push(r,
+         &(struct event){.type = EVENT_UNUSABLE,
+                         .deleted = r->type == EVENT_DELETED,
+                         .rv = u->foreign ? (struct str){0} : copy->rv,
+                         .unusable = copy},
+         copy);
+}
+
+/* The object of an ADDED, MODIFIED or DELETED has ended. Of one that is too large or too deep its
+ * identity is enough if match does not select it: nobody would see the rest. A DELETED is not
+ * asked for match, as its key is enough to remove the object. */
+static void finish_object(struct event_reader *r)
 {
     struct str kind = str_c(r->kind);
     struct str api_version = str_c(r->api_version);
     const char *foreign = wrong_type(r);
     struct object *o = NULL;
 
-    if (foreign == NULL && object_scan_end(r->scan, kind, api_version, &o) == OBJECT_SCAN_OK)
-        return deliver_object(r, o, object_scan_selected(r->scan));
+    if (foreign == NULL && object_scan_end(r->scan, kind, api_version, &o) == OBJECT_SCAN_OK) {
+        push_object(r, o, object_scan_selected(r->scan));
+        return;
+    }
     if (foreign == NULL && r->type != EVENT_DELETED)
         o = object_scan_left_out(r->scan, kind, api_version);
-    if (o != NULL)
-        return deliver_object(r, o, false);
+    if (o != NULL) {
+        push_object(r, o, false);
+        return;
+    }
     struct unusable u = object_scan_unusable(r->scan, foreign);
     u.foreign = foreign != NULL;
-    return deliver_unusable(r, &u);
-}
-
-static bool finish_by_type(struct event_reader *r)
-{
-    if (r->type == EVENT_ERROR)
-        return finish_error(r);
-    if (r->type == EVENT_BOOKMARK)
-        return finish_bookmark(r);
-    return finish_object(r);
+    push_unusable(r, &u);
 }
 
 /* The largest size that the frame may have, by what was seen of it so far. An object over
@@ -225,16 +282,22 @@ static uint64_t frame_limit(const struct event_reader *r)
 static bool finish_frame(struct event_reader *r, uint64_t end)
 {
     bool too_big = end - r->frame_start > frame_limit(r);
+    bool good = true;
 
     r->frame_start = end;
     if (!r->has_type || !r->has_object)
         return fail(r, r->has_type ? "no object in it" : "no type in it");
     if (too_big)
         return fail_too_big(r);
-    bool go_on = finish_by_type(r);
+    if (r->type == EVENT_ERROR)
+        good = push_error(r);
+    else if (r->type == EVENT_BOOKMARK)
+        push_bookmark(r);
+    else
+        finish_object(r);
     r->has_object = false;
     object_scan_destroy(&r->whole);
-    return go_on;
+    return good;
 }
 
 /* An object begins. The shape would cut a Status, which must stay whole. The type says whether

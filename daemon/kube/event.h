@@ -25,7 +25,7 @@ enum event_type {
     EVENT_SKIPPED,  /* a bookmark that cannot be used: log it, keep the resourceVersion */
 };
 
-/* Borrowed until the callback returns. */
+/* Borrowed until the next call on its reader. */
 struct event {
     enum event_type type;
     /* ADDED, MODIFIED, DELETED. Take a reference to keep it. An object that match does not select
@@ -42,25 +42,25 @@ struct event {
     const char *why;                 /* SKIPPED: a constant text for the log */
 };
 
-/* Takes one event, before event_reader_feed() returns. False stops the reader. */
-typedef bool event_cb(void *arg, const struct event *e);
-
 struct event_reader;
 
-/* Makes a reader that calls cb with arg. rules are copied except for the shape, which must
+/* Makes a reader. rules are copied except for the shape, which must
  * outlive the reader. If rules say that PartialObjectMetadata may come, its events are the same
  * as those of the whole object. rules->object_size bounds the bytes that are kept of an object,
  * and with 4 KiB more the frame around it; a larger object is unusable. Never NULL. */
-struct event_reader *event_reader_create(const struct object_rules *rules, event_cb *cb, void *arg);
+struct event_reader *event_reader_create(const struct object_rules *rules);
 
-/* Frees the reader and sets *r to NULL. NULL is fine. Not from inside its callback. */
+/* Frees the reader with the events that nobody took, and sets *r to NULL. NULL is fine. */
 void event_reader_destroy(struct event_reader **r);
 
-/* Feeds n bytes of the body; their events come before return. ERR_PROTOCOL: the body is no JSON,
- * a frame is no event, or the type is unknown. ERR_TOO_BIG: the frame without its object is over
- * object_size + 4 KiB, or an object is over object_size + 64 MiB. ERR_CLOSED: the callback
- * returned false. Feed nothing after an error. */
+/* Feeds n bytes of the body. The events that they complete wait for event_reader_next(), also those
+ * before an error. ERR_PROTOCOL: the body is no JSON, a frame is no event, or the type is unknown.
+ * ERR_TOO_BIG: the frame without its object is over object_size + 4 KiB, or an object is over
+ * object_size + 64 MiB. Feed nothing after an error. */
 enum err_kind event_reader_feed(struct event_reader *r, const char *data, size_t n,
                                 struct err *err) MUST_CHECK;
+
+/* Takes the oldest event that waits; NULL = no event waits. */
+const struct event *event_reader_next(struct event_reader *r);
 
 #endif

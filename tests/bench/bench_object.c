@@ -55,13 +55,6 @@ static void put_slice(struct buf *out, int i)
     buf_puts(out, "],\"ports\":[{\"name\":\"http\",\"port\":8080,\"protocol\":\"TCP\"}]}");
 }
 
-static bool on_event(void *arg, const struct event *e)
-{
-    (void)arg;
-    seen += e->type == EVENT_ADDED;
-    return true;
-}
-
 static void on_item(void *arg, struct object *o, bool selected)
 {
     (void)arg;
@@ -79,12 +72,15 @@ static void on_unusable(void *arg, const struct unusable *u)
 
 static void read_events(const struct buf *body)
 {
-    struct event_reader *r = event_reader_create(&rules, on_event, NULL);
+    struct event_reader *r = event_reader_create(&rules);
+    const struct event *e;
 
     for (size_t i = 0; i < body->len; i += CHUNK) {
         size_t n = body->len - i < CHUNK ? body->len - i : CHUNK;
 
         ensure(event_reader_feed(r, body->data + i, n, NULL) == ERR_OK);
+        while ((e = event_reader_next(r)) != NULL)
+            seen += e->type == EVENT_ADDED;
     }
     event_reader_destroy(&r);
 }

@@ -24,22 +24,15 @@ static double cpu_s(void)
     return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
-static bool take(void *arg, const struct event *e)
-{
-    struct object **o = arg;
-
-    ensure(e->type == EVENT_ADDED);
-    *o = object_ref(e->object);
-    return true;
-}
-
 static struct object *read_object(const char *kind, const char *api_version, struct buf *frame)
 {
     const struct object_rules rules = {kind, api_version, OBJECT_SIZE, NULL, false};
-    struct object *o = NULL;
-    struct event_reader *r = event_reader_create(&rules, take, &o);
+    struct event_reader *r = event_reader_create(&rules);
 
-    ensure(event_reader_feed(r, frame->data, frame->len, NULL) == ERR_OK && o != NULL);
+    ensure(event_reader_feed(r, frame->data, frame->len, NULL) == ERR_OK);
+    const struct event *e = event_reader_next(r);
+    ensure(e != NULL && e->type == EVENT_ADDED);
+    struct object *o = object_ref(e->object);
     event_reader_destroy(&r);
     buf_clear(frame);
     return o;

@@ -6,30 +6,33 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
-static bool on_event(void *arg, const struct event *e)
+static void put(struct buf *out, const struct event *e)
 {
-    buf_printf(arg, "%d %d %d %.*s ", (int)e->type, e->initial_events_end, e->selected,
+    buf_printf(out, "%d %d %d %.*s ", (int)e->type, e->initial_events_end, e->selected,
                STR_ARG(e->rv));
     if (e->object != NULL) {
         ensure(object_name(e->object).n > 0);
-        fuzz_shape_put(arg, e->object);
+        fuzz_shape_put(out, e->object);
     }
     if (e->status != NULL)
-        buf_printf(arg, "%d %s %s", e->status->code, e->status->reason, e->status->message);
+        buf_printf(out, "%d %s %s", e->status->code, e->status->reason, e->status->message);
     if (e->why != NULL)
-        buf_puts(arg, e->why);
-    return true;
+        buf_puts(out, e->why);
 }
 
 static bool read_all(struct str text, const struct shape *shape, size_t piece, struct buf *seen)
 {
     const struct object_rules rules = {"Pod", "v1", 300, shape, shape != NULL};
-    struct event_reader *r = event_reader_create(&rules, on_event, seen);
+    struct event_reader *r = event_reader_create(&rules);
     enum err_kind kind = ERR_OK;
+    const struct event *e;
     struct err err;
 
-    for (size_t i = 0; kind == ERR_OK && i < text.n; i += piece)
+    for (size_t i = 0; kind == ERR_OK && i < text.n; i += piece) {
         kind = event_reader_feed(r, text.p + i, piece < text.n - i ? piece : text.n - i, &err);
+        while ((e = event_reader_next(r)) != NULL)
+            put(seen, e);
+    }
     event_reader_destroy(&r);
     return kind == ERR_OK;
 }

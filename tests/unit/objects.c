@@ -38,25 +38,18 @@ void objects_put_event(struct buf *out, const char *type, const char *key, const
     buf_puts(out, "}\n");
 }
 
-static bool take(void *arg, const struct event *e)
-{
-    struct object **o = arg;
-
-    assert_int_equal(e->type, EVENT_ADDED);
-    *o = object_ref(e->object);
-    return true;
-}
-
 struct object *objects_make(const char *key, const char *uid, const char *rv, const char *data)
 {
     struct buf frame = {0};
-    struct object *o = NULL;
     const struct object_rules rules = {"ConfigMap", "v1", 1 << 20, NULL, false};
-    struct event_reader *r = event_reader_create(&rules, take, &o);
+    struct event_reader *r = event_reader_create(&rules);
 
     objects_put_event(&frame, "ADDED", key, uid, rv, data);
     assert_int_equal(event_reader_feed(r, frame.data, frame.len, NULL), ERR_OK);
-    assert_non_null(o);
+    const struct event *e = event_reader_next(r);
+    assert_non_null(e);
+    assert_int_equal(e->type, EVENT_ADDED);
+    struct object *o = object_ref(e->object);
     event_reader_destroy(&r);
     buf_free(&frame);
     return o;

@@ -8,24 +8,17 @@
 #include "kube/event.h"
 #include "proto/json_diff.h"
 
-static bool take(void *arg, const struct event *e)
-{
-    struct object **o = arg;
-
-    *o = object_ref(e->object);
-    return true;
-}
-
 static struct object *read_object(const char *text)
 {
     const struct object_rules rules = {"Deployment", "apps/v1", 1 << 20, NULL, false};
-    struct object *o = NULL;
     struct buf frame = {0};
-    struct event_reader *r = event_reader_create(&rules, take, &o);
+    struct event_reader *r = event_reader_create(&rules);
 
     buf_printf(&frame, "{\"type\":\"ADDED\",\"object\":%s}\n", text);
     assert_int_equal(event_reader_feed(r, frame.data, frame.len, NULL), ERR_OK);
-    assert_non_null(o);
+    const struct event *e = event_reader_next(r);
+    assert_non_null(e);
+    struct object *o = object_ref(e->object);
     event_reader_destroy(&r);
     buf_free(&frame);
     return o;

@@ -57,14 +57,16 @@ static void on_unusable(void *arg, const struct unusable *u)
     take_unusable(u);
 }
 
-static bool on_event(void *arg, const struct event *e)
+static void take_events(struct event_reader *r)
 {
-    (void)arg;
-    if (e->type == EVENT_UNUSABLE)
-        take_unusable(e->unusable);
-    else
-        take(e->object, e->selected);
-    return true;
+    const struct event *e;
+
+    while ((e = event_reader_next(r)) != NULL) {
+        if (e->type == EVENT_UNUSABLE)
+            take_unusable(e->unusable);
+        else
+            take(e->object, e->selected);
+    }
 }
 
 #define NEXT                                                                   \
@@ -94,7 +96,7 @@ static void listed(const char *object, size_t piece)
 /* The type of the event stands before its object, or behind it. */
 static void streamed(const char *object, size_t piece, const char *type, bool behind)
 {
-    struct event_reader *r = event_reader_create(&rules, on_event, NULL);
+    struct event_reader *r = event_reader_create(&rules);
     char *first = mem_printf("\"type\":\"%s\"", type);
     char *second = mem_printf("\"object\":%s", object);
     char *body = mem_printf("{%s,%s}\n{\"type\":\"ADDED\",\"object\":" NEXT "}",
@@ -102,9 +104,11 @@ static void streamed(const char *object, size_t piece, const char *type, bool be
     size_t n = strlen(body);
     struct err err;
 
-    for (size_t i = 0; i < n; i += piece)
+    for (size_t i = 0; i < n; i += piece) {
         assert_int_equal(event_reader_feed(r, body + i, n - i < piece ? n - i : piece, &err),
                          ERR_OK);
+        take_events(r);
+    }
     event_reader_destroy(&r);
     free(first);
     free(second);

@@ -6,27 +6,20 @@
 #include "kube/event.h"
 #include "proto/json_path.h"
 
-static bool take(void *arg, const struct event *e)
-{
-    struct object **o = arg;
-
-    if (e->why != NULL)
-        fail_msg("%s", e->why);
-    assert_int_equal(e->type, EVENT_ADDED);
-    *o = object_ref(e->object);
-    return true;
-}
-
 struct object *view_rig_object(const char *kind, const char *api_version, const char *json)
 {
     const struct object_rules rules = {kind, api_version, 1 << 24, NULL, false};
-    struct object *o = NULL;
-    struct event_reader *r = event_reader_create(&rules, take, &o);
+    struct event_reader *r = event_reader_create(&rules);
     struct buf frame = {0};
 
     buf_printf(&frame, "{\"type\":\"ADDED\",\"object\":%s}", json);
     assert_int_equal(event_reader_feed(r, frame.data, frame.len, NULL), ERR_OK);
-    assert_non_null(o);
+    const struct event *e = event_reader_next(r);
+    assert_non_null(e);
+    if (e->why != NULL)
+        fail_msg("%s", e->why);
+    assert_int_equal(e->type, EVENT_ADDED);
+    struct object *o = object_ref(e->object);
     event_reader_destroy(&r);
     buf_free(&frame);
     return o;
