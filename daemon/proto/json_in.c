@@ -49,15 +49,39 @@ struct json_in {
     uint64_t dropped; /* bytes that were thrown away */
 };
 
+static bool is_start(enum json_type type)
+{
+    return type == JSON_OBJECT || type == JSON_ARRAY;
+}
+
 static bool is_end(enum json_type type)
 {
     return type == JSON_OBJECT_END || type == JSON_ARRAY_END;
 }
 
-/* Gives a token to the consumer. With `single` a second value at depth 0 stops the reader; the end
- * of the first one is no second value. */
+/* May a container be opened here? */
+static bool may_nest(struct json_in *j)
+{
+    if (j->depth < j->max_depth)
+        return true;
+    if (j->excess == NULL) {
+        j->too_deep = true;
+        return false;
+    }
+    j->excess(j->arg, "it is nested too deep");
+    /* yajl keeps a byte for each open container. */
+    j->grown = j->grown || j->depth > KEEP_BYTES;
+    return true;
+}
+
+/* Gives a token to the consumer. A container has the depth at which it stands, so depth grows after
+ * its token, and shrinks before the token of its end. With `single` a second value at depth 0 stops
+ * the reader; the end of the first one is no second value. */
 static int emit(struct json_in *j, enum json_type type, struct str text)
 {
+    if (is_start(type) && !may_nest(j))
+        return 0;
+    j->depth -= is_end(type);
     const struct json_token t = {
         .type = type,
         .depth = j->depth,
@@ -71,32 +95,8 @@ static int emit(struct json_in *j, enum json_type type, struct str text)
     }
     j->last_end = t.end;
     j->rest = 0;
+    j->depth += is_start(type);
     return j->cb(j->arg, &t);
-}
-
-/* A container has the depth at which it stands, so depth grows after its token, and shrinks before
- * the token of its end. */
-static int open_container(struct json_in *j, enum json_type type)
-{
-    if (j->depth >= j->max_depth) {
-        if (j->excess == NULL) {
-            j->too_deep = true;
-            return 0;
-        }
-        j->excess(j->arg, "it is nested too deep");
-        /* yajl keeps a byte for each open container. */
-        j->grown = j->grown || j->depth > KEEP_BYTES;
-    }
-    int go_on = emit(j, type, (struct str){0});
-    j->depth++;
-    return go_on;
-}
-
-static int close_container(struct json_in *j, enum json_type type)
-{
-    ensure(j->depth > 0);
-    j->depth--;
-    return emit(j, type, (struct str){0});
 }
 
 static int on_null(void *ctx)
@@ -131,22 +131,22 @@ static int on_key(void *ctx, const unsigned char *text, size_t n)
 
 static int on_start_map(void *ctx)
 {
-    return open_container(ctx, JSON_OBJECT);
+    return emit(ctx, JSON_OBJECT, (struct str){0});
 }
 
 static int on_end_map(void *ctx)
 {
-    return close_container(ctx, JSON_OBJECT_END);
+    return emit(ctx, JSON_OBJECT_END, (struct str){0});
 }
 
 static int on_start_array(void *ctx)
 {
-    return open_container(ctx, JSON_ARRAY);
+    return emit(ctx, JSON_ARRAY, (struct str){0});
 }
 
 static int on_end_array(void *ctx)
 {
-    return close_container(ctx, JSON_ARRAY_END);
+    return emit(ctx, JSON_ARRAY_END, (struct str){0});
 }
 
 static const yajl_callbacks callbacks = {
@@ -285,26 +285,6 @@ static void look_at_tail(struct json_in *j, const char *data, size_t n)
     j->escape = escapes % 2 == 1;
 }
 
-/* Parses bytes and looks at their end. A number that is already too long is an error, or with
- * json_in_tolerate() it is held back from here on. */
-static enum err_kind parse_and_look(struct json_in *j, const char *data, size_t n, struct err *err)
-{
-    enum err_kind kind = parse(j, data, n, err);
-
-    if (kind != ERR_OK)
-        return kind;
-    look_at_tail(j, data, n);
-    if (j->in_string || j->rest <= MAX_NUMBER)
-        return ERR_OK;
-    if (j->excess != NULL) {
-        j->in_number = true;
-        return ERR_OK;
-    }
-    j->too_long = true;
-    j->stopped = true;
-    return canceled(j, err);
-}
-
 /* How many bytes of a number are kept so that they are a number by themselves: up to a digit. */
 static size_t cut_of_number(const char *p, size_t n)
 {
@@ -434,33 +414,43 @@ static size_t before_bad_space(const char *data, size_t n)
     return bad != NULL ? (size_t)(bad - data) : n;
 }
 
-/* Feeds bytes that may stand in JSON: first the rest of a token that is held back, then the
- * others. */
-static enum err_kind feed_good(struct json_in *j, const char *data, size_t n, struct err *err)
+/* The first n bytes of data may stand in JSON: parses them and looks at their end. A number that is
+ * already too long is an error, or with json_in_tolerate() it is held back from here on. */
+static enum err_kind parse_and_look(struct json_in *j, const char *data, size_t n, struct err *err)
 {
-    enum err_kind kind = ERR_OK;
-    size_t used = 0;
+    enum err_kind kind = parse(j, data, n, err);
 
-    if (j->in_string || j->in_number) {
-        bool quote = j->in_string;
-
-        used = hold(j, data, n);
-        if (j->in_string || j->in_number)
-            return ERR_OK;
-        kind = parse_held(j, quote, err);
+    if (kind != ERR_OK)
+        return kind;
+    look_at_tail(j, data, n);
+    if (j->in_string || j->rest <= MAX_NUMBER)
+        return ERR_OK;
+    if (j->excess != NULL) {
+        j->in_number = true;
+        return ERR_OK;
     }
-    if (kind == ERR_OK && used < n)
-        kind = parse_and_look(j, data + used, n - used, err);
-    return kind;
+    j->too_long = true;
+    j->stopped = true;
+    return canceled(j, err);
 }
 
 enum err_kind json_in_feed(struct json_in *j, const char *data, size_t n, struct err *err)
 {
     size_t good = before_bad_space(data, n);
+    size_t used = 0;
+    enum err_kind kind = ERR_OK;
 
     if (j->stopped)
         return err_set(err, ERR_CLOSED, 0, "the reader of the JSON has stopped");
-    enum err_kind kind = feed_good(j, data, good, err);
+    if (j->in_string || j->in_number) {
+        bool quote = j->in_string;
+
+        used = hold(j, data, good);
+        if (!j->in_string && !j->in_number)
+            kind = parse_held(j, quote, err);
+    }
+    if (kind == ERR_OK && used < good)
+        kind = parse_and_look(j, data + used, good - used, err);
     if (kind != ERR_OK)
         return kind;
     /* The tokens before the bad byte were given to the consumer: the result must not depend on how
