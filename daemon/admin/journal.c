@@ -6,7 +6,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/panic.h"
-#include "cache/delta.h"
+#include "cache/subscriber.h"
 #include "proto/json_member.h"
 
 /* The lines lie one after the other in `ring`. Positions and numbers of lines only grow; modulo the
@@ -177,8 +177,9 @@ static void put_source(struct json_out *o, struct source from)
     put_text(o, kind_of(from), source_name(from));
 }
 
-void journal_change(struct journal *j, struct source from, const struct delta *d)
+static void on_delta(void *arg, struct source from, const struct delta *d)
 {
+    struct journal *j = arg;
     struct json_out o = begin(j, d->received_ns, "change");
 
     put_text(&o, "type", delta_type_name(d->type));
@@ -197,6 +198,13 @@ void journal_source(struct journal *j, uint64_t wall_ns, struct source from, con
     put_text(&o, "state", state);
     end(j, &o);
 }
+
+static void on_stale(void *arg, struct source from, bool stale, struct now now)
+{
+    journal_source(arg, now.wall_ns, from, stale ? "stale" : "fresh");
+}
+
+const struct subscriber journal_subscriber = {.on_delta = on_delta, .on_stale = on_stale};
 
 void journal_resumed(struct journal *j, uint64_t wall_ns, struct source from, size_t objects)
 {

@@ -15,7 +15,7 @@
 #include "cache/source.h"
 
 struct buf;
-struct delta;
+struct subscriber;
 struct journal;
 
 /* Beyond either limit the oldest lines are dropped. Lines of about 250 bytes, which is usual, reach
@@ -36,8 +36,9 @@ void journal_destroy(struct journal **j);
  * write one. There is one on_line at a time; NULL = none. */
 void journal_watch_lines(struct journal *j, void (*on_line)(void *arg), void *arg);
 
-/* Writes that the cache of a watch or view has changed. The time is d->received_ns. */
-void journal_change(struct journal *j, struct source from, const struct delta *d);
+/* For the sources, with a struct journal as arg: writes each change of their caches, with
+ * d->received_ns as its time, and when they become stale or fresh. */
+extern const struct subscriber journal_subscriber;
 
 /* Writes that a watch or view is now "stale", "fresh" or "synced", or that a watch is "held" or
  * "released" by the guard. */

@@ -10,6 +10,7 @@
 #include "base/panic.h"
 #include "cache/source.h"
 #include "cache/store.h"
+#include "cache/subscriber.h"
 #include "hook/event_json.h"
 #include "proto/json_member.h"
 
@@ -241,8 +242,10 @@ static bool takes_from(const struct admin_stream *s, struct source from)
            (s->state == STATE_LISTING || s->state == STATE_FOLLOWING);
 }
 
-void admin_streams_delta(struct admin_streams *hub, struct source from, const struct delta *d)
+static void on_delta(void *arg, struct source from, const struct delta *d)
 {
+    const struct admin_streams *hub = arg;
+
     list_each (pos, tmp, &hub->streams) {
         struct admin_stream *s = list_entry(pos, struct admin_stream, link);
 
@@ -251,13 +254,13 @@ void admin_streams_delta(struct admin_streams *hub, struct source from, const st
     }
 }
 
-void admin_streams_stale(struct admin_streams *hub, struct source from, bool stale,
-                         uint64_t wall_ns)
+static void on_stale(void *arg, struct source from, bool stale, struct now now)
 {
+    struct admin_streams *hub = arg;
     const struct delta d = {
         .type = stale ? DELTA_STALE : DELTA_FRESH,
         .cause = CAUSE_WATCH,
-        .received_ns = wall_ns,
+        .received_ns = now.wall_ns,
     };
 
     list_each (pos, tmp, &hub->streams) {
@@ -267,8 +270,10 @@ void admin_streams_stale(struct admin_streams *hub, struct source from, bool sta
         if (s->state == STATE_WAITING && source_equal(s->source, from))
             s->stale = stale;
     }
-    admin_streams_delta(hub, from, &d);
+    on_delta(hub, from, &d);
 }
+
+const struct subscriber admin_streams_subscriber = {.on_delta = on_delta, .on_stale = on_stale};
 
 void admin_streams_synced(struct admin_streams *hub)
 {

@@ -16,7 +16,7 @@
 struct admin_stream;
 struct admin_streams;
 struct buf;
-struct delta;
+struct subscriber;
 struct journal;
 
 /* How many changes, and bytes of their objects, may wait for a reader. On top of them comes what
@@ -30,12 +30,9 @@ struct admin_streams *admin_streams_create(struct journal *journal);
 /* Frees the hub and sets *hub to NULL; no stream may be open. NULL is fine. */
 void admin_streams_destroy(struct admin_streams **hub);
 
-/* Passes a change of a source on to each stream that follows the source: to be called from the
- * events of watches and views. Not inside admin_stream_pull(). */
-void admin_streams_delta(struct admin_streams *hub, struct source from, const struct delta *d);
-/* The same when the source has become stale, or is fresh again. */
-void admin_streams_stale(struct admin_streams *hub, struct source from, bool stale,
-                         uint64_t wall_ns);
+/* For the sources, with the hub as arg: passes each change of a source on to the streams that
+ * follow it, and when it becomes stale or fresh. No source may change inside admin_stream_pull(). */
+extern const struct subscriber admin_streams_subscriber;
 
 /* Starts the streams whose source has synced in the meantime. To be called after data came from a
  * server; cheap. Not inside the events of watches and views, where a store may be half changed. */

@@ -119,14 +119,14 @@ static void free_lists(struct lists *l)
     free(l->drop);
 }
 
-enum err_kind build_watch(const struct build_watches *b, const struct conf_watch *w,
-                          struct watch **out, struct digest *settings, struct err *err)
+enum err_kind build_watch(const struct conf *conf, const struct conf_watch *w,
+                          const char *node_name, struct watch **out, struct digest *settings,
+                          struct err *err)
 {
-    const struct conf *conf = b->conf;
     const struct conf_cluster *c = conf_find_cluster(conf, w->cluster.v);
-    struct lists l = make_lists(w, b->node_name);
-    char *labels = conf_expand(w->label_selector.v, b->node_name);
-    char *fields = conf_expand(w->field_selector.v, b->node_name);
+    struct lists l = make_lists(w, node_name);
+    char *labels = conf_expand(w->label_selector.v, node_name);
+    char *fields = conf_expand(w->field_selector.v, node_name);
 
     ensure(c != NULL);
     struct watch_params p = {
@@ -157,7 +157,7 @@ enum err_kind build_watch(const struct build_watches *b, const struct conf_watch
         .confirm_deletes = w->confirm_deletes.v,
         .seed = fresh_seed(),
     };
-    enum err_kind kind = watch_create(&p, b->events, b->arg, out, err);
+    enum err_kind kind = watch_create(&p, out, err);
 
     *settings = watch_digest(&p);
     free_lists(&l);

@@ -21,18 +21,11 @@ struct sources;
  * conf. */
 const char *build_hook_user(const struct conf *conf, const struct conf_hook *h);
 
-/* The values that all watches of a configuration have in common. */
-struct build_watches {
-    const struct conf *conf;
-    const char *node_name;
-    const struct watch_events *events;
-    void *arg; /* of events */
-};
-
-/* Makes one watch in *out, and sets *settings to the digest of its settings (watch_digest()).
+/* Makes the watch of w in *out, and sets *settings to the digest of its settings (watch_digest()).
  * Errors as watch_create(). */
-enum err_kind build_watch(const struct build_watches *b, const struct conf_watch *w,
-                          struct watch **out, struct digest *settings, struct err *err) MUST_CHECK;
+enum err_kind build_watch(const struct conf *conf, const struct conf_watch *w,
+                          const char *node_name, struct watch **out, struct digest *settings,
+                          struct err *err) MUST_CHECK;
 
 /* The parameters of one view of these two watches; its strings are borrowed from v. */
 struct view_params build_view(const struct conf_view *v, struct watch *services,

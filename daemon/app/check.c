@@ -59,13 +59,11 @@ static void check_shape(const struct conf_watch *w, struct problems *p)
 static struct watch *trial_watch(const struct conf *conf, const struct conf_watch *w,
                                  struct problems *p)
 {
-    static const struct watch_events none = {0};
-    const struct build_watches b = {.conf = conf, .node_name = "node", .events = &none};
     struct watch *trial = NULL;
     struct digest settings;
     struct err err;
 
-    if (build_watch(&b, w, &trial, &settings, &err) != ERR_OK && p != NULL)
+    if (build_watch(conf, w, "node", &trial, &settings, &err) != ERR_OK && p != NULL)
         problems_add(p, w->resource.at, "watch %s: %s", w->name.v, err.text);
     return trial;
 }

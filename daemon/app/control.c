@@ -160,6 +160,8 @@ struct control *control_create(const struct control_params *params)
     struct control *c = MEM_NEW(struct control, .params = *params, .journal = journal_create());
 
     c->streams = admin_streams_create(c->journal);
+    sources_subscribe(params->sources, &journal_subscriber, c->journal);
+    sources_subscribe(params->sources, &admin_streams_subscriber, c->streams);
     c->seen = mem_array(params->conf->n_watches + params->conf->n_views + 1, sizeof(*c->seen));
     for (size_t i = 0; i < params->conf->n_watches; i++)
         /* Counted now, as lists will change the store. */
@@ -178,18 +180,6 @@ void control_listen(struct control *c, int fd)
     };
 
     c->listener = listener_create(c->params.loop, &p);
-}
-
-void control_delta(struct control *c, struct source from, const struct delta *d)
-{
-    journal_change(c->journal, from, d);
-    admin_streams_delta(c->streams, from, d);
-}
-
-void control_stale(struct control *c, struct source from, bool stale, uint64_t wall_ns)
-{
-    journal_source(c->journal, wall_ns, from, stale ? "stale" : "fresh");
-    admin_streams_stale(c->streams, from, stale, wall_ns);
 }
 
 void control_progress(struct control *c)

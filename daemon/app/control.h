@@ -27,7 +27,7 @@ struct control_params {
     const struct conf *conf;
     const struct cluster_access_list *cluster_access;
     struct cluster_runtime *const *clusters; /* as conf->clusters */
-    const struct sources *sources;
+    struct sources *sources;
     struct hooks *hooks;
     const struct persist *persist; /* NULL = no state is kept over restarts */
     const char *node;
@@ -50,10 +50,6 @@ struct control *control_create(const struct control_params *params);
 /* Starts to answer on fd (of listener_bind()), which it takes. */
 void control_listen(struct control *c, int fd);
 
-/* Writes a delta into the journal and to readers of the source. Inside sources_events.on_delta. */
-void control_delta(struct control *c, struct source from, const struct delta *d);
-/* The same for a source that became stale or fresh. Inside sources_events.on_stale. */
-void control_stale(struct control *c, struct source from, bool stale, uint64_t wall_ns);
 /* Something came from a server: starts streams whose source has synced meanwhile. */
 void control_progress(struct control *c);
 /* Writes the end of a run into the journal. */

@@ -69,45 +69,6 @@ struct daemon {
     struct status_line status;
 };
 
-static void on_delta(void *arg, struct source from, const struct delta *d)
-{
-    struct daemon *dm = arg;
-
-    control_delta(dm->control, from, d);
-    hooks_delta(&dm->hooks, from, d, loop_now_ms(dm->loop));
-}
-
-/* Objects of an earlier process are no news: hooks compare them with their records, but neither the
- * journal nor readers hear of them. */
-static void on_restored(void *arg, struct source from, const struct delta *d)
-{
-    struct daemon *dm = arg;
-
-    hooks_delta(&dm->hooks, from, d, loop_now_ms(dm->loop));
-}
-
-static void on_kept(void *arg, const struct watch *w, size_t scope, struct object *o, bool gone)
-{
-    const struct daemon *dm = arg;
-
-    persist_kept(dm->persist, w, scope, o, gone);
-}
-
-static void on_skipped(void *arg, const struct watch *w, const struct skip *s, bool gone)
-{
-    const struct daemon *dm = arg;
-
-    persist_skipped(dm->persist, w, s, gone);
-}
-
-static void on_stale(void *arg, struct source from, bool stale, uint64_t wall_ns)
-{
-    struct daemon *dm = arg;
-
-    control_stale(dm->control, from, stale, wall_ns);
-    hooks_stale(&dm->hooks, from, stale, wall_ns, loop_now_ms(dm->loop));
-}
-
 static void tell_status(void *arg)
 {
     struct daemon *dm = arg;
@@ -336,12 +297,13 @@ static void build_cluster_runtime(struct daemon *dm, size_t i, const char *agent
 
 static void build_sources(struct daemon *dm)
 {
-    static const struct sources_events events = {on_delta,   on_restored, on_kept,
-                                                 on_skipped, on_stale,    on_progress};
-    const struct sources_params p = {
-        .loop = dm->loop, .conf = dm->params.conf, .node_name = dm->params.node_name};
+    const struct sources_params p = {.loop = dm->loop,
+                                     .conf = dm->params.conf,
+                                     .node_name = dm->params.node_name,
+                                     .on_progress = on_progress,
+                                     .arg = dm};
 
-    dm->sources = sources_create(&p, &events, dm);
+    dm->sources = sources_create(&p);
 }
 
 static void build_hooks(struct daemon *dm)
@@ -358,6 +320,7 @@ static void build_hooks(struct daemon *dm)
         hooks_add(&dm->hooks, &p);
         build_hook_fini(&p);
     }
+    sources_subscribe(dm->sources, &hooks_subscriber, &dm->hooks);
     dm->runner_hooks = build_runner_hooks(conf);
 }
 

@@ -39,7 +39,6 @@ struct persist {
     struct state_driver *state_driver;
     struct persist_watch *watches; /* one of each group of equal watches */
     size_t watch_count;
-    struct persist_watch **by_watch;   /* pointers to these, sorted by address of the watch */
     struct persist_hook *hooks;        /* as conf->hooks */
     struct persist_cluster **clusters; /* as conf->clusters */
     uint64_t *cluster_items;           /* the same: their rows in the state */
@@ -68,58 +67,54 @@ static struct persist_now now_of(const struct persist *m)
 
 /* ---- From watches and hooks to the state. */
 
-static int by_watch(const void *a, const void *b)
+/* The version of the scope follows its objects once, when persist_look() is called
+ * (put_versions()): behind the objects in the batch, so a version is never on disk without the
+ * objects that it stands for. */
+static void version_follows(struct persist_scope *s)
 {
-    uintptr_t x = (uintptr_t)(*(struct persist_watch *const *)a)->watch;
-    uintptr_t y = (uintptr_t)(*(struct persist_watch *const *)b)->watch;
-
-    return x < y ? -1 : x > y;
+    if (list_is_empty(&s->dirty))
+        list_append(&s->of->persist->dirty, &s->dirty);
 }
 
-/* A binary search, as it runs for each object that a list brings. */
+static struct batch *batch_of(const struct persist_watch *mw)
+{
+    return state_driver_batch(mw->persist->state_driver, STATE_DRIVER_SOON);
+}
+
+static void on_delta(void *arg, struct source from, const struct delta *d)
+{
+    struct persist_watch *mw = arg;
+    size_t scope = watch_scope_of(from.watch, d->object);
+
+    persist_watch_delta(mw, scope, d, batch_of(mw));
+    version_follows(&mw->scopes[scope]);
+}
+
+static void on_skipped(void *arg, struct source from, const struct skip *s, bool gone)
+{
+    struct persist_watch *mw = arg;
+
+    (void)from;
+    persist_watch_skipped(mw, s, gone, batch_of(mw));
+    version_follows(&mw->scopes[s->scope]);
+}
+
+static void follow_watches(struct persist *m)
+{
+    static const struct subscriber subscriber = {.on_delta = on_delta, .on_skipped = on_skipped};
+
+    for (size_t i = 0; i < m->watch_count && keeps(m); i++)
+        watch_subscribe(m->watches[i].watch, &subscriber, &m->watches[i]);
+}
+
 static struct persist_watch *find_watch(struct persist *m, const struct watch *w)
 {
-    size_t low = 0;
-    size_t high = m->watch_count;
+    size_t i = 0;
 
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-
-        if ((uintptr_t)m->by_watch[mid]->watch < (uintptr_t)w)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    ensure(low < m->watch_count && m->by_watch[low]->watch == w);
-    return m->by_watch[low];
-}
-
-/* The object goes into the batch now. The version of its scope follows once, when
- * persist_look() is called (put_versions()): behind the objects in the batch, so a version is never
- * on disk without the objects that it stands for. */
-void persist_kept(struct persist *m, const struct watch *w, size_t scope, struct object *o,
-                  bool gone)
-{
-    if (!keeps(m))
-        return;
-    struct persist_watch *mw = find_watch(m, w);
-    struct persist_scope *s = &mw->scopes[scope];
-
-    persist_watch_kept(mw, scope, o, gone, state_driver_batch(m->state_driver, STATE_DRIVER_SOON));
-    if (list_is_empty(&s->dirty))
-        list_append(&m->dirty, &s->dirty);
-}
-
-void persist_skipped(struct persist *m, const struct watch *w, const struct skip *s, bool gone)
-{
-    if (!keeps(m))
-        return;
-    struct persist_watch *mw = find_watch(m, w);
-    struct persist_scope *scope = &mw->scopes[s->scope];
-
-    persist_watch_skipped(mw, s, gone, state_driver_batch(m->state_driver, STATE_DRIVER_SOON));
-    if (list_is_empty(&scope->dirty))
-        list_append(&m->dirty, &scope->dirty);
+    while (i < m->watch_count && m->watches[i].watch != w)
+        i++;
+    ensure(i < m->watch_count);
+    return &m->watches[i];
 }
 
 static void put_versions(struct persist *m)
@@ -336,21 +331,20 @@ static void load_watches(struct persist *m, const struct restore *r, struct batc
     const struct conf *conf = m->params.conf;
 
     m->watches = mem_array(conf->n_watches + 1, sizeof(*m->watches));
-    m->by_watch = mem_array(conf->n_watches + 1, sizeof(struct persist_watch *));
     for (size_t i = 0; i < conf->n_watches; i++) {
         struct persist_watch *mw = &m->watches[m->watch_count];
 
         /* An equal watch came before and has the rows. */
         if (conf->watches[i].first != i)
             continue;
-        *mw = (struct persist_watch){.watch = sources_watches(m->params.sources)[i].watch,
+        *mw = (struct persist_watch){.persist = m,
+                                     .watch = sources_watches(m->params.sources)[i].watch,
                                      .conf = kept_as(m, i),
                                      .settings = sources_settings(m->params.sources, i)};
         persist_watch_init(mw, m->ids, b);
         persist_watch_load(mw, r, b);
-        m->by_watch[m->watch_count++] = mw;
+        m->watch_count++;
     }
-    qsort(m->by_watch, m->watch_count, sizeof(struct persist_watch *), by_watch);
 }
 
 /* The watch whose keys a source has: of a view, the watch of its Services. */
@@ -513,6 +507,7 @@ struct persist *persist_create(const struct persist_params *params,
     /* Taken over by m. */
     r.ids = NULL;
     restore_fini(&r);
+    follow_watches(m);
     ask_for_programs(m);
     return m;
 }
@@ -584,7 +579,6 @@ void persist_dispose(struct persist **mp)
     free(m->clusters);
     free(m->cluster_items);
     free(m->hooks);
-    free(m->by_watch);
     free(m->watches);
     free(m);
 }

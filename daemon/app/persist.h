@@ -59,13 +59,6 @@ struct persist *persist_create(const struct persist_params *params,
  * the loop runs. */
 void persist_follow(struct persist *m, struct cluster_runtime *const *clusters);
 
-/* For sources_events.on_kept: o is an object of the scope now, or (gone) no longer. */
-void persist_kept(struct persist *m, const struct watch *w, size_t scope, struct object *o,
-                  bool gone);
-
-/* For sources_events.on_skipped: the object is skipped from now on, or (gone) no longer. */
-void persist_skipped(struct persist *m, const struct watch *w, const struct skip *s, bool gone);
-
 /* Puts what has changed in watches and hooks since the last call into the batch of the state
  * driver. Call it in the same turn of the loop as the change. */
 void persist_look(struct persist *m, enum state_driver_haste haste);

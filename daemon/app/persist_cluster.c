@@ -115,7 +115,8 @@ static void show(struct persist_cluster *c, struct persist_watch *mw)
                      : "watch is listed and compared with the saved state",
              LOG_FIELDS(KV_STR("cluster", c->conf->name.v), KV_STR("watch", mw->conf->name.v),
                         KV_U64("objects", store_count(watch_store(mw->watch)))));
-    sources_restore(c->params.sources, mw->watch);
+    watch_restore(mw->watch,
+                  (struct now){.ms = loop_now_ms(c->params.loop), .wall_ns = loop_wall_ns()});
 }
 
 static enum cluster_identity_relation relation(const struct persist_cluster *c,
@@ -353,8 +354,7 @@ static void start_stale(struct persist_cluster *c, struct persist_watch *mw)
         log_emit(LOG_LVL_WARN, why_not, fields);
         return;
     }
-    if (!watch_begin_stale(mw->watch, (struct list_watch_now){.ms = now.ms, .wall_ns = now.wall_ns},
-                           age_ms)) {
+    if (!watch_begin_stale(mw->watch, (struct now){.ms = now.ms, .wall_ns = now.wall_ns}, age_ms)) {
         log_emit(LOG_LVL_WARN, "no server answers, and the saved state is incomplete: hooks wait",
                  fields);
         return;

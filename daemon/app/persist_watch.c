@@ -62,17 +62,17 @@ static void put_cluster(struct persist_watch *mw, const char *name, struct batch
     mw->was_of = was_of;
 }
 
-void persist_watch_kept(struct persist_watch *mw, size_t scope, struct object *o, bool gone,
-                        struct batch *b)
+void persist_watch_delta(struct persist_watch *mw, size_t scope, const struct delta *d,
+                         struct batch *b)
 {
-    struct persist_scope *s = &mw->scopes[scope];
+    const struct persist_scope *s = &mw->scopes[scope];
 
     if (persist_of(mw) == CONF_PERSIST_NONE)
         return;
-    if (gone)
-        batch_drop_object(b, s->item, object_key(o));
+    if (d->type == DELTA_DELETED || d->type == DELTA_LEFT)
+        batch_drop_object(b, s->item, object_key(d->object));
     else
-        persist_row_put(b, s->item, o, persist_of(mw));
+        persist_row_put(b, s->item, d->object, persist_of(mw));
 }
 
 void persist_watch_skipped(struct persist_watch *mw, const struct skip *s, bool gone,
@@ -205,7 +205,8 @@ static void put_object(void *arg, struct object *o)
 {
     const struct putting *p = arg;
 
-    persist_watch_kept(p->mw, watch_scope_of(p->mw->watch, o), o, false, p->b);
+    persist_watch_delta(p->mw, watch_scope_of(p->mw->watch, o),
+                        &(struct delta){.type = DELTA_ADDED, .object = o}, p->b);
 }
 
 static void put_objects(struct persist_watch *mw, struct batch *b)

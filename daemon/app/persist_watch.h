@@ -17,6 +17,8 @@
 #include "cache/watch.h"
 #include "conf/conf.h"
 
+struct persist;
+
 struct persist_scope {
     /* On the list of persist: objects were put into a batch, and their version was not yet. */
     struct list dirty;
@@ -36,6 +38,7 @@ enum persist_watch_state {
 };
 
 struct persist_watch {
+    struct persist *persist; /* that has it on its list; only persist.c looks at this */
     struct watch *watch;
     const struct conf_watch *conf; /* the one of its names under which the rows are kept */
     struct digest settings;        /* watch_digest() */
@@ -80,13 +83,12 @@ enum contact_age persist_watch_age(const struct persist_watch *mw, struct persis
  * state. */
 void persist_watch_forget(struct persist_watch *mw, struct batch *b);
 
-/* For watch_events.on_kept: puts or drops the row of an object. The caller then puts the scope on
- * its dirty list. */
-void persist_watch_kept(struct persist_watch *mw, size_t scope, struct object *o, bool gone,
-                        struct batch *b);
+/* Puts or drops the row of an object of the scope. The caller then puts the scope on its dirty
+ * list. */
+void persist_watch_delta(struct persist_watch *mw, size_t scope, const struct delta *d,
+                         struct batch *b);
 
-/* For watch_events.on_skipped: puts or drops the row of a skipped object. The caller then puts the
- * scope on its dirty list. */
+/* Puts or drops the row of a skipped object. The caller then puts the scope on its dirty list. */
 void persist_watch_skipped(struct persist_watch *mw, const struct skip *s, bool gone,
                            struct batch *b);
 

@@ -13,60 +13,12 @@
 
 struct sources {
     struct sources_params params;
-    const struct sources_events *events;
-    void *arg;
     struct admin_watch *watches; /* as conf->watches */
     struct digest *settings;     /* the same; set only for the first of equal watches */
     struct view **views;         /* as conf->views; NULL until made */
     /* The time at which a view may change although nothing comes from a server. */
     struct deadline *look;
 };
-
-static void tell_stale(struct sources *s, struct source from, bool stale, uint64_t wall_ns)
-{
-    static const char *const texts[2][2] = {
-        {"watch is fresh again", "watch is stale"},
-        {"view is fresh again",  "view is stale" },
-    };
-    bool view = from.view != NULL;
-
-    log_emit(stale ? LOG_LVL_WARN : LOG_LVL_INFO, texts[view][stale],
-             LOG_FIELDS(KV_STR("cluster", source_cluster(from)),
-                        KV_STR(view ? "view" : "watch", source_name(from))));
-    s->events->on_stale(s->arg, from, stale, wall_ns);
-}
-
-/* ---- Watches */
-
-/* Hooks hear of a watch before the views that are made of it; a view tells its own deltas later, in
- * sources_progress(). */
-static void on_watch_delta(void *arg, struct watch *w, const struct delta *d)
-{
-    const struct sources *s = arg;
-
-    s->events->on_delta(s->arg, (struct source){.watch = w}, d);
-    for (size_t i = 0; i < s->params.conf->n_views; i++)
-        view_delta(s->views[i], w, d);
-}
-
-static void on_watch_kept(void *arg, struct watch *w, size_t scope, struct object *o, bool gone)
-{
-    const struct sources *s = arg;
-
-    s->events->on_kept(s->arg, w, scope, o, gone);
-}
-
-static void on_watch_skipped(void *arg, struct watch *w, const struct skip *skip, bool gone)
-{
-    const struct sources *s = arg;
-
-    s->events->on_skipped(s->arg, w, skip, gone);
-}
-
-static void on_watch_stale(void *arg, struct watch *w, bool stale, uint64_t wall_ns)
-{
-    tell_stale(arg, (struct source){.watch = w}, stale, wall_ns);
-}
 
 /* The watch of an earlier entry of conf->watches that differs in its name only, or NULL. Such
  * entries share one watch, and so its streams. */
@@ -82,15 +34,12 @@ static struct watch *equal_watch(const struct sources *s, size_t i)
 
 static struct watch *make_watch(struct sources *s, size_t i)
 {
-    static const struct watch_events events = {on_watch_delta, on_watch_stale, on_watch_kept,
-                                               on_watch_skipped};
-    const struct build_watches b = {
-        .conf = s->params.conf, .node_name = s->params.node_name, .events = &events, .arg = s};
+    const struct conf *conf = s->params.conf;
     struct watch *w = equal_watch(s, i);
     struct err err;
 
-    if (w == NULL &&
-        build_watch(&b, &s->params.conf->watches[i], &w, &s->settings[i], &err) != ERR_OK)
+    if (w == NULL && build_watch(conf, &conf->watches[i], s->params.node_name, &w, &s->settings[i],
+                                 &err) != ERR_OK)
         panic("a checked watch cannot be built: %s", err.text);
     return w;
 }
@@ -104,30 +53,17 @@ static struct watch *watch_named(const struct sources *s, const char *name)
 
 /* ---- Views */
 
-static void on_view_delta(void *arg, struct view *v, const struct delta *d)
-{
-    const struct sources *s = arg;
-
-    s->events->on_delta(s->arg, (struct source){.view = v}, d);
-}
-
-static void on_view_stale(void *arg, struct view *v, bool stale, uint64_t wall_ns)
-{
-    tell_stale(arg, (struct source){.view = v}, stale, wall_ns);
-}
-
 static struct view *make_view(struct sources *s, const struct conf_view *v)
 {
-    static const struct view_events events = {on_view_delta, on_view_stale};
     const struct view_params p = build_view(v, watch_named(s, v->services.v),
                                             watch_named(s, v->slices.v), s->params.node_name);
 
-    return view_create(&p, &events, s);
+    return view_create(&p);
 }
 
 /* Lets a view look at its watches and the clock. Returns when it wants to look again, in ms;
  * UINT64_MAX = not before something comes. */
-static uint64_t look_at(struct view *v, struct list_watch_now now)
+static uint64_t look_at(struct view *v, struct now now)
 {
     bool was_synced = view_synced(v);
     uint64_t next_ms = view_tick(v, now);
@@ -140,8 +76,7 @@ static uint64_t look_at(struct view *v, struct list_watch_now now)
 
 void sources_progress(struct sources *s)
 {
-    const struct list_watch_now now = {.ms = loop_now_ms(s->params.loop),
-                                       .wall_ns = loop_wall_ns()};
+    const struct now now = {.ms = loop_now_ms(s->params.loop), .wall_ns = loop_wall_ns()};
     uint64_t soonest_ms = UINT64_MAX;
 
     for (size_t i = 0; i < s->params.conf->n_views; i++) {
@@ -156,22 +91,14 @@ void sources_progress(struct sources *s)
         deadline_start(s->look, soonest_ms > now.ms ? soonest_ms - now.ms : 0);
 }
 
-static void on_look(void *arg)
-{
-    const struct sources *s = arg;
-
-    s->events->on_progress(s->arg);
-}
-
 /* ---- All sources */
 
-struct sources *sources_create(const struct sources_params *params,
-                               const struct sources_events *events, void *arg)
+struct sources *sources_create(const struct sources_params *params)
 {
     const struct conf *conf = params->conf;
-    struct sources *s = MEM_NEW(struct sources, .params = *params, .events = events, .arg = arg);
+    struct sources *s = MEM_NEW(struct sources, .params = *params);
 
-    s->look = deadline_create(params->loop, on_look, s);
+    s->look = deadline_create(params->loop, params->on_progress, params->arg);
     s->watches = mem_array(conf->n_watches + 1, sizeof(*s->watches));
     s->settings = mem_array(conf->n_watches + 1, sizeof(*s->settings));
     for (size_t i = 0; i < conf->n_watches; i++)
@@ -181,6 +108,15 @@ struct sources *sources_create(const struct sources_params *params,
     for (size_t i = 0; i < conf->n_views; i++)
         s->views[i] = make_view(s, &conf->views[i]);
     return s;
+}
+
+void sources_subscribe(struct sources *s, const struct subscriber *to, void *arg)
+{
+    for (size_t i = 0; i < s->params.conf->n_watches; i++)
+        if (equal_watch(s, i) == NULL)
+            watch_subscribe(s->watches[i].watch, to, arg);
+    for (size_t i = 0; i < s->params.conf->n_views; i++)
+        view_subscribe(s->views[i], to, arg);
 }
 
 void sources_follow(struct sources *s, struct cluster_runtime *const *clusters)
@@ -202,37 +138,9 @@ void sources_forget(struct sources *s, const struct watch *w)
         view_forget(s->views[i], w);
 }
 
-/* For restore_object(). */
-struct restoring {
-    const struct sources *s;
-    struct watch *w;
-    uint64_t wall_ns;
-};
-
-static void restore_object(void *arg, struct object *o)
-{
-    const struct restoring *r = arg;
-    /* The same delta as for a new object, with the cause that says why: comparison with the
-     * remembered state. */
-    const struct delta d = {
-        .type = DELTA_ADDED, .cause = CAUSE_RESTART, .object = o, .received_ns = r->wall_ns};
-
-    r->s->events->on_restored(r->s->arg, (struct source){.watch = r->w}, &d);
-    for (size_t i = 0; i < r->s->params.conf->n_views; i++)
-        view_delta(r->s->views[i], r->w, &d);
-}
-
-void sources_restore(struct sources *s, struct watch *w)
-{
-    struct restoring r = {s, w, loop_wall_ns()};
-
-    store_each(watch_store(w), restore_object, &r);
-}
-
 void sources_restored(struct sources *s)
 {
-    const struct list_watch_now now = {.ms = loop_now_ms(s->params.loop),
-                                       .wall_ns = loop_wall_ns()};
+    const struct now now = {.ms = loop_now_ms(s->params.loop), .wall_ns = loop_wall_ns()};
 
     for (size_t i = 0; i < s->params.conf->n_views; i++)
         view_restored(s->views[i], now);

@@ -24,28 +24,18 @@ struct sources_params {
     struct loop *loop;
     const struct conf *conf; /* checked */
     const char *node_name;
+    /* A view may change because time has passed: call sources_progress(). Runs on the stack of a
+     * timer. */
+    void (*on_progress)(void *arg);
+    void *arg;
 };
 
-/* The events of watches and views. For watches on_delta and on_stale run inside a call on the
- * watch. For views they run inside sources_progress(), or on the stack of a timer, which then calls
- * on_progress. */
-struct sources_events {
-    void (*on_delta)(void *arg, struct source from, const struct delta *d);
-    /* An object of an earlier process is shown to hooks, inside sources_restore(). It is no news
-     * for people. */
-    void (*on_restored)(void *arg, struct source from, const struct delta *d);
-    /* Comes before on_delta of a watch: see watch_events.on_kept. */
-    void (*on_kept)(void *arg, const struct watch *w, size_t scope, struct object *o, bool gone);
-    /* See watch_events.on_skipped. */
-    void (*on_skipped)(void *arg, const struct watch *w, const struct skip *s, bool gone);
-    void (*on_stale)(void *arg, struct source from, bool stale, uint64_t wall_ns);
-    void (*on_progress)(void *arg); /* a view has changed because time has passed */
-};
+/* Makes all watches and views. Never NULL; release with sources_destroy(). */
+struct sources *sources_create(const struct sources_params *params);
 
-/* Makes all watches and views. Never NULL; release with sources_destroy(). events must outlive the
- * object. */
-struct sources *sources_create(const struct sources_params *params,
-                               const struct sources_events *events, void *arg);
+/* Subscribes to each watch and view, once. For watches on_delta and on_stale run inside a call on
+ * the watch, for views inside sources_progress() or sources_restored(). */
+void sources_subscribe(struct sources *s, const struct subscriber *to, void *arg);
 
 /* Gives each watch to its cluster (in the order of conf->clusters): once, however many names it
  * has. */
@@ -59,11 +49,7 @@ void sources_progress(struct sources *s);
  * nothing is told to hooks. */
 void sources_forget(struct sources *s, const struct watch *w);
 
-/* Shows all objects that a watch has loaded to hooks (on_restored) and views, as if they had just
- * been added. Once for each watch, before the watch is followed. */
-void sources_restore(struct sources *s, struct watch *w);
-
-/* All sources_restore() calls of this moment are done: views compute their objects and tell of
+/* All watch_restore() calls of this moment are done: views compute their objects and tell of
  * them. */
 void sources_restored(struct sources *s);
 

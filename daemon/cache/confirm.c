@@ -76,9 +76,9 @@ void confirm_destroy(struct confirm **cp)
     free(c);
 }
 
-static void hold(struct confirm *c, const struct delta *d, uint64_t now_ms)
+static void hold(struct confirm *c, const struct delta *d)
 {
-    struct held *h = MEM_NEW(struct held, .delta = *d, .until_ms = now_ms + CONFIRM_PATIENCE_MS);
+    struct held *h = MEM_NEW(struct held, .delta = *d, .until_ms = d->now_ms + CONFIRM_PATIENCE_MS);
 
     object_ref(h->delta.object);
     list_init(&h->by_age);
@@ -90,11 +90,12 @@ static void hold(struct confirm *c, const struct delta *d, uint64_t now_ms)
 
 /* Sends a DELETED out, as it came or as LEFT. struct held is freed first, so that confirm_count()
  * is right when the sink runs. An object that has LEFT exists, so no final state is missing. */
-static void release(struct confirm *c, struct held *h, enum delta_type as)
+static void release(struct confirm *c, struct held *h, enum delta_type as, uint64_t now_ms)
 {
     struct delta d = h->delta;
 
     d.type = as;
+    d.now_ms = now_ms;
     if (as == DELTA_LEFT)
         d.final_state_unknown = false;
     if (c->asked == h) {
@@ -116,7 +117,7 @@ static enum delta_type told_by(const struct held *h, const struct delta *d)
     return same && d->type != DELTA_DELETED ? DELTA_LEFT : DELTA_DELETED;
 }
 
-void confirm_take(struct confirm *c, const struct delta *d, uint64_t now_ms)
+void confirm_take(struct confirm *c, const struct delta *d)
 {
     struct map_node *node = map_get(&c->by_key, object_key(d->object));
 
@@ -124,10 +125,10 @@ void confirm_take(struct confirm *c, const struct delta *d, uint64_t now_ms)
     if (node != NULL) {
         struct held *h = map_entry(node, struct held, node);
 
-        release(c, h, told_by(h, d));
+        release(c, h, told_by(h, d), d->now_ms);
     }
     if (d->type == DELTA_DELETED)
-        hold(c, d, now_ms);
+        hold(c, d);
     else
         c->sink(c->arg, d);
 }
@@ -181,7 +182,7 @@ void confirm_answer(struct confirm *c, enum confirm_answer answer, uint64_t now_
     c->asking = ASKING_NONE;
     /* Last, as the state of c must be right when the sink runs. */
     if (h != NULL && answer != CONFIRM_NO_ANSWER)
-        release(c, h, answer == CONFIRM_SAME ? DELTA_LEFT : DELTA_DELETED);
+        release(c, h, answer == CONFIRM_SAME ? DELTA_LEFT : DELTA_DELETED, now_ms);
 }
 
 /* The DELETED that has been held for the longest time, or NULL. */
@@ -197,7 +198,7 @@ void confirm_tick(struct confirm *c, uint64_t now_ms)
     struct held *h;
 
     while ((h = oldest(c)) != NULL && now_ms >= h->until_ms)
-        release(c, h, DELTA_DELETED);
+        release(c, h, DELTA_DELETED, now_ms);
 }
 
 uint64_t confirm_due_ms(const struct confirm *c)

@@ -45,7 +45,7 @@ void confirm_forget(struct confirm *c);
 
 /* Takes a delta of the watch. If a DELETED of its key is held back, that goes out first: as LEFT
  * when d shows that the object is there with the same uid, else as it came. */
-void confirm_take(struct confirm *c, const struct delta *d, uint64_t now_ms);
+void confirm_take(struct confirm *c, const struct delta *d);
 
 /* The object that a GET is due for now: in the order in which the DELETED came, but those whose GET
  * had no answer last. NULL: no GET is due, or one is under way. Borrowed until the next call that

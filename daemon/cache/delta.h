@@ -11,6 +11,12 @@
 
 #include "kube/object.h"
 
+/* The time of a call, on both clocks. */
+struct now {
+    uint64_t ms;      /* monotonic */
+    uint64_t wall_ns; /* wall clock, for "received" of events */
+};
+
 enum delta_type {
     DELTA_ADDED,
     DELTA_MODIFIED,
@@ -36,7 +42,8 @@ struct delta {
     enum delta_cause cause;
     struct object *object;    /* its new state; DELETED, LEFT: the last known one */
     bool final_state_unknown; /* DELETED: the server did not send the last state */
-    uint64_t received_ns;     /* wall clock */
+    uint64_t received_ns;     /* wall clock: when the server said so */
+    uint64_t now_ms;          /* monotonic: when the sink hears of it */
 };
 
 /* Hears of a delta after the store has changed. Must not change the store. */

@@ -189,7 +189,7 @@ enum ingest_stop ingest_commit(struct ingest *in, struct str rv)
     }
     if (held || older)
         log_applied(in, older, c.deletes);
-    store_commit(store, in->scope, cause, in->now.wall_ns);
+    store_commit(store, in->scope, cause, in->now);
     in->resume = RESUME_OVER;
     return INGEST_GOES_ON;
 }
@@ -288,20 +288,20 @@ static bool watch_event(struct ingest *in, const struct event *e)
     if (e->type == EVENT_BOOKMARK)
         return bookmark(in, e);
     if (e->type == EVENT_UNUSABLE && e->deleted)
-        store_remove_unusable(store, in->scope, e->unusable, in->now.wall_ns);
+        store_remove_unusable(store, in->scope, e->unusable, in->now);
     else if (e->type == EVENT_UNUSABLE)
         store_skip(store, in->scope, e->unusable);
     else if (lacks_version(in, e))
         skip_unversioned(in, e->object);
     else if (e->type == EVENT_DELETED)
-        store_remove(store, e->object, in->now.wall_ns);
+        store_remove(store, e->object, in->now);
     else if (reflector_state(in->reflector) == REFLECTOR_COMPARING &&
              is_another_incarnation(store, e))
         replace_later(in, e);
     else if (e->selected)
-        store_apply(store, in->scope, e->object, in->now.wall_ns);
+        store_apply(store, in->scope, e->object, in->now);
     else
-        store_leave(store, e->object, in->now.wall_ns);
+        store_leave(store, e->object, in->now);
     in->events += e->type != EVENT_UNUSABLE || !e->unusable->foreign;
     in->event_ms = in->now.ms;
     reflector_seen(in->reflector, e->rv);

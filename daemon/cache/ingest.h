@@ -10,18 +10,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cache/delta.h"
 #include "cache/guard.h"
 #include "cache/reflector.h"
 #include "cache/resume_point.h"
 #include "cache/store.h"
 #include "kube/event.h"
 #include "kube/list.h"
-
-/* When the bytes that are handed over came. */
-struct list_watch_now {
-    uint64_t ms;      /* monotonic */
-    uint64_t wall_ns; /* wall clock, for "received" of events */
-};
 
 /* Why a response is ended although nothing failed. */
 enum ingest_stop {
@@ -52,7 +47,7 @@ struct ingest {
     struct reflector *reflector;
     struct guard_window *window;
     struct guard guard;
-    struct list_watch_now now;
+    struct now now;
     /* Of the response under way; ingest_reset() clears these. */
     enum ingest_stop stop;
     struct err failure; /* from an ERROR event; kind OK = none came */

@@ -298,7 +298,7 @@ static void note_synced(struct list_watch *lw)
     begin_following(lw, lw->in.now.ms);
 }
 
-bool list_watch_body(struct list_watch *lw, const char *data, size_t n, struct list_watch_now now)
+bool list_watch_body(struct list_watch *lw, const char *data, size_t n, struct now now)
 {
     struct err err = {0};
     enum err_kind kind;
@@ -454,7 +454,7 @@ static struct list_watch_action proven(struct list_watch *lw)
 }
 
 struct list_watch_action list_watch_identified(struct list_watch *lw, const struct err *err,
-                                               struct list_watch_now now)
+                                               struct now now)
 {
     lw->in.now = now;
     return err != NULL ? failed(lw, err) : proven(lw);
@@ -550,7 +550,7 @@ static struct list_watch_action give_up_stream(struct list_watch *lw, const stru
 }
 
 struct list_watch_action list_watch_end(struct list_watch *lw, const struct err *err,
-                                        struct list_watch_now now)
+                                        struct now now)
 {
     lw->in.now = now;
     liveness_end(&lw->liveness, lw->failure.kind == ERR_OK, now.ms);
@@ -607,8 +607,7 @@ void list_watch_compare_head(struct list_watch *lw, const struct http_head *head
         check_type(lw, head);
 }
 
-bool list_watch_compare_body(struct list_watch *lw, const char *data, size_t n,
-                             struct list_watch_now now)
+bool list_watch_compare_body(struct list_watch *lw, const char *data, size_t n, struct now now)
 {
     lw->in.now = now;
     if (lw->api_error.code != 200)
@@ -637,7 +636,7 @@ static void compare(struct list_watch *lw)
     begin_following(lw, lw->in.now.ms);
 }
 
-bool list_watch_compare_end(struct list_watch *lw, const struct err *err, struct list_watch_now now)
+bool list_watch_compare_end(struct list_watch *lw, const struct err *err, struct now now)
 {
     int code = lw->api_error.code;
 
@@ -706,7 +705,7 @@ bool list_watch_is_ordered(const struct list_watch *lw)
     return lw->order != RELIST_REASONS;
 }
 
-struct list_watch_action list_watch_restart(struct list_watch *lw, struct list_watch_now now)
+struct list_watch_action list_watch_restart(struct list_watch *lw, struct now now)
 {
     enum relist_reason why = lw->order;
 

@@ -81,19 +81,18 @@ void list_watch_head(struct list_watch *lw, const struct http_head *head, uint64
 /* Takes a piece of its body. The store's sink may run before this returns. False: the response is
  * over (by an error in it, by broken bytes, or as ingest has stopped it); drop the request and call
  * list_watch_end() with NULL. */
-bool list_watch_body(struct list_watch *lw, const char *data, size_t n,
-                     struct list_watch_now now) MUST_CHECK;
+bool list_watch_body(struct list_watch *lw, const char *data, size_t n, struct now now) MUST_CHECK;
 
 /* The request is over. err NULL: its body is complete, or list_watch_body() or list_watch_overdue()
  * has ended it; else err says why it failed. A complete list is committed, so the sink may run.
  * Returns what to do next. */
 struct list_watch_action list_watch_end(struct list_watch *lw, const struct err *err,
-                                        struct list_watch_now now);
+                                        struct now now);
 
 /* An LW_IDENTIFY is over. err NULL: it is the right cluster. ERR_FOREIGN: it is another one, and
  * nothing is taken from it. Any other error: the server has not said. The sink may run. */
 struct list_watch_action list_watch_identified(struct list_watch *lw, const struct err *err,
-                                               struct list_watch_now now);
+                                               struct now now);
 
 /* The server of an LW_WATCH that has not been sent yet said that its etcd has this revision now (""
  * = not known). Is the watch to go on from a later one? Then the server may have been restored from
@@ -120,11 +119,11 @@ void list_watch_compare_head(struct list_watch *lw, const struct http_head *head
 /* Takes a piece of its body. False: no more of it is needed; drop the request and call
  * list_watch_compare_end() with NULL. */
 bool list_watch_compare_body(struct list_watch *lw, const char *data, size_t n,
-                             struct list_watch_now now) MUST_CHECK;
+                             struct now now) MUST_CHECK;
 /* It is over, with err as in list_watch_end(). The store's sink may run. False: the watch is over,
  * too; drop its request and call list_watch_end() with NULL. */
 bool list_watch_compare_end(struct list_watch *lw, const struct err *err,
-                            struct list_watch_now now) MUST_CHECK;
+                            struct now now) MUST_CHECK;
 
 /* When to call list_watch_overdue(), UINT64_MAX = never. Bytes move this time on, so a timer that
  * asks again when it fires is enough. */
@@ -138,7 +137,7 @@ bool list_watch_overdue(struct list_watch *lw, uint64_t now_ms) MUST_CHECK;
  * request or the wait and calls list_watch_restart(). */
 bool list_watch_is_ordered(const struct list_watch *lw);
 /* Returns what to do first for the ordered list. */
-struct list_watch_action list_watch_restart(struct list_watch *lw, struct list_watch_now now);
+struct list_watch_action list_watch_restart(struct list_watch *lw, struct now now);
 
 /* Orders a list at once. For watch.c. */
 void list_watch_order(struct list_watch *lw, enum relist_reason why);
@@ -191,7 +190,7 @@ struct list_watch_status {
 /* Borrowed until the next call on lw. */
 struct list_watch_status list_watch_status(const struct list_watch *lw);
 
-/* The time of the last call that brought a struct list_watch_now. */
+/* The time of the last call that brought a struct now. */
 uint64_t list_watch_now_ms(const struct list_watch *lw);
 /* "namespace/name" of the scope, for logs; "" = all objects. */
 const char *list_watch_scope_name(const struct list_watch *lw);

@@ -472,10 +472,10 @@ static void tell_vanished(struct store *s, size_t scope, struct delta as)
     }
 }
 
-void store_commit(struct store *s, size_t scope, enum delta_cause cause, uint64_t received_ns)
+void store_commit(struct store *s, size_t scope, enum delta_cause cause, struct now now)
 {
     struct store_scope *p = scope_at(s, scope);
-    struct delta as = {.cause = cause, .received_ns = received_ns};
+    struct delta as = {.cause = cause, .received_ns = now.wall_ns, .now_ms = now.ms};
 
     tell_vanished(s, scope, as);
     skips_commit(&s->skips, scope, scope_at(s, scope)->compares);
@@ -517,9 +517,9 @@ static void replace(struct store *s, struct entry *e, struct object *o, bool qui
     object_unref(&was);
 }
 
-void store_apply(struct store *s, size_t scope, struct object *o, uint64_t received_ns)
+void store_apply(struct store *s, size_t scope, struct object *o, struct now now)
 {
-    struct delta as = {.cause = CAUSE_WATCH, .received_ns = received_ns};
+    struct delta as = {.cause = CAUSE_WATCH, .received_ns = now.wall_ns, .now_ms = now.ms};
     const struct store_scope *p = scope_at(s, scope);
     struct entry *e = find(s, object_key(o));
 
@@ -557,9 +557,9 @@ static struct object *take_out(struct store *s, struct str key, struct str uid)
     return was;
 }
 
-void store_leave(struct store *s, const struct object *o, uint64_t received_ns)
+void store_leave(struct store *s, const struct object *o, struct now now)
 {
-    struct delta as = {.cause = CAUSE_WATCH, .received_ns = received_ns};
+    struct delta as = {.cause = CAUSE_WATCH, .received_ns = now.wall_ns, .now_ms = now.ms};
     struct object *was = take_out(s, object_key(o), object_uid(o));
 
     if (was == NULL)
@@ -570,9 +570,9 @@ void store_leave(struct store *s, const struct object *o, uint64_t received_ns)
     object_unref(&was);
 }
 
-void store_remove(struct store *s, struct object *last, uint64_t received_ns)
+void store_remove(struct store *s, struct object *last, struct now now)
 {
-    struct delta as = {.cause = CAUSE_WATCH, .received_ns = received_ns};
+    struct delta as = {.cause = CAUSE_WATCH, .received_ns = now.wall_ns, .now_ms = now.ms};
     struct object *was = take_out(s, object_key(last), object_uid(last));
 
     if (was == NULL)
@@ -610,8 +610,7 @@ void store_skip(struct store *s, size_t scope, const struct unusable *u)
     skips_add(&s->skips, scope, &known);
 }
 
-void store_remove_unusable(struct store *s, size_t scope, const struct unusable *u,
-                           uint64_t received_ns)
+void store_remove_unusable(struct store *s, size_t scope, const struct unusable *u, struct now now)
 {
     struct str key = u->key.n > 0 ? u->key : key_of_uid(s, u->uid);
     const struct object *is = store_get(s, key);
@@ -619,7 +618,8 @@ void store_remove_unusable(struct store *s, size_t scope, const struct unusable 
     struct delta as = {.type = DELTA_DELETED,
                        .cause = CAUSE_WATCH,
                        .final_state_unknown = true,
-                       .received_ns = received_ns};
+                       .received_ns = now.wall_ns,
+                       .now_ms = now.ms};
 
     /* The object of the event is of another kind and only shares the key of the stored one. */
     if (other)

@@ -86,7 +86,7 @@ bool store_would_tell(const struct store *s, size_t scope);
 
 /* The list is complete. First come the objects that vanished, as LEFT or as DELETED with
  * final_state_unknown, then new and changed objects in the order of the list. */
-void store_commit(struct store *s, size_t scope, enum delta_cause cause, uint64_t received_ns);
+void store_commit(struct store *s, size_t scope, enum delta_cause cause, struct now now);
 
 /* The list failed: drops its staged items. Fine when no list is under way. */
 void store_abort(struct store *s, size_t scope);
@@ -94,11 +94,11 @@ void store_abort(struct store *s, size_t scope);
 /* A watch says that the object was added or modified. An object with the stored uid and
  * resourceVersion (and the same bytes, where versions are in doubt) changes nothing. A list that is
  * under way beside the watch need not name it. */
-void store_apply(struct store *s, size_t scope, struct object *o, uint64_t received_ns);
+void store_apply(struct store *s, size_t scope, struct object *o, struct now now);
 
 /* A watch shows the object, but match does not select it: if its key is stored, LEFT with the last
  * state that was selected, or DELETED if that was another uid. */
-void store_leave(struct store *s, const struct object *o, uint64_t received_ns);
+void store_leave(struct store *s, const struct object *o, struct now now);
 
 /* A watch says that an object was added or modified that cannot be used: its key gets a skip record
  * and keeps its old state until a usable state, its end or a list comes. Without a usable key it is
@@ -108,8 +108,7 @@ void store_skip(struct store *s, size_t scope, const struct unusable *u);
 /* A watch says that such an object is gone. The stored object of its key, or without a usable key
  * that of its uid, is DELETED with final_state_unknown; if the event is of another kind, only if
  * the uid is the same. */
-void store_remove_unusable(struct store *s, size_t scope, const struct unusable *u,
-                           uint64_t received_ns);
+void store_remove_unusable(struct store *s, size_t scope, const struct unusable *u, struct now now);
 
 /* Sets the sink for skip records, before the first one. It must not change the store. */
 void store_on_skip(struct store *s, skips_sink *sink, void *arg);
@@ -122,7 +121,7 @@ const struct skips *store_skips(const struct store *s);
 
 /* A watch says that the object is gone; last is its last state. Nothing changes if its key is not
  * stored. */
-void store_remove(struct store *s, struct object *last, uint64_t received_ns);
+void store_remove(struct store *s, struct object *last, struct now now);
 
 /* For objects that are computed and not read from a server (views): o is the new state of its key,
  * and as says how that was found. An object that differs in resourceVersion and generation alone

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "base/mem.h"
 #include "cache/view_join.h"
 
@@ -17,16 +18,40 @@ struct view {
     struct view_join *join;
     bool synced;
     bool stale; /* as on_stale told last */
-    const struct view_events *events;
-    void *arg;
+    struct subscribers subscribers;
 };
 
 static void on_store_delta(void *arg, const struct delta *d)
 {
-    struct view *v = arg;
+    const struct view *v = arg;
 
-    v->events->on_delta(v->arg, v, d);
+    for (size_t i = 0; i < v->subscribers.n; i++) {
+        const struct subscription *s = &v->subscribers.v[i];
+
+        if (s->to->on_delta != NULL)
+            s->to->on_delta(s->arg, (struct source){.view = v}, d);
+    }
 }
+
+/* Both only note the change: a burst of deltas is joined once, in view_tick(). */
+static void on_service(void *arg, struct source from, const struct delta *d)
+{
+    const struct view *v = arg;
+
+    (void)from;
+    view_join_service(v->join, d);
+}
+
+static void on_backends(void *arg, struct source from, const struct delta *d)
+{
+    const struct view *v = arg;
+
+    (void)from;
+    view_join_backends(v->join, d);
+}
+
+static const struct subscriber to_services = {.on_delta = on_service, .on_restored = on_service};
+static const struct subscriber to_slices = {.on_delta = on_backends, .on_restored = on_backends};
 
 /* The delta by which a view learns of an object that its watch already has. */
 static struct delta found(struct object *o)
@@ -69,7 +94,7 @@ static void begin_join(struct view *v)
     store_each(watch_store(v->slices), load_slice, v);
 }
 
-struct view *view_create(const struct view_params *p, const struct view_events *events, void *arg)
+struct view *view_create(const struct view_params *p)
 {
     struct view *v = mem_zalloc(sizeof(*v));
 
@@ -79,10 +104,15 @@ struct view *view_create(const struct view_params *p, const struct view_events *
     v->node_name = mem_strdup(p->node_name);
     v->local_only = p->local_only;
     v->hold_empty_ms = p->hold_empty_ms;
-    v->events = events;
-    v->arg = arg;
     begin_join(v);
+    watch_subscribe(v->services, &to_services, v);
+    watch_subscribe(v->slices, &to_slices, v);
     return v;
+}
+
+void view_subscribe(struct view *v, const struct subscriber *to, void *arg)
+{
+    subscribers_add(&v->subscribers, to, arg);
 }
 
 void view_forget(struct view *v, const struct watch *w)
@@ -101,25 +131,19 @@ void view_destroy(struct view **vp)
     if (v == NULL)
         return;
     *vp = NULL;
+    watch_unsubscribe(v->services, &to_services, v);
+    watch_unsubscribe(v->slices, &to_slices, v);
+    subscribers_fini(&v->subscribers);
     view_join_destroy(&v->join);
     free(v->node_name);
     free(v->name);
     free(v);
 }
 
-/* Only notes the change: a burst of deltas is joined once, in view_tick(). */
-void view_delta(struct view *v, const struct watch *w, const struct delta *d)
-{
-    if (w == v->services)
-        view_join_service(v->join, d);
-    else if (w == v->slices)
-        view_join_backends(v->join, d);
-}
-
-void view_restored(struct view *v, struct list_watch_now now)
+void view_restored(struct view *v, struct now now)
 {
     if (!v->synced)
-        view_join_flush(v->join, now.ms, now.wall_ns);
+        view_join_flush(v->join, now);
 }
 
 /* Is no better content of this watch on its way? If a watch is stale, a new list may not come for
@@ -130,19 +154,22 @@ static bool is_settled(const struct watch *w)
 }
 
 /* Joins before it tells staleness, so that hooks hear of a stale view with its newest objects. */
-uint64_t view_tick(struct view *v, struct list_watch_now now)
+uint64_t view_tick(struct view *v, struct now now)
 {
     bool wants = !v->synced || view_join_wants(v->join, now.ms);
     bool shows = wants && is_settled(v->services) && is_settled(v->slices);
 
     if (shows) {
-        view_join_flush(v->join, now.ms, now.wall_ns);
+        view_join_flush(v->join, now);
         v->synced = true;
     }
     bool stale = v->synced && (watch_stale(v->services) || watch_stale(v->slices));
     if (stale != v->stale) {
         v->stale = stale;
-        v->events->on_stale(v->arg, v, stale, now.wall_ns);
+        log_emit(stale ? LOG_LVL_WARN : LOG_LVL_INFO,
+                 stale ? "view is stale" : "view is fresh again",
+                 LOG_FIELDS(KV_STR("cluster", view_cluster(v)), KV_STR("view", v->name)));
+        subscribers_stale(&v->subscribers, (struct source){.view = v}, stale, now);
     }
     /* A view that has to wait for a watch looks again when that watch changes, not at a time. */
     return wants && !shows ? UINT64_MAX : view_join_due_ms(v->join);

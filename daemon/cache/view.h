@@ -3,7 +3,7 @@
  * view - a cache that is computed from watches: service_endpoints joins Services with all their
  * EndpointSlices (or Endpoints), one object per Service (docs/design.md "Views"); pure.
  *
- * A view gets the same deltas as a hook: each delta of its two watches is only noted. view_tick()
+ * A view subscribes to its two watches as a hook does; each delta is only noted. view_tick()
  * joins what was touched and sends what really differs from what the view sent before, so a burst
  * of changes, or a list that is committed, is one change. While a watch lists anew, the view sends
  * nothing: else a new Service would be seen without its slices only because these are listed a
@@ -47,25 +47,19 @@ enum { VIEW_WATCHES = 2 };
 
 struct view;
 
-/* The consumer's callbacks, like watch_events. Both run inside view_tick(), on_delta also inside
- * view_restored(). */
-struct view_events {
-    /* The view has changed. While it is filled for the first time it is not synced yet. */
-    void (*on_delta)(void *arg, struct view *v, const struct delta *d);
-    /* The view became stale, or fresh again. */
-    void (*on_stale)(void *arg, struct view *v, bool stale, uint64_t wall_ns);
-};
-
 /* Can a view be made of these watches? ERR_CONFIG: a watch is of a resource that the view cannot
  * use, or its keep and drop leave out what the view reads; the watches are of two clusters; or
  * local_only is set on a node without a name. Only the settings of the watches count. err must not
  * be NULL. */
 enum err_kind view_check(const struct view_params *params, struct err *err) MUST_CHECK;
 
-/* Takes in the objects that the watches have already. params must have passed view_check(); events
- * must outlive the view. Never NULL. */
-struct view *view_create(const struct view_params *params, const struct view_events *events,
-                         void *arg);
+/* Takes in the objects that the watches have already, and subscribes to both. params must have
+ * passed view_check(). Never NULL. */
+struct view *view_create(const struct view_params *params);
+
+/* Adds a subscriber. Its callbacks run inside view_tick(), on_delta also inside view_restored().
+ * While the view is filled for the first time it is not synced yet. */
+void view_subscribe(struct view *v, const struct subscriber *to, void *arg);
 
 /* Frees it and sets *v to NULL; no callback runs. NULL is fine. */
 void view_destroy(struct view **v);
@@ -74,18 +68,15 @@ void view_destroy(struct view **v);
  * anew and is not synced; no callback runs. Other watches are ignored. */
 void view_forget(struct view *v, const struct watch *w);
 
-/* Takes a delta of any watch, and notes it if the view is made of that watch. */
-void view_delta(struct view *v, const struct watch *w, const struct delta *d);
-
 /* The watches were given what an earlier process has left, and none of them follows its server yet:
  * tells of these objects, so that later deletes of them can be told. The view does not become
  * synced by this; a synced view tells nothing. */
-void view_restored(struct view *v, struct list_watch_now now);
+void view_restored(struct view *v, struct now now);
 
 /* Joins the changes that were noted, and looks at the watches and the clock. Call it after bytes
  * were fed to a watch, when a watch became stale or fresh, and at the time (ms) that the last call
  * returned; UINT64_MAX = only then. Cheap if nothing has happened. */
-uint64_t view_tick(struct view *v, struct list_watch_now now);
+uint64_t view_tick(struct view *v, struct now now);
 
 /* The setting's name. */
 const char *view_name(const struct view *v);

@@ -322,6 +322,7 @@ static void leave(struct view_join *j, struct joint *t)
 static void renew(struct view_join *j, struct joint *t, uint64_t now_ms)
 {
     list_remove(&t->link);
+    t->as.now_ms = t->gone.now_ms = now_ms;
     if (t->service != NULL && !t->read.external_name)
         join(j, t, now_ms);
     else
@@ -330,20 +331,20 @@ static void renew(struct view_join *j, struct joint *t, uint64_t now_ms)
         free_joint(j, t);
 }
 
-void view_join_flush(struct view_join *j, uint64_t now_ms, uint64_t wall_ns)
+void view_join_flush(struct view_join *j, struct now now)
 {
-    const struct delta over = {.cause = CAUSE_WATCH, .received_ns = wall_ns};
+    const struct delta over = {.cause = CAUSE_WATCH, .received_ns = now.wall_ns};
     struct heap_node *due;
 
     list_each (pos, tmp, &j->changed)
-        renew(j, list_entry(pos, struct joint, link), now_ms);
+        renew(j, list_entry(pos, struct joint, link), now.ms);
     /* Holds that end change objects by themselves: the cause is watch, as if the server had said
      * so. renew() removes the joint from the heap or gives it a later time. */
-    while ((due = heap_peek(&j->due)) != NULL && due->due_ms <= now_ms) {
+    while ((due = heap_peek(&j->due)) != NULL && due->due_ms <= now.ms) {
         struct joint *t = container_of(due, struct joint, due);
 
         t->as = over;
-        renew(j, t, now_ms);
+        renew(j, t, now.ms);
     }
 }
 

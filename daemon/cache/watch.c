@@ -47,36 +47,24 @@ struct watch {
     uint64_t begun_ms;        /* .. at this time, .. */
     /* .. when the last contact of the earlier process was so long ago. */
     uint64_t begun_age_ms;
-    const struct watch_events *events;
-    void *arg;
+    struct subscribers subscribers;
 };
 
-/* The time of the change that the store tells of: it happens inside a call on a list_watch, which
- * has brought the time. */
-static uint64_t newest_ms(const struct watch *w)
-{
-    uint64_t ms = 0;
-
-    for (size_t i = 0; i < w->list_watch_count; i++)
-        if (list_watch_now_ms(w->list_watches[i]) > ms)
-            ms = list_watch_now_ms(w->list_watches[i]);
-    return ms;
-}
-
-/* Tells a delta that was confirmed, or need not be. on_kept runs first, so that a copy of the watch
- * has a change before any hook hears of it. */
+/* Tells a delta that was confirmed, or need not be. */
 static void tell(void *arg, const struct delta *d)
 {
-    struct watch *w = arg;
-    bool gone = d->type == DELTA_DELETED || d->type == DELTA_LEFT;
+    const struct watch *w = arg;
 
-    if (w->events->on_kept != NULL)
-        w->events->on_kept(w->arg, w, scopes_find(&w->scopes, d->object), d->object, gone);
-    w->events->on_delta(w->arg, w, d);
+    for (size_t i = 0; i < w->subscribers.n; i++) {
+        const struct subscription *s = &w->subscribers.v[i];
+
+        if (s->to->on_delta != NULL)
+            s->to->on_delta(s->arg, (struct source){.watch = w}, d);
+    }
 }
 
-/* The audit hears of each change at once, as it compares with the store; the consumer may have to
- * wait until a DELETED is confirmed. */
+/* The audit hears of each change at once, as it compares with the store; the subscribers may have
+ * to wait until a DELETED is confirmed. */
 static void on_store_delta(void *arg, const struct delta *d)
 {
     struct watch *w = arg;
@@ -84,7 +72,7 @@ static void on_store_delta(void *arg, const struct delta *d)
     if (audit_state(w->audit) != AUDIT_IDLE)
         audit_touched(w->audit, scopes_find(&w->scopes, d->object), d);
     if (w->confirm != NULL)
-        confirm_take(w->confirm, d, newest_ms(w));
+        confirm_take(w->confirm, d);
     else
         tell(w, d);
 }
@@ -107,8 +95,7 @@ static void on_skip(void *arg, const struct skip *s, bool gone)
 
     audit_skipped(w->audit, s->scope, s->id);
     log_skip(w, s, gone);
-    if (w->events->on_skipped != NULL)
-        w->events->on_skipped(w->arg, w, s, gone);
+    subscribers_skipped(&w->subscribers, (struct source){.watch = w}, s, gone);
 }
 
 /* The seed differs by scope, so that the scopes of a watch do not wait in step. */
@@ -165,8 +152,7 @@ static void name_resource(struct watch *w)
     buf_free(&name);
 }
 
-static struct watch *new_watch(const struct watch_params *p, const struct watch_events *events,
-                               void *arg)
+static struct watch *new_watch(const struct watch_params *p)
 {
     struct watch *w = mem_zalloc(sizeof(*w));
 
@@ -176,8 +162,6 @@ static struct watch *new_watch(const struct watch_params *p, const struct watch_
     w->fields = mem_strdup(p->field_selector);
     scopes_init(&w->scopes, p);
     w->params = *p;
-    w->events = events;
-    w->arg = arg;
     resume_points_init(&w->resume_points, w->scopes.count);
     w->store = store_create(w->scopes.count, on_store_delta, w);
     store_on_skip(w->store, on_skip, w);
@@ -211,10 +195,9 @@ static enum err_kind set_up(struct watch *w, const struct watch_params *p, struc
     return ERR_OK;
 }
 
-enum err_kind watch_create(const struct watch_params *p, const struct watch_events *events,
-                           void *arg, struct watch **out, struct err *err)
+enum err_kind watch_create(const struct watch_params *p, struct watch **out, struct err *err)
 {
-    struct watch *w = new_watch(p, events, arg);
+    struct watch *w = new_watch(p);
     enum err_kind kind = set_up(w, p, err);
 
     if (kind == ERR_OK)
@@ -222,6 +205,16 @@ enum err_kind watch_create(const struct watch_params *p, const struct watch_even
     else
         watch_destroy(&w);
     return kind;
+}
+
+void watch_subscribe(struct watch *w, const struct subscriber *to, void *arg)
+{
+    subscribers_add(&w->subscribers, to, arg);
+}
+
+void watch_unsubscribe(struct watch *w, const struct subscriber *to, const void *arg)
+{
+    subscribers_remove(&w->subscribers, to, arg);
 }
 
 void watch_destroy(struct watch **wp)
@@ -241,6 +234,7 @@ void watch_destroy(struct watch **wp)
     shape_destroy(&w->shape);
     resource_fini(&w->resource);
     scopes_fini(&w->scopes);
+    subscribers_fini(&w->subscribers);
     free(w->labels);
     free(w->fields);
     free(w->resource_name);
@@ -373,6 +367,37 @@ void watch_resume(struct watch *w, size_t scope, const struct resume_point *resu
     resume_points_set(&w->resume_points, scope, resume);
     if (w->list_watches != NULL)
         resume_list_watch(w, scope);
+}
+
+/* Argument of restore_object(). */
+struct restoring {
+    const struct watch *watch;
+    struct now now;
+};
+
+static void restore_object(void *arg, struct object *o)
+{
+    const struct restoring *r = arg;
+
+    subscribers_restored(&r->watch->subscribers, (struct source){.watch = r->watch}, o, r->now);
+}
+
+void watch_restore(const struct watch *w, struct now now)
+{
+    struct restoring r = {w, now};
+
+    store_each(w->store, restore_object, &r);
+}
+
+/* The time of the last call on a list_watch. */
+static uint64_t newest_ms(const struct watch *w)
+{
+    uint64_t ms = 0;
+
+    for (size_t i = 0; i < w->list_watch_count; i++)
+        if (list_watch_now_ms(w->list_watches[i]) > ms)
+            ms = list_watch_now_ms(w->list_watches[i]);
+    return ms;
 }
 
 /* The order: audit and confirm look at the objects and go first, then the objects, then the
@@ -566,23 +591,29 @@ static uint64_t look_for_missing(struct watch *w, uint64_t now_ms)
     return w->missing_ms;
 }
 
-uint64_t watch_tick(struct watch *w, struct list_watch_now now)
+static void become_stale(struct watch *w, bool stale, struct now now)
+{
+    w->stale = stale;
+    log_emit(stale ? LOG_LVL_WARN : LOG_LVL_INFO, stale ? "watch is stale" : "watch is fresh again",
+             LOG_FIELDS(KV_STR("cluster", w->cluster), KV_STR("watch", w->name)));
+    subscribers_stale(&w->subscribers, (struct source){.watch = w}, stale, now);
+}
+
+uint64_t watch_tick(struct watch *w, struct now now)
 {
     uint64_t missing_ms = look_for_missing(w, now.ms);
     uint64_t from_ms = first_stale_ms(w);
     bool stale = now.ms >= from_ms;
 
-    if (stale != w->stale) {
-        w->stale = stale;
-        w->events->on_stale(w->arg, w, stale, now.wall_ns);
-    }
+    if (stale != w->stale)
+        become_stale(w, stale, now);
     /* Only a change of a scope ends staleness, and after that the driver calls again. */
     from_ms = stale ? UINT64_MAX : from_ms;
     return from_ms < missing_ms ? from_ms : missing_ms;
 }
 
 /* Only a complete cache may be shown to hooks (docs/design.md "Stale start"). */
-bool watch_begin_stale(struct watch *w, struct list_watch_now now, uint64_t age_ms)
+bool watch_begin_stale(struct watch *w, struct now now, uint64_t age_ms)
 {
     for (size_t i = 0; i < w->scopes.count; i++)
         if (!list_watch_synced(w, i) && !resume_points_is_whole(&w->resume_points, i))

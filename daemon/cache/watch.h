@@ -13,6 +13,7 @@
 #include "cache/list_watch.h"
 #include "cache/resume_point.h"
 #include "cache/store.h"
+#include "cache/subscriber.h"
 #include "cache/watch_params.h"
 #include "cache/watch_stats.h"
 #include "kube/resource.h"
@@ -22,30 +23,22 @@ struct confirm;
 
 struct watch;
 
-/* The consumer's callbacks. */
-struct watch_events {
-    /* The cache has changed: inside list_watch_body(), list_watch_end(), list_watch_identified(),
-     * list_watch_compare_end(), or a call on the watch's confirm. */
-    void (*on_delta)(void *arg, struct watch *w, const struct delta *d);
-    /* The watch became stale, or fresh again: inside watch_tick() and watch_begin_stale(). */
-    void (*on_stale)(void *arg, struct watch *w, bool stale, uint64_t wall_ns);
-    /* Just before on_delta, for a consumer that keeps a copy of the watch: o is an object of
-     * this scope now, or (gone) its key is there no more, whatever the uid. NULL: nobody keeps a
-     * copy. */
-    void (*on_kept)(void *arg, struct watch *w, size_t scope, struct object *o, bool gone);
-    /* For the same consumer: an object of a scope is skipped from now on, or (gone) no longer.
-     * Inside the calls on a list_watch that on_delta names. NULL: nobody keeps a copy. */
-    void (*on_skipped)(void *arg, struct watch *w, const struct skip *s, bool gone);
-};
-
 /* ERR_CONFIG: the resource is not written as one, namespaces do not fit it, or a path or selector
  * is wrong. A resource that only discovery can find leaves the watch without list_watches until
- * watch_resolve(). events must outlive the watch. */
-enum err_kind watch_create(const struct watch_params *params, const struct watch_events *events,
-                           void *arg, struct watch **out, struct err *err) MUST_CHECK;
+ * watch_resolve(). */
+enum err_kind watch_create(const struct watch_params *params, struct watch **out,
+                           struct err *err) MUST_CHECK;
 
 /* Frees it and sets *w to NULL; no callback runs. NULL is fine. */
 void watch_destroy(struct watch **w);
+
+/* Adds a subscriber. on_delta and on_skipped run inside list_watch_body(), list_watch_end(),
+ * list_watch_identified(), list_watch_compare_end() or a call on the watch's confirm; on_stale
+ * inside watch_tick() and watch_begin_stale(); on_restored inside watch_restore(). */
+void watch_subscribe(struct watch *w, const struct subscriber *to, void *arg);
+
+/* Ends that subscription. Not inside a callback of the watch. */
+void watch_unsubscribe(struct watch *w, const struct subscriber *to, const void *arg);
 
 /* The resource that discovery must find; NULL = the watch has its list_watches. */
 const struct resource *watch_wants(const struct watch *w);
@@ -101,6 +94,10 @@ void watch_load_skip(struct watch *w, const struct skip *s);
  * skip records, before the first list_watch starts. */
 void watch_resume(struct watch *w, size_t scope, const struct resume_point *resume);
 
+/* Shows all objects that were loaded to the subscribers (on_restored), as if they had just been
+ * added. Once, before the first list_watch starts. */
+void watch_restore(const struct watch *w, struct now now);
+
 /* Forgets all that an earlier process has left and that the list_watches have read, because the
  * cluster is another one now; no callback runs. A first list is ordered; if the list_watches have
  * started, the driver carries it out (list_watch_is_ordered()). */
@@ -116,7 +113,7 @@ enum resume_kind watch_resume_left(const struct watch *w, size_t scope);
  * that is longest ago. */
 uint64_t watch_resume_contact_ns(const struct watch *w);
 
-/* The version from which another process may go on, with exactly the objects that on_kept has told:
+/* The version from which another process may go on, with exactly the objects that on_delta has told:
  * keep both at once. Borrowed until the next call on the list_watch. False: the version that was
  * kept before stays valid. An empty *rv: only the objects are valid, because deletes are being
  * confirmed, a list is held, or the version is in doubt. */
@@ -137,7 +134,7 @@ struct confirm *watch_confirm(const struct watch *w);
  * happened: not all of these objects are there, or other settings have selected them. The
  * list_watches may have started or not. age_ms: since the earlier process last heard of the
  * server. */
-bool watch_begin_stale(struct watch *w, struct list_watch_now now, uint64_t age_ms) MUST_CHECK;
+bool watch_begin_stale(struct watch *w, struct now now, uint64_t age_ms) MUST_CHECK;
 
 /* Were all scopes listed once, or has the watch begun stale? Stays true
  * (docs/design.md "Synced"). */
@@ -160,7 +157,7 @@ bool watch_guard(struct watch *w, bool accept);
 /* Looks at the clock: runs on_stale when the watch became stale or fresh, and orders a list
  * (list_watch_is_ordered()) of scopes whose last list had an item without a readable name. Returns
  * when (ms) to look again, UINT64_MAX = not before its scopes change. */
-uint64_t watch_tick(struct watch *w, struct list_watch_now now);
+uint64_t watch_tick(struct watch *w, struct now now);
 
 /* Its strings are borrowed until the next call on one of its list_watches. */
 struct watch_status watch_status(const struct watch *w, uint64_t now_ms);

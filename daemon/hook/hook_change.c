@@ -64,8 +64,9 @@ static void note_early(struct hook *h, struct delivery *dl, const struct delta *
         dl->work_item.changed_ms = now_ms;
 }
 
-static void take_delta(struct hook *h, size_t source, const struct delta *d, uint64_t now_ms)
+static void take_delta(struct hook *h, size_t source, const struct delta *d)
 {
+    uint64_t now_ms = d->now_ms;
     struct delivery *dl = delivery_queue_change(&h->queue, source, d, now_ms);
 
     if (!h->queue.sources[source].is_open) {
@@ -84,17 +85,19 @@ static void take_delta(struct hook *h, size_t source, const struct delta *d, uin
 }
 
 /* A hook may have the same watch as several sources, under several names: each takes the change. */
-static void take_from(struct hook *h, struct source from, const struct delta *d, uint64_t now_ms)
+static void take_from(struct hook *h, struct source from, const struct delta *d)
 {
     for (size_t i = 0; i < h->source_count; i++)
         if (source_equal(h->sources[i].of, from))
-            take_delta(h, i, d, now_ms);
+            take_delta(h, i, d);
 }
 
-void hooks_delta(struct hooks *hs, struct source from, const struct delta *d, uint64_t now_ms)
+void hooks_delta(void *hooks, struct source from, const struct delta *d)
 {
+    const struct hooks *hs = hooks;
+
     for (size_t i = 0; i < hs->n; i++)
-        take_from(hs->v[i], from, d, now_ms);
+        take_from(hs->v[i], from, d);
 }
 
 static void note_stale(struct hook *h, struct source from, bool stale)
@@ -107,25 +110,29 @@ static void note_stale(struct hook *h, struct source from, bool stale)
 
 /* In the delivery queue the outage of a source is the incarnation of an object without bytes, under
  * the empty key: so merging, order and retries hold for it as for any key. */
-void hooks_stale(struct hooks *hs, struct source from, bool stale, uint64_t wall_ns,
-                 uint64_t now_ms)
+void hooks_stale(void *hooks, struct source from, bool stale, struct now now)
 {
+    const struct hooks *hs = hooks;
     struct object *outage =
         object_create(&(struct object_parts){.rv_at = SIZE_MAX, .generation_at = SIZE_MAX});
     const struct delta d = {.type = stale ? DELTA_STALE : DELTA_FRESH,
                             .cause = CAUSE_WATCH,
                             .object = outage,
-                            .received_ns = wall_ns};
+                            .received_ns = now.wall_ns,
+                            .now_ms = now.ms};
 
     for (size_t i = 0; i < hs->n; i++) {
         struct hook *h = hs->v[i];
 
         note_stale(h, from, stale);
         if (filter_takes(&h->filter, DELTA_STALE) || filter_takes(&h->filter, DELTA_FRESH))
-            take_from(h, from, &d, now_ms);
+            take_from(h, from, &d);
     }
     object_unref(&outage);
 }
+
+const struct subscriber hooks_subscriber = {
+    .on_delta = hooks_delta, .on_restored = hooks_delta, .on_stale = hooks_stale};
 
 /* The source was forgotten: nothing is due for the key any more. */
 static void idle_delivery(void *arg, struct delivery *dl)

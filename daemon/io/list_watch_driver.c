@@ -36,9 +36,9 @@ struct list_watch_driver {
 
 static void act(struct list_watch_driver *d, struct list_watch_action a);
 
-static struct list_watch_now now(const struct list_watch_driver *d)
+static struct now now(const struct list_watch_driver *d)
 {
-    return (struct list_watch_now){.ms = loop_now_ms(d->params.loop), .wall_ns = loop_wall_ns()};
+    return (struct now){.ms = loop_now_ms(d->params.loop), .wall_ns = loop_wall_ns()};
 }
 
 /* What the user can do about an error, for those kinds of error whose texts do not say so

@@ -39,7 +39,7 @@ struct watch_driver {
  * makes necessary), and sets the timer for the next time. */
 static void look_at_clock(struct watch_driver *d)
 {
-    struct list_watch_now now = {.ms = loop_now_ms(d->params.loop), .wall_ns = loop_wall_ns()};
+    struct now now = {.ms = loop_now_ms(d->params.loop), .wall_ns = loop_wall_ns()};
     uint64_t next_ms = watch_tick(d->params.watch, now);
 
     d->soon = false;

@@ -104,12 +104,12 @@ static void start_next(struct bench *b)
 {
     static const struct job_events events = {on_over, on_gone};
     struct object *o = make_object(b->done, (unsigned)b->done + 2);
-    struct delta d = {.type = DELTA_ADDED, .object = o};
+    struct delta d = {.type = DELTA_ADDED, .object = o, .now_ms = loop_now_ms(b->loop)};
     struct err err;
     uint64_t cpu_before = clock_ns(CLOCK_THREAD_CPUTIME_ID);
     uint64_t before = clock_ns(CLOCK_MONOTONIC);
 
-    hooks_delta(&b->hooks, (struct source){.watch = b->watch}, &d, loop_now_ms(b->loop));
+    hooks_delta(&b->hooks, (struct source){.watch = b->watch}, &d);
     struct run *run = hooks_next(&b->hooks, loop_now_ms(b->loop));
     ensure(run != NULL);
     if (job_create(&b->params, run, &events, b, &b->job, &err) != ERR_OK)
@@ -147,13 +147,6 @@ static void no_delta(void *arg, const struct delta *d)
     (void)d;
 }
 
-static void no_watch_delta(void *arg, struct watch *w, const struct delta *d)
-{
-    (void)arg;
-    (void)w;
-    (void)d;
-}
-
 static int by_size(const void *a, const void *b)
 {
     const uint64_t *x = a;
@@ -175,7 +168,6 @@ static void print_spread(const char *what, uint64_t *ns, size_t n)
 static void open_gate(struct bench *b)
 {
     static const char *const namespaces[] = {"*"};
-    static const struct watch_events events = {.on_delta = no_watch_delta};
     static const char list[] = "{\"kind\":\"ServiceList\",\"apiVersion\":\"v1\","
                                "\"metadata\":{\"resourceVersion\":\"1\"},\"items\":[]}";
     struct watch_params p = {
@@ -191,13 +183,13 @@ static void open_gate(struct bench *b)
     };
     struct err err;
 
-    if (watch_create(&p, &events, NULL, &b->watch, &err) != ERR_OK)
+    if (watch_create(&p, &b->watch, &err) != ERR_OK)
         panic("%s", err.text);
     struct list_watch *f = watch_list_watch(b->watch, 0);
     list_watch_start(f, 1);
     list_watch_head(f, &(struct http_head){.status = 200, .retry_after_s = -1}, 1);
-    ensure(list_watch_body(f, list, sizeof(list) - 1, (struct list_watch_now){.ms = 1}));
-    list_watch_end(f, NULL, (struct list_watch_now){.ms = 1});
+    ensure(list_watch_body(f, list, sizeof(list) - 1, (struct now){.ms = 1}));
+    list_watch_end(f, NULL, (struct now){.ms = 1});
 }
 
 static void build(struct bench *b, int fd)
@@ -240,7 +232,7 @@ static struct store *fill(size_t megabytes)
     for (size_t i = 0; store_bytes(store) < megabytes * 1000000; i++) {
         struct object *o = make_object(i, 1);
 
-        store_apply(store, 0, o, 0);
+        store_apply(store, 0, o, (struct now){0});
         object_unref(&o);
     }
     return store;

@@ -23,21 +23,13 @@ static double cpu_s(void)
     return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
-static void on_delta(void *arg, struct watch *w, const struct delta *d)
+static void on_delta(void *arg, struct source from, const struct delta *d)
 {
     size_t *told = arg;
 
-    (void)w;
+    (void)from;
     ensure(d->type == DELTA_ADDED);
     (*told)++;
-}
-
-static void on_stale(void *arg, struct watch *w, bool stale, uint64_t wall_ns)
-{
-    (void)arg;
-    (void)w;
-    (void)stale;
-    (void)wall_ns;
 }
 
 static void put_list(struct buf *out, size_t ns)
@@ -57,7 +49,7 @@ static void answer(struct watch *w, size_t ns, const struct buf *body)
 {
     struct list_watch *f = watch_list_watch(w, ns);
     const struct http_head head = {.status = 200, .content_type = str_c("application/json")};
-    const struct list_watch_now now = {1000, 1};
+    const struct now now = {1000, 1};
 
     list_watch_head(f, &head, now.ms);
     ensure(list_watch_body(f, body->data, body->len, now));
@@ -83,7 +75,7 @@ static double answer_all(struct watch *w, size_t from, size_t to)
 
 static struct watch *watch_of(size_t count, const char *const *namespaces, size_t *told)
 {
-    static const struct watch_events events = {.on_delta = on_delta, .on_stale = on_stale};
+    static const struct subscriber events = {.on_delta = on_delta};
     const struct watch_params params = {
         .name = "maps",
         .cluster = "prod",
@@ -99,8 +91,9 @@ static struct watch *watch_of(size_t count, const char *const *namespaces, size_
     };
     struct watch *w;
 
-    if (watch_create(&params, &events, told, &w, NULL) != ERR_OK)
+    if (watch_create(&params, &w, NULL) != ERR_OK)
         panic("the watch cannot be made");
+    watch_subscribe(w, &events, told);
     for (size_t i = 0; i < count; i++)
         ensure(list_watch_start(watch_list_watch(w, i), 1).what == LW_LIST);
     return w;

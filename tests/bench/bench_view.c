@@ -113,7 +113,7 @@ static void fill(struct view_join *j, struct buf *frame)
         object_unref(&o);
     }
     double start = cpu_s();
-    view_join_flush(j, 1, 1);
+    view_join_flush(j, (struct now){1, 1});
     ensure(told == SERVICES);
     printf("first join   %7.1f ms for %d Services, %.1f MB of objects\n", (cpu_s() - start) * 1e3,
            SERVICES, (double)store_bytes(view_join_store(j)) / 1e6);
@@ -131,7 +131,7 @@ static void change(struct view_join *j, struct buf *frame)
         const struct delta d = change_of(slices[i]);
 
         view_join_backends(j, &d);
-        view_join_flush(j, 1, 1);
+        view_join_flush(j, (struct now){1, 1});
     }
     double took = cpu_s() - start;
     ensure(told == CHANGES);

@@ -63,10 +63,10 @@ void disk_init(struct disk *r, struct clock *clock);
 /* Frees all that the disk holds. */
 void disk_fini(struct disk *r);
 
-/* Puts the change that watch_events.on_kept reports. */
+/* Puts the change that a delta reports. */
 void disk_kept(struct disk *r, size_t number, struct object *o, bool gone);
 
-/* Puts the change that watch_events.on_skipped reports. */
+/* Puts the change that subscriber.on_skipped reports. */
 void disk_skipped(struct disk *r, size_t number, const struct skip *s, bool gone);
 
 /* Puts a change into the batch of this turn. */

@@ -34,9 +34,9 @@ struct flood {
     uint64_t totals[FLOOD_HOOKS]; /* runs of each hook */
 };
 
-static struct list_watch_now now(const struct flood *x)
+static struct now now(const struct flood *x)
 {
-    return (struct list_watch_now){.ms = x->clock.now_ms, .wall_ns = x->clock.now_ms * 1000000};
+    return (struct now){.ms = x->clock.now_ms, .wall_ns = x->clock.now_ms * 1000000};
 }
 
 static void put_object(const struct flood *x, struct buf *out, size_t key)
@@ -68,21 +68,8 @@ static void put_change(struct flood *x, struct buf *out)
         x->uids[key] = 0;
 }
 
-static void on_delta(void *arg, struct watch *w, const struct delta *d)
-{
-    struct flood *x = arg;
-
-    hooks_delta(&x->hooks, (struct source){.watch = w}, d, x->clock.now_ms);
-}
-
-static void on_stale(void *arg, struct watch *w, bool stale, uint64_t wall_ns)
-{
-    (void)arg, (void)w, (void)stale, (void)wall_ns;
-}
-
 static void add_watch(struct flood *x)
 {
-    static const struct watch_events events = {.on_delta = on_delta, .on_stale = on_stale};
     static const char *const all[] = {"*"};
     struct watch_params p = {
         .name = "all",
@@ -104,8 +91,9 @@ static void add_watch(struct flood *x)
     };
     struct err err;
 
-    if (watch_create(&p, &events, x, &x->watch, &err) != ERR_OK)
+    if (watch_create(&p, &x->watch, &err) != ERR_OK)
         panic("%s", err.text);
+    watch_subscribe(x->watch, &hooks_subscriber, &x->hooks);
 }
 
 static void add_hook(struct flood *x, enum hook_mode mode)

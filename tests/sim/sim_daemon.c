@@ -51,7 +51,7 @@ static void look(struct post *p)
 {
     struct sim_daemon *l = p->sim_daemon;
     struct clock *c = l->params.clock;
-    struct list_watch_now now = {.ms = c->now_ms, .wall_ns = c->now_ms * 1000000};
+    struct now now = {.ms = c->now_ms, .wall_ns = c->now_ms * 1000000};
     uint64_t next_ms = watch_tick(l->watches[p->watch], now);
 
     if (next_ms == UINT64_MAX)
@@ -144,14 +144,12 @@ static size_t number_of(const struct sim_daemon *l, const struct watch *w)
     return number;
 }
 
-static void on_kept(void *arg, struct watch *w, size_t stream, struct object *o, bool gone)
+static void keep(struct sim_daemon *l, size_t number, const struct delta *d)
 {
-    struct sim_daemon *l = arg;
-    size_t number = number_of(l, w);
-    bool is_second = number == BY_SPACE && api_space(api_find(object_key(o))) == 1;
+    bool is_second = number == BY_SPACE && api_space(api_find(object_key(d->object))) == 1;
 
-    ensure(stream == (is_second ? 1 : 0));
-    disk_kept(l->params.disk, number, o, gone);
+    ensure(watch_scope_of(l->watches[number], d->object) == (is_second ? 1 : 0));
+    disk_kept(l->params.disk, number, d->object, d->type == DELTA_DELETED || d->type == DELTA_LEFT);
 }
 
 static void count_skip(const struct sim_daemon *l, const struct watch *w, const struct skip *s)
@@ -174,9 +172,10 @@ static void count_skip(const struct sim_daemon *l, const struct watch *w, const 
         features[FEATURE_ODD_KEPT]++;
 }
 
-static void on_skipped(void *arg, struct watch *w, const struct skip *s, bool gone)
+static void on_skipped(void *arg, struct source from, const struct skip *s, bool gone)
 {
     struct sim_daemon *l = arg;
+    const struct watch *w = from.watch;
 
     clock_trace(l->params.clock, "%s: %s %.*s", watch_name(w), gone ? "usable" : "skipped",
                 STR_ARG(s->name.n > 0 ? s->name : str_c("without a name")));
@@ -187,18 +186,28 @@ static void on_skipped(void *arg, struct watch *w, const struct skip *s, bool go
         count_skip(l, w, s);
 }
 
-static void on_delta(void *arg, struct watch *w, const struct delta *d)
+static void on_delta(void *arg, struct source from, const struct delta *d)
 {
     struct sim_daemon *l = arg;
-    size_t number = number_of(l, w);
+    size_t number = number_of(l, from.watch);
 
+    keep(l, number, d);
     l->params.on_delta(l->params.arg, number, d);
-    if (d->cause == CAUSE_WATCH && !watch_is_synced(w))
+    if (d->cause == CAUSE_WATCH && !watch_is_synced(from.watch))
         l->params.features[l->begun[number] ? FEATURE_BEGUN_MISSED : FEATURE_REPLAYED]++;
-    clock_trace(l->params.clock, "%s: %s %.*s %.*s", watch_name(w), delta_type_name(d->type),
-                STR_ARG(object_key(d->object)), STR_ARG(object_rv(d->object)));
+    clock_trace(l->params.clock, "%s: %s %.*s %.*s", watch_name(from.watch),
+                delta_type_name(d->type), STR_ARG(object_key(d->object)),
+                STR_ARG(object_rv(d->object)));
     sim_hooks_delta(&l->sim_hooks, number, d);
-    view_oracle_delta(&l->view_oracle, w, d);
+    view_oracle_delta(&l->view_oracle, from.watch, d);
+}
+
+static void on_restored(void *arg, struct source from, const struct delta *d)
+{
+    struct sim_daemon *l = arg;
+
+    sim_hooks_delta(&l->sim_hooks, number_of(l, from.watch), d);
+    view_oracle_delta(&l->view_oracle, from.watch, d);
 }
 
 static void on_view_delta(void *arg, const struct delta *d)
@@ -208,11 +217,11 @@ static void on_view_delta(void *arg, const struct delta *d)
     sim_hooks_delta(&l->sim_hooks, VIEW_ORACLE, d);
 }
 
-static void on_view_stale(void *arg, bool stale, uint64_t wall_ns)
+static void on_view_stale(void *arg, bool stale, struct now now)
 {
     struct sim_daemon *l = arg;
 
-    sim_hooks_stale(&l->sim_hooks, VIEW_ORACLE, stale, wall_ns);
+    sim_hooks_stale(&l->sim_hooks, VIEW_ORACLE, stale, now);
 }
 
 static void on_view_time(void *arg)
@@ -237,20 +246,22 @@ static void add_view(struct sim_daemon *l)
                                           .arg = l});
 }
 
-static void on_stale(void *arg, struct watch *w, bool stale, uint64_t wall_ns)
+static void on_stale(void *arg, struct source from, bool stale, struct now now)
 {
     struct sim_daemon *l = arg;
-    size_t number = number_of(l, w);
+    size_t number = number_of(l, from.watch);
 
     l->stale[number] = stale;
-    clock_trace(l->params.clock, "%s: %s", watch_name(w), stale ? "STALE" : "FRESH");
-    sim_hooks_stale(&l->sim_hooks, number, stale, wall_ns);
+    clock_trace(l->params.clock, "%s: %s", watch_name(from.watch), stale ? "STALE" : "FRESH");
+    sim_hooks_stale(&l->sim_hooks, number, stale, now);
 }
 
 static void add_watch(struct sim_daemon *l, size_t number)
 {
-    static const struct watch_events events = {
-        .on_delta = on_delta, .on_stale = on_stale, .on_kept = on_kept, .on_skipped = on_skipped};
+    static const struct subscriber events = {.on_delta = on_delta,
+                                             .on_restored = on_restored,
+                                             .on_stale = on_stale,
+                                             .on_skipped = on_skipped};
     static const char *const all[] = {"*"};
     static const char *const spaces[] = {"east", "west"};
     static const char *const match[] = {"data.on=yes"};
@@ -279,8 +290,9 @@ static void add_watch(struct sim_daemon *l, size_t number)
         .seed = l->params.seed + number * SCOPES,
     };
 
-    if (watch_create(&p, &events, l, &l->watches[number], &err) != ERR_OK)
+    if (watch_create(&p, &l->watches[number], &err) != ERR_OK)
         panic("%s", err.text);
+    watch_subscribe(l->watches[number], &events, l);
     l->posts[number] = (struct post){.sim_daemon = l,
                                      .watch = number,
                                      .tick.fn = on_tick,
@@ -322,7 +334,7 @@ static void on_patience(struct alarm *a)
 {
     struct sim_daemon *l = container_of(a, struct sim_daemon, patience);
     struct clock *c = l->params.clock;
-    struct list_watch_now now = {.ms = c->now_ms, .wall_ns = c->now_ms * 1000000};
+    struct now now = {.ms = c->now_ms, .wall_ns = c->now_ms * 1000000};
 
     for (size_t i = 0; i < WATCHES; i++) {
         if (was_answered(l->watches[i]) || !watch_begin_stale(l->watches[i], now, 0))
@@ -348,20 +360,6 @@ static void load(struct sim_daemon *l, size_t number)
         l->params.features[FEATURE_EDITED]++;
     l->params.features[FEATURE_ODD_RESTORED] +=
         skips_count(store_skips(watch_store(l->watches[number])));
-}
-
-struct loading {
-    struct sim_daemon *sim_daemon;
-    size_t number;
-};
-
-static void tell_loaded(void *arg, struct object *o)
-{
-    const struct loading *to = arg;
-    const struct delta d = {.type = DELTA_ADDED, .cause = CAUSE_RESTART, .object = o};
-
-    sim_hooks_delta(&to->sim_daemon->sim_hooks, to->number, &d);
-    view_oracle_delta(&to->sim_daemon->view_oracle, to->sim_daemon->watches[to->number], &d);
 }
 
 /* Tells the watch of an object that only a hook knows, as load_known() in app/persist does. */
@@ -400,8 +398,10 @@ struct sim_daemon *sim_daemon_create(const struct sim_daemon_params *params)
                                               .features = params->features,
                                               .persist = params->persist,
                                               .reaper = params->reaper});
+    const struct clock *c = params->clock;
+
     for (size_t i = 0; i < WATCHES; i++)
-        store_each(watch_store(l->watches[i]), tell_loaded, &(struct loading){l, i});
+        watch_restore(l->watches[i], (struct now){.ms = c->now_ms, .wall_ns = c->now_ms * 1000000});
     view_oracle_restored(&l->view_oracle);
     sim_hooks_loaded(&l->sim_hooks);
     for (size_t i = 0; i < WATCHES; i++)

@@ -107,10 +107,10 @@ void sim_hooks_delta(struct sim_hooks *c, size_t number, const struct delta *d)
     }
     if (sim_hooks_remembers(c))
         restart_oracle_delta(&c->params.persist->restart_oracle, number, d);
-    hooks_delta(&c->hooks, source(c, number), d, now(c));
+    hooks_delta(&c->hooks, source(c, number), d);
 }
 
-void sim_hooks_stale(struct sim_hooks *c, size_t number, bool stale, uint64_t wall_ns)
+void sim_hooks_stale(struct sim_hooks *c, size_t number, bool stale, struct now now)
 {
     if (c->is_watched) {
         hook_checker_before(&c->hook_checker);
@@ -118,7 +118,7 @@ void sim_hooks_stale(struct sim_hooks *c, size_t number, bool stale, uint64_t wa
     }
     if (sim_hooks_remembers(c))
         restart_oracle_stale(&c->params.persist->restart_oracle, number, stale);
-    hooks_stale(&c->hooks, source(c, number), stale, wall_ns, now(c));
+    hooks_stale(&c->hooks, source(c, number), stale, now);
 }
 
 void sim_hooks_pause(struct sim_hooks *c, size_t hook, bool paused)

@@ -69,7 +69,7 @@ void sim_hooks_fini(struct sim_hooks *c);
 void sim_hooks_delta(struct sim_hooks *c, size_t number, const struct delta *d);
 
 /* A watch or the view is stale, or fresh again. */
-void sim_hooks_stale(struct sim_hooks *c, size_t number, bool stale, uint64_t wall_ns);
+void sim_hooks_stale(struct sim_hooks *c, size_t number, bool stale, struct now now);
 
 /* Starts all runs that may start; synced: which sources are synced. */
 void sim_hooks_start_due(struct sim_hooks *c, const bool synced[SOURCES]);

@@ -20,10 +20,9 @@ static void end(struct stream *s, const struct err *err);
 static void list_beside(struct stream *s);
 static void watch_silence(struct stream *s);
 
-static struct list_watch_now now(const struct stream *s)
+static struct now now(const struct stream *s)
 {
-    return (struct list_watch_now){.ms = s->net->clock->now_ms,
-                                   .wall_ns = s->net->clock->now_ms * 1000000};
+    return (struct now){.ms = s->net->clock->now_ms, .wall_ns = s->net->clock->now_ms * 1000000};
 }
 
 void stream_blame(struct stream *s, enum fault fault)

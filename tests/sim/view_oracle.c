@@ -210,13 +210,13 @@ static void count_delta(const struct view_oracle *v, const struct delta *d,
         count(v, FEATURE_VIEW_STALE);
 }
 
-static void on_delta(void *arg, struct view *view, const struct delta *d)
+static void on_delta(void *arg, struct source from, const struct delta *d)
 {
     struct view_oracle *v = arg;
     struct api_object is = answer_read(d->object);
     struct view_oracle_key *k = &v->keys[api_find(object_key(d->object))];
 
-    ensure(view == v->view && view_oracle_is(d->object));
+    ensure(from.view == v->view && view_oracle_is(d->object));
     v->touched = 0;
     clock_trace(v->params.clock, "view: %s %.*s %.*s uses %x", delta_type_name(d->type),
                 STR_ARG(object_key(d->object)), STR_ARG(object_rv(d->object)), is.uses);
@@ -232,14 +232,14 @@ static void on_delta(void *arg, struct view *view, const struct delta *d)
     v->params.events->on_delta(v->params.arg, d);
 }
 
-static void on_stale(void *arg, struct view *view, bool stale, uint64_t wall_ns)
+static void on_stale(void *arg, struct source from, bool stale, struct now now)
 {
     struct view_oracle *v = arg;
 
-    ensure(view == v->view && stale != v->stale && view_synced(view));
+    ensure(from.view == v->view && stale != v->stale && view_synced(from.view));
     v->stale = stale;
     clock_trace(v->params.clock, "view: %s", stale ? "STALE" : "FRESH");
-    v->params.events->on_stale(v->params.arg, stale, wall_ns);
+    v->params.events->on_stale(v->params.arg, stale, now);
 }
 
 static void on_look(struct alarm *a)
@@ -251,7 +251,7 @@ static void on_look(struct alarm *a)
 
 void view_oracle_init(struct view_oracle *v, const struct view_oracle_params *params)
 {
-    static const struct view_events events = {on_delta, on_stale};
+    static const struct subscriber events = {.on_delta = on_delta, .on_stale = on_stale};
     const struct view_params p = {
         .name = "viewed",
         .services = params->services,
@@ -264,7 +264,8 @@ void view_oracle_init(struct view_oracle *v, const struct view_oracle_params *pa
     *v = (struct view_oracle){.params = *params, .look.fn = on_look};
     if (view_check(&p, &err) != ERR_OK)
         panic("%s", err.text);
-    v->view = view_create(&p, &events, v);
+    v->view = view_create(&p);
+    view_subscribe(v->view, &events, v);
 }
 
 void view_oracle_fini(struct view_oracle *v)
@@ -285,14 +286,13 @@ void view_oracle_delta(struct view_oracle *v, const struct watch *w, const struc
         v->keys[key].slice = is;
     }
     v->touched += w == v->params.slices || w == v->params.services;
-    view_delta(v->view, w, d);
 }
 
 void view_oracle_restored(struct view_oracle *v)
 {
     uint64_t now_ms = v->params.clock->now_ms;
 
-    view_restored(v->view, (struct list_watch_now){.ms = now_ms, .wall_ns = now_ms * 1000000});
+    view_restored(v->view, (struct now){.ms = now_ms, .wall_ns = now_ms * 1000000});
     ensure(!view_synced(v->view));
 }
 
@@ -305,7 +305,7 @@ static bool is_settled(const struct watch *w)
 void view_oracle_look(struct view_oracle *v)
 {
     struct clock *c = v->params.clock;
-    struct list_watch_now now = {.ms = c->now_ms, .wall_ns = c->now_ms * 1000000};
+    struct now now = {.ms = c->now_ms, .wall_ns = c->now_ms * 1000000};
     uint64_t next_ms = view_tick(v->view, now);
 
     if (v->touched > 0 && view_synced(v->view) && is_settled(v->params.services) &&

@@ -17,7 +17,7 @@
 /* on_delta and on_stale are called within view_oracle_look(). */
 struct view_oracle_events {
     void (*on_delta)(void *arg, const struct delta *d);
-    void (*on_stale)(void *arg, bool stale, uint64_t wall_ns);
+    void (*on_stale)(void *arg, bool stale, struct now now);
     void (*on_time)(void *arg); /* it is time to call view_oracle_look() */
 };
 

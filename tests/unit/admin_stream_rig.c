@@ -9,36 +9,35 @@
 
 struct admin_stream_rig admin_stream_rig;
 
-static void on_delta(void *arg, struct watch *from, const struct delta *d)
-{
-    (void)arg;
-    admin_streams_delta(admin_stream_rig.hub, (struct source){.watch = from}, d);
-}
-
-static void on_stale(void *arg, struct watch *from, bool stale, uint64_t wall_ns)
-{
-    (void)arg;
-    admin_streams_stale(admin_stream_rig.hub, (struct source){.watch = from}, stale, wall_ns);
-}
-
 static void on_ready(void *arg)
 {
     assert_ptr_equal(arg, &admin_stream_rig.woken);
     admin_stream_rig.woken++;
 }
 
+void admin_stream_rig_delta(const struct delta *d)
+{
+    admin_streams_subscriber.on_delta(admin_stream_rig.hub,
+                                      (struct source){.watch = admin_stream_rig.watch}, d);
+}
+
+void admin_stream_rig_stale(bool stale)
+{
+    admin_streams_subscriber.on_stale(admin_stream_rig.hub,
+                                      (struct source){.watch = admin_stream_rig.watch}, stale,
+                                      admin_stream_rig.now);
+}
+
 int admin_stream_rig_set_up(void **state)
 {
-    static const struct watch_events events = {.on_delta = on_delta, .on_stale = on_stale};
-
     (void)state;
     log_set_level(LOG_LVL_ERROR);
     admin_stream_rig = (struct admin_stream_rig){
         .now = {1000000, ADMIN_STREAM_RIG_WALL_NS}
     };
-    admin_stream_rig.watch = objects_watch("w", &events, NULL);
     admin_stream_rig.journal = journal_create();
     admin_stream_rig.hub = admin_streams_create(admin_stream_rig.journal);
+    admin_stream_rig.watch = objects_watch("w", &admin_streams_subscriber, admin_stream_rig.hub);
     return 0;
 }
 

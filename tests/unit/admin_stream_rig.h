@@ -17,7 +17,7 @@ enum { ADMIN_STREAM_RIG_WALL_NS = 1000000001, ADMIN_STREAM_RIG_PIECE = 65536 };
 /* One at a time. */
 struct admin_stream_rig {
     struct watch *watch; /* "w" of cluster "c" */
-    struct list_watch_now now;
+    struct now now;
     struct journal *journal;
     struct admin_streams *hub;
     struct admin_stream *stream;
@@ -27,6 +27,10 @@ struct admin_stream_rig {
 };
 
 extern struct admin_stream_rig admin_stream_rig;
+
+/* The hub hears that the watch has changed, or is stale or fresh. */
+void admin_stream_rig_delta(const struct delta *d);
+void admin_stream_rig_stale(bool stale);
 
 /* The setup of a test with cmocka: the watch is not listed yet, and there is no stream. */
 int admin_stream_rig_set_up(void **state);

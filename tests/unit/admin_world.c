@@ -6,14 +6,17 @@
 
 #include "proto/json_in.h"
 
-static void on_delta(void *arg, struct watch *w, const struct delta *d)
+static void on_delta(void *arg, struct source from, const struct delta *d)
 {
     struct admin_world *t = arg;
 
-    hooks_delta(&t->hooks, (struct source){.watch = w}, d, WORLD_NOW_MS - 1500);
+    struct delta at = *d;
+
+    at.now_ms = WORLD_NOW_MS - 1500;
+    hooks_delta(&t->hooks, from, &at);
 }
 
-static const struct watch_events events = {.on_delta = on_delta, .on_stale = objects_ignore_stale};
+static const struct subscriber events = {.on_delta = on_delta};
 
 static struct watch *new_watch(struct admin_world *t, const char *name, const char *resource)
 {
@@ -29,8 +32,9 @@ static struct watch *new_watch(struct admin_world *t, const char *name, const ch
     p.reflector.watch_list = WATCH_LIST_OFF;
     p.guard = (struct guard_params){.relist_deletes = 50, .at_least = 10, .hold_ms = 60000};
     p.stale_after_ms = WORLD_STALE_MS;
-    if (watch_create(&p, &events, t, &w, &err) != ERR_OK)
+    if (watch_create(&p, &w, &err) != ERR_OK)
         fail_msg("%s", err.text);
+    watch_subscribe(w, &events, t);
     return w;
 }
 
@@ -198,7 +202,7 @@ void admin_world_list(struct admin_world *t, size_t watch, int status, const cha
 {
     const struct http_head head = {
         .status = status, .content_type = str_c("application/json"), .retry_after_s = -1};
-    const struct list_watch_now now = {WORLD_STARTED_MS + 1000, WORLD_STARTED_NS};
+    const struct now now = {WORLD_STARTED_MS + 1000, WORLD_STARTED_NS};
     struct watch *w = t->watches[watch].watch;
     struct list_watch *f = watch_list_watch(w, 0);
 

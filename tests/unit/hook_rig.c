@@ -8,7 +8,7 @@
 
 struct hook_rig hook_rig;
 
-void hook_rig_init(unsigned shared_slots, const struct watch_events *events)
+void hook_rig_init(unsigned shared_slots, const struct subscriber *subscriber)
 {
     static const char *const names[HOOK_RIG_WATCHES] = {"w0", "w1", "w2"};
 
@@ -16,7 +16,7 @@ void hook_rig_init(unsigned shared_slots, const struct watch_events *events)
     hook_rig.now = 100000;
     hooks_init(&hook_rig.hooks, shared_slots, 1);
     for (size_t i = 0; i < HOOK_RIG_WATCHES; i++)
-        hook_rig.watches[i] = objects_watch(names[i], events, NULL);
+        hook_rig.watches[i] = objects_watch(names[i], subscriber, &hook_rig.hooks);
 }
 
 int hook_rig_set_up(void **state)
@@ -94,8 +94,7 @@ struct hook *hook_rig_add(const struct hook_rig_hook *p)
 
 void hook_rig_sync(size_t watch)
 {
-    objects_sync(hook_rig.watches[watch], "", "1",
-                 (struct list_watch_now){hook_rig.now, hook_rig.now});
+    objects_sync(hook_rig.watches[watch], "", "1", (struct now){hook_rig.now, hook_rig.now});
 }
 
 void hook_rig_change(size_t watch, enum delta_type type, const char *key, const char *uid,
@@ -104,14 +103,14 @@ void hook_rig_change(size_t watch, enum delta_type type, const char *key, const 
     struct object *o = objects_make(key, uid, "1", data);
 
     hooks_delta(&hook_rig.hooks, (struct source){.watch = hook_rig.watches[watch]},
-                &(struct delta){.type = type, .object = o}, hook_rig.now);
+                &(struct delta){.type = type, .object = o, .now_ms = hook_rig.now});
     object_unref(&o);
 }
 
 void hook_rig_stale(size_t watch, bool is)
 {
-    hooks_stale(&hook_rig.hooks, (struct source){.watch = hook_rig.watches[watch]}, is, 77,
-                hook_rig.now);
+    hooks_stale(&hook_rig.hooks, (struct source){.watch = hook_rig.watches[watch]}, is,
+                (struct now){hook_rig.now, 77});
 }
 
 void hook_rig_nothing(void)

@@ -38,9 +38,10 @@ struct hook_rig_hook {
     struct work_queue_params apply;
 };
 
-/* Sets up hook_rig without hooks, with so many shared slots, and with watches that have these
- * events; NULL = nobody listens to them. Free it with hook_rig_clean_up(). */
-void hook_rig_init(unsigned shared_slots, const struct watch_events *events);
+/* Sets up hook_rig without hooks, with so many shared slots, and with watches that have this
+ * subscriber, with the struct hooks as arg; NULL = nobody listens to them. Free it with
+ * hook_rig_clean_up(). */
+void hook_rig_init(unsigned shared_slots, const struct subscriber *subscriber);
 
 /* The setup of a test with cmocka: hook_rig_init() with 4 shared slots, and nobody listens to the
  * watches. */

@@ -10,7 +10,7 @@
 
 /* list_watch_end(), then list_watch_identified() if that must come next. */
 static inline struct list_watch_action
-list_watch_end_identified(struct list_watch *f, const struct err *err, struct list_watch_now now)
+list_watch_end_identified(struct list_watch *f, const struct err *err, struct now now)
 {
     struct list_watch_action a = list_watch_end(f, err, now);
 

@@ -94,7 +94,7 @@ struct list_watch_script {
     struct guard_window window;
     struct list_watch *list_watch;
     struct list_watch_action action; /* the last one */
-    struct list_watch_now now;
+    struct now now;
     struct buf heard;
     struct buf next;
 };

@@ -80,16 +80,6 @@ struct watch_params objects_watch_params(void)
     };
 }
 
-void objects_ignore_delta(void *arg, struct watch *w, const struct delta *d)
-{
-    (void)arg, (void)w, (void)d;
-}
-
-void objects_ignore_stale(void *arg, struct watch *w, bool stale, uint64_t wall_ns)
-{
-    (void)arg, (void)w, (void)stale, (void)wall_ns;
-}
-
 struct watch_params objects_patient_watch_params(const char *resource)
 {
     struct watch_params p = objects_watch_params();
@@ -102,20 +92,19 @@ struct watch_params objects_patient_watch_params(const char *resource)
     return p;
 }
 
-struct watch *objects_watch(const char *name, const struct watch_events *events, void *arg)
+struct watch *objects_watch(const char *name, const struct subscriber *events, void *arg)
 {
-    static const struct watch_events unheard = {.on_delta = objects_ignore_delta,
-                                                .on_stale = objects_ignore_stale};
     struct watch_params p = objects_watch_params();
     struct watch *w = NULL;
 
     p.name = name;
-    assert_int_equal(watch_create(&p, events != NULL ? events : &unheard, arg, &w, NULL), ERR_OK);
+    assert_int_equal(watch_create(&p, &w, NULL), ERR_OK);
+    if (events != NULL)
+        watch_subscribe(w, events, arg);
     return w;
 }
 
-struct list_watch_action objects_answer(struct list_watch *f, const char *body,
-                                        struct list_watch_now now)
+struct list_watch_action objects_answer(struct list_watch *f, const char *body, struct now now)
 {
     list_watch_head(f,
                     &(struct http_head){.status = 200,
@@ -126,7 +115,7 @@ struct list_watch_action objects_answer(struct list_watch *f, const char *body,
     return list_watch_end_identified(f, NULL, now);
 }
 
-void objects_sync(struct watch *w, const char *items, const char *rv, struct list_watch_now now)
+void objects_sync(struct watch *w, const char *items, const char *rv, struct now now)
 {
     struct list_watch *f = watch_list_watch(w, 0);
     struct buf body = {0};

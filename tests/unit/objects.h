@@ -36,20 +36,15 @@ struct watch_params objects_watch_params(void);
  * takes an hour. */
 struct watch_params objects_patient_watch_params(const char *resource);
 
-/* Events of a watch that a test does not look at. */
-void objects_ignore_delta(void *arg, struct watch *w, const struct delta *d);
-void objects_ignore_stale(void *arg, struct watch *w, bool stale, uint64_t wall_ns);
-
 /* A watch of objects_watch_params(), with a name of its own; events NULL = nobody listens. Never
  * NULL. */
-struct watch *objects_watch(const char *name, const struct watch_events *events, void *arg);
+struct watch *objects_watch(const char *name, const struct subscriber *events, void *arg);
 
 /* Gives a list_watch the answer 200 with this JSON body, in one piece; returns what it does
  * next. */
-struct list_watch_action objects_answer(struct list_watch *f, const char *body,
-                                        struct list_watch_now now);
+struct list_watch_action objects_answer(struct list_watch *f, const char *body, struct now now);
 
 /* Lists the watch: items is the JSON inside of [], "" = none. The watch follows the list. */
-void objects_sync(struct watch *w, const char *items, const char *rv, struct list_watch_now now);
+void objects_sync(struct watch *w, const char *items, const char *rv, struct now now);
 
 #endif

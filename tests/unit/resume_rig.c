@@ -8,45 +8,46 @@
 
 struct resume_rig resume_rig;
 
-/* "+key:uid:rv ~ - x", with "?" for a final state that is not known, and the cause. */
-static void on_delta(void *arg, struct watch *from, const struct delta *d)
+/* "SCOPE+key:rv" or "SCOPE-key". */
+static void keep(const struct delta *d)
 {
-    (void)arg;
-    (void)from;
+    bool gone = d->type == DELTA_DELETED || d->type == DELTA_LEFT;
+
+    buf_printf(&resume_rig.kept, "%s%zu%c%.*s", resume_rig.kept.len > 0 ? " " : "",
+               watch_scope_of(resume_rig.w, d->object), gone ? '-' : '+',
+               STR_ARG(object_key(d->object)));
+    if (!gone)
+        buf_printf(&resume_rig.kept, ":%.*s", STR_ARG(object_rv(d->object)));
+}
+
+/* "+key:uid:rv ~ - x", with "?" for a final state that is not known, and the cause. */
+static void on_delta(void *arg, struct source from, const struct delta *d)
+{
+    assert_ptr_equal(arg, &resume_rig.kept);
+    assert_ptr_equal(from.watch, resume_rig.w);
+    keep(d);
     buf_printf(&resume_rig.heard, "%s%c%.*s:%.*s:%.*s%s(%s)", resume_rig.heard.len > 0 ? " " : "",
                "+~-x"[d->type], STR_ARG(object_key(d->object)), STR_ARG(object_uid(d->object)),
                STR_ARG(object_rv(d->object)), d -> final_state_unknown ? "?" : "",
                delta_cause_name(d->cause));
 }
 
-static void on_stale(void *arg, struct watch *from, bool stale, uint64_t wall_ns)
+static void on_stale(void *arg, struct source from, bool stale, struct now now)
 {
     assert_ptr_equal(arg, &resume_rig.kept);
-    assert_ptr_equal(from, resume_rig.w);
-    assert_int_equal(wall_ns, resume_rig.now.wall_ns);
+    assert_ptr_equal(from.watch, resume_rig.w);
+    assert_int_equal(now.wall_ns, resume_rig.now.wall_ns);
     buf_printf(&resume_rig.heard, "%s%s", resume_rig.heard.len > 0 ? " " : "",
                stale ? "stale" : "fresh");
 }
 
-/* "SCOPE+key:rv" or "SCOPE-key". */
-static void on_kept(void *arg, struct watch *from, size_t stream, struct object *o, bool gone)
-{
-    assert_ptr_equal(arg, &resume_rig.kept);
-    assert_ptr_equal(from, resume_rig.w);
-    buf_printf(&resume_rig.kept, "%s%zu%c%.*s", resume_rig.kept.len > 0 ? " " : "", stream,
-               gone ? '-' : '+', STR_ARG(object_key(o)));
-    if (!gone)
-        buf_printf(&resume_rig.kept, ":%.*s", STR_ARG(object_rv(o)));
-}
-
-static const struct watch_events events = {
-    .on_delta = on_delta, .on_stale = on_stale, .on_kept = on_kept};
+static const struct subscriber events = {.on_delta = on_delta, .on_stale = on_stale};
 
 void resume_rig_make(void)
 {
     watch_destroy(&resume_rig.w);
-    assert_int_equal(
-        watch_create(&resume_rig.params, &events, &resume_rig.kept, &resume_rig.w, NULL), ERR_OK);
+    assert_int_equal(watch_create(&resume_rig.params, &resume_rig.w, NULL), ERR_OK);
+    watch_subscribe(resume_rig.w, &events, &resume_rig.kept);
 }
 
 const char *const resume_rig_everywhere[1] = {"*"};
@@ -55,7 +56,7 @@ int resume_rig_set_up(void **state)
 {
     (void)state;
     log_set_level(LOG_LVL_ERROR);
-    resume_rig.now = (struct list_watch_now){1000000, 1};
+    resume_rig.now = (struct now){1000000, 1};
     resume_rig.params = objects_watch_params();
     resume_rig.params.reflector.watch_list = WATCH_LIST_OFF;
     resume_rig_make();

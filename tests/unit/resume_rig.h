@@ -19,7 +19,7 @@
 struct resume_rig {
     struct watch *w;
     struct watch_params params; /* for resume_rig_make() */
-    struct list_watch_now now;
+    struct now now;
     struct list_watch_action next; /* the next action of the first scope */
     struct buf heard;
     struct buf kept;

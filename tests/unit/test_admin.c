@@ -143,9 +143,8 @@ static void follow(struct admin_world *t)
     struct list_watch *f = watch_list_watch(t->watches[WORLD_SERVICES].watch, 0);
 
     list_watch_head(f, &head, NOW_MS - 2000);
-    assert_true(
-        list_watch_body(f, change, strlen(change), (struct list_watch_now){NOW_MS - 1500, 0}));
-    assert_true(list_watch_body(f, mark, strlen(mark), (struct list_watch_now){NOW_MS - 500, 0}));
+    assert_true(list_watch_body(f, change, strlen(change), (struct now){NOW_MS - 1500, 0}));
+    assert_true(list_watch_body(f, mark, strlen(mark), (struct now){NOW_MS - 500, 0}));
 }
 
 static void test_a_watch_shows_when_its_last_event_and_bookmark_came(void **state)

@@ -38,7 +38,7 @@ static void put_stored(struct rig *r, const char *key, const char *uid, const ch
 {
     struct object *o = objects_make(key, uid, rv, NULL);
 
-    store_apply(r->store, 0, o, 0);
+    store_apply(r->store, 0, o, (struct now){0});
     object_unref(&o);
 }
 

@@ -96,9 +96,9 @@ static void when_asked(struct rig *r, unsigned requests, void (*polled)(struct r
     deadline_start(r->poll, 1);
 }
 
-static struct list_watch_now now(const struct rig *r)
+static struct now now(const struct rig *r)
 {
-    return (struct list_watch_now){.ms = loop_now_ms(r->probe.loop), .wall_ns = 1};
+    return (struct now){.ms = loop_now_ms(r->probe.loop), .wall_ns = 1};
 }
 
 static struct list_watch *list_watch(const struct rig *r)

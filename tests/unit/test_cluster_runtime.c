@@ -79,14 +79,12 @@ static bool judge(void *arg, const struct cluster_identity *id, struct err *err)
 
 static struct watch *make_watch(const char *resource)
 {
-    static const struct watch_events events = {.on_delta = objects_ignore_delta,
-                                               .on_stale = objects_ignore_stale};
     struct watch_params p = objects_patient_watch_params(resource);
     struct watch *w = NULL;
 
     p.name = resource;
     p.reflector.backoff = (struct backoff_params){1, 4, 2, 0};
-    assert_int_equal(watch_create(&p, &events, NULL, &w, NULL), ERR_OK);
+    assert_int_equal(watch_create(&p, &w, NULL), ERR_OK);
     return w;
 }
 

@@ -48,13 +48,12 @@ static void take(struct rig *r, enum delta_type type, const char *key, const cha
 {
     struct object *o = objects_make(key, uid, "7", NULL);
 
-    confirm_take(r->confirm,
-                 &(struct delta){.type = type,
-                                 .cause = CAUSE_RELIST,
-                                 .object = o,
-                                 .final_state_unknown = type == DELTA_DELETED,
-                                 .received_ns = 42},
-                 now_ms);
+    confirm_take(r->confirm, &(struct delta){.type = type,
+                                             .cause = CAUSE_RELIST,
+                                             .object = o,
+                                             .final_state_unknown = type == DELTA_DELETED,
+                                             .received_ns = 42,
+                                             .now_ms = now_ms});
     object_unref(&o);
 }
 
@@ -314,10 +313,10 @@ static void give(struct world *w, size_t k, enum delta_type type, unsigned uid)
     w->may = l->n > 0;
     l->v[l->n].object = o; /* with the reference */
     l->v[l->n++].type = type;
-    confirm_take(
-        w->confirm,
-        &(struct delta){.type = type, .object = o, .final_state_unknown = type == DELTA_DELETED},
-        w->now_ms);
+    confirm_take(w->confirm, &(struct delta){.type = type,
+                                             .object = o,
+                                             .final_state_unknown = type == DELTA_DELETED,
+                                             .now_ms = w->now_ms});
     w->may = false;
     assert_int_equal(l->n, type == DELTA_DELETED ? 1 : 0);
     if (type == DELTA_DELETED)

@@ -56,11 +56,11 @@ struct rig {
     bool until_unauthorized;
 };
 
-static void on_delta(void *arg, struct watch *w, const struct delta *d)
+static void on_delta(void *arg, struct source from, const struct delta *d)
 {
     struct rig *r = arg;
 
-    assert_ptr_equal(w, r->watch);
+    assert_ptr_equal(from.watch, r->watch);
     if (d->type != DELTA_ADDED)
         buf_printf(&r->said, "%s %.*s;", delta_type_name(d->type), STR_ARG(object_key(d->object)));
 }
@@ -96,14 +96,14 @@ static void on_unauthorized(void *arg)
 
 static struct watch *make_watch(struct rig *r)
 {
-    static const struct watch_events events = {.on_delta = on_delta,
-                                               .on_stale = objects_ignore_stale};
+    static const struct subscriber events = {.on_delta = on_delta};
     struct watch_params p = objects_watch_params();
     struct watch *w = NULL;
 
     p.label_selector = "app=x";
     p.confirm_deletes = true;
-    assert_int_equal(watch_create(&p, &events, r, &w, NULL), ERR_OK);
+    assert_int_equal(watch_create(&p, &w, NULL), ERR_OK);
+    watch_subscribe(w, &events, r);
     return w;
 }
 
@@ -122,7 +122,7 @@ static void set_up(struct rig *r, const struct server_step *const *scripts)
     buf_putc(&items, ',');
     objects_put_item(&items, "a/y", "u1", "2", NULL);
     objects_sync(r->watch, buf_cstr(&items), "2",
-                 (struct list_watch_now){.ms = loop_now_ms(r->probe.loop), .wall_ns = 1});
+                 (struct now){.ms = loop_now_ms(r->probe.loop), .wall_ns = 1});
     buf_free(&items);
     list_watch_head(watch_list_watch(r->watch, 0),
                     &(struct http_head){.status = 200, .retry_after_s = -1},
@@ -153,9 +153,8 @@ static void delete_object(struct rig *r, const char *key)
     struct buf event = {0};
 
     objects_put_event(&event, "DELETED", key, "u1", "9", NULL);
-    assert_true(
-        list_watch_body(watch_list_watch(r->watch, 0), event.data, event.len,
-                        (struct list_watch_now){.ms = loop_now_ms(r->probe.loop), .wall_ns = 2}));
+    assert_true(list_watch_body(watch_list_watch(r->watch, 0), event.data, event.len,
+                                (struct now){.ms = loop_now_ms(r->probe.loop), .wall_ns = 2}));
     buf_free(&event);
     confirm_driver_kick(r->confirm_driver);
 }
@@ -305,9 +304,8 @@ static void test_a_late_answer_changes_nothing(void **state)
     delete_object(&r, "a/x");
     run_until_asked(&r);
     objects_put_event(&event, "ADDED", "a/x", "u1", "10", NULL);
-    assert_true(
-        list_watch_body(watch_list_watch(r.watch, 0), event.data, event.len,
-                        (struct list_watch_now){.ms = loop_now_ms(r.probe.loop), .wall_ns = 2}));
+    assert_true(list_watch_body(watch_list_watch(r.watch, 0), event.data, event.len,
+                                (struct now){.ms = loop_now_ms(r.probe.loop), .wall_ns = 2}));
     buf_free(&event);
     confirm_driver_kick(r.confirm_driver);
     assert_said(&r, "LEFT a/x;");

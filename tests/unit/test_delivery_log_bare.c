@@ -18,9 +18,10 @@ static struct object *bare(const char *uid)
 static void tell_bare(enum delta_type type, const char *uid)
 {
     struct object *o = bare(uid);
-    const struct delta d = {.type = type, .cause = CAUSE_RESTART, .object = o};
+    const struct delta d = {
+        .type = type, .cause = CAUSE_RESTART, .object = o, .now_ms = hook_rig.now};
 
-    hooks_delta(&hook_rig.hooks, (struct source){.watch = hook_rig.watches[0]}, &d, hook_rig.now);
+    hooks_delta(&hook_rig.hooks, (struct source){.watch = hook_rig.watches[0]}, &d);
     object_unref(&o);
 }
 

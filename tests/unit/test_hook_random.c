@@ -60,7 +60,7 @@ static void on_delta(void *arg, const struct delta *d)
             hook_schedule_oracle_change(&schedule_oracles[i], source, key,
                                         d->type != DELTA_MODIFIED, end);
     }
-    hooks_delta(&hooks, (struct source){.watch = watches[source]}, d, now);
+    hooks_delta(&hooks, (struct source){.watch = watches[source]}, d);
     for (size_t i = 0; i < HOOKS; i++)
         oracle_settled(&oracles[i]);
 }
@@ -294,13 +294,13 @@ static void change_one(void)
 
     if (is != 0 && pick(3) == 0) {
         o = next_object(source, key, is);
-        store_remove(stores[source], o, now);
+        store_remove(stores[source], o, (struct now){now, now});
     } else if (is != 0 && pick(4) == 0) {
         o = next_object(source, key, pick(4) > 0 ? is : ++uids);
-        store_leave(stores[source], o, now);
+        store_leave(stores[source], o, (struct now){now, now});
     } else {
         o = next_object(source, key, next_uid(source, key));
-        store_apply(stores[source], 0, o, now);
+        store_apply(stores[source], 0, o, (struct now){now, now});
     }
     object_unref(&o);
 }
@@ -318,7 +318,7 @@ static void relist(size_t source, bool empty)
             store_stage(stores[source], 0, o);
         object_unref(&o);
     }
-    store_commit(stores[source], 0, CAUSE_RELIST, now);
+    store_commit(stores[source], 0, CAUSE_RELIST, (struct now){now, now});
 }
 
 /* A source may be reported as stale or fresh once more. */
@@ -334,7 +334,7 @@ static void turn_stale(size_t source, bool stale)
             hook_schedule_oracle_change(&schedule_oracles[i], source, SCHEDULE_OUTAGE, true,
                                         !stale);
     }
-    hooks_stale(&hooks, (struct source){.watch = watches[source]}, stale, now, now);
+    hooks_stale(&hooks, (struct source){.watch = watches[source]}, stale, (struct now){now, now});
     for (size_t i = 0; i < HOOKS; i++)
         oracle_settled(&oracles[i]);
 }
@@ -342,7 +342,7 @@ static void turn_stale(size_t source, bool stale)
 static void sync_source(size_t source)
 {
     if (!cache.synced[source])
-        objects_sync(watches[source], "", "1", (struct list_watch_now){now, now});
+        objects_sync(watches[source], "", "1", (struct now){now, now});
     cache.synced[source] = true;
 }
 

@@ -129,6 +129,7 @@ static void change(enum delta_type type, enum delta_cause cause, struct object *
                             .cause = cause,
                             .object = o,
                             .received_ns = now,
+                            .now_ms = now,
                             .final_state_unknown = cause == CAUSE_RESTART && over};
     struct object *old = cached[source][key];
 
@@ -136,7 +137,7 @@ static void change(enum delta_type type, enum delta_cause cause, struct object *
     cache.now[source][key] = over ? 0 : oracle_number(object_rv(o));
     oracle_delta(&oracle, source, &d);
     if (process_runs)
-        hooks_delta(hooks, (struct source){.watch = watches[source]}, &d, now);
+        hooks_delta(hooks, (struct source){.watch = watches[source]}, &d);
     oracle_settled(&oracle);
     object_unref(&old);
 }
@@ -166,14 +167,14 @@ static void turn_stale(size_t source, bool stale)
 {
     cache.stale[source] = stale;
     oracle_stale(&oracle, source);
-    hooks_stale(hooks, (struct source){.watch = watches[source]}, stale, now, now);
+    hooks_stale(hooks, (struct source){.watch = watches[source]}, stale, (struct now){now, now});
     oracle_settled(&oracle);
 }
 
 static void sync_source(size_t source)
 {
     if (!cache.synced[source])
-        objects_sync(watches[source], "", "1", (struct list_watch_now){now, now});
+        objects_sync(watches[source], "", "1", (struct now){now, now});
     cache.synced[source] = true;
 }
 
@@ -238,9 +239,10 @@ static void deliver_bare(enum delta_type type, size_t source, const struct objec
                             .cause = CAUSE_RESTART,
                             .object = o,
                             .final_state_unknown = type == DELTA_DELETED,
-                            .received_ns = now};
+                            .received_ns = now,
+                            .now_ms = now};
 
-    hooks_delta(hooks, (struct source){.watch = watches[source]}, &d, now);
+    hooks_delta(hooks, (struct source){.watch = watches[source]}, &d);
     object_unref(&o);
 }
 
@@ -249,13 +251,16 @@ static void deliver_all(enum delta_cause cause)
 {
     for (size_t s = 0; s < ORACLE_SOURCES; s++)
         for (size_t k = 0; k < ORACLE_KEYS; k++) {
-            const struct delta d = {
-                .type = DELTA_ADDED, .cause = cause, .object = cached[s][k], .received_ns = now};
+            const struct delta d = {.type = DELTA_ADDED,
+                                    .cause = cause,
+                                    .object = cached[s][k],
+                                    .received_ns = now,
+                                    .now_ms = now};
 
             if (cached[s][k] != NULL && left == NAMES && cause == CAUSE_RESTART)
                 deliver_bare(DELTA_ADDED, s, cached[s][k]);
             else if (cached[s][k] != NULL)
-                hooks_delta(hooks, (struct source){.watch = watches[s]}, &d, now);
+                hooks_delta(hooks, (struct source){.watch = watches[s]}, &d);
         }
 }
 
@@ -281,7 +286,7 @@ static void look_at_outages(void)
         bool stays = cache.stale[s] && pick(2) == 0;
 
         if (stays)
-            hooks_stale(hooks, (struct source){.watch = watches[s]}, true, now, now);
+            hooks_stale(hooks, (struct source){.watch = watches[s]}, true, (struct now){now, now});
         else if (cache.stale[s])
             end_outage(s);
     }

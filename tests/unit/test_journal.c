@@ -92,7 +92,7 @@ static void test_the_text_of_each_line(void **state)
                               .took_ms = 15};
 
     (void)state;
-    journal_change(journal, (struct source){.watch = w}, &d);
+    journal_subscriber.on_delta(journal, (struct source){.watch = w}, &d);
     journal_source(journal, 1000000000, (struct source){.watch = w}, "stale");
     journal_run(journal, 2000000000, &run);
     run.key = str_c("");

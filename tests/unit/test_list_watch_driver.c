@@ -70,18 +70,12 @@ struct rig {
     struct buf deltas;
 };
 
-static void on_delta(void *arg, struct watch *w, const struct delta *d)
+static void on_delta(void *arg, struct source from, const struct delta *d)
 {
     struct rig *r = arg;
 
-    (void)w;
+    (void)from;
     buf_printf(&r->deltas, "%s %.*s;", delta_type_name(d->type), STR_ARG(object_key(d->object)));
-}
-
-static void on_stale(void *arg, struct watch *w, bool stale, uint64_t wall_ns)
-{
-    (void)arg;
-    (void)w, (void)stale, (void)wall_ns;
 }
 
 static void hear(struct rig *r, enum heard what)
@@ -175,11 +169,12 @@ static void set_up(struct rig *r, const struct server_step *const *scripts)
 
 static void begin(struct rig *r)
 {
-    static const struct watch_events watch_events = {.on_delta = on_delta, .on_stale = on_stale};
+    static const struct subscriber watch_events = {.on_delta = on_delta};
     static const struct list_watch_driver_events events = {on_data, on_change, on_failed};
     struct err err;
 
-    assert_int_equal(watch_create(&r->params, &watch_events, r, &r->watch, &err), ERR_OK);
+    assert_int_equal(watch_create(&r->params, &r->watch, &err), ERR_OK);
+    watch_subscribe(r->watch, &watch_events, r);
     r->source =
         list_watch_driver_create(&(struct list_watch_driver_params){.loop = r->probe.loop,
                                                                     .client = r->probe.client,

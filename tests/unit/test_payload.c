@@ -27,21 +27,13 @@
     ",\"received\":\"2023-11-14T22:13:20.000000042Z\",\"changed\":[]"
 
 static const struct payload_context context = {.node = "n\"1", .instance = "boot-7"};
-static const struct list_watch_now begin = {100000, WALL_NS};
+static const struct now begin = {100000, WALL_NS};
 static struct buf out;
-
-static void on_delta(void *arg, struct watch *w, const struct delta *d)
-{
-    (void)arg;
-    hooks_delta(&hook_rig.hooks, (struct source){.watch = w}, d, begin.ms);
-}
 
 static int set_up(void **state)
 {
-    static const struct watch_events watch_events = {.on_delta = on_delta};
-
     (void)state;
-    hook_rig_init(2, &watch_events);
+    hook_rig_init(2, &hooks_subscriber);
     return 0;
 }
 
@@ -200,14 +192,12 @@ static void test_an_outage_is_an_event_without_an_object(void **state)
     (void)state;
     add(HOOK_OBJECT, 1);
     objects_sync(hook_rig.watches[0], "", "9", begin);
-    hooks_stale(&hook_rig.hooks, (struct source){.watch = hook_rig.watches[0]}, true, WALL_NS,
-                begin.ms);
+    hooks_stale(&hook_rig.hooks, (struct source){.watch = hook_rig.watches[0]}, true, begin);
     end(next());
     assert_input("{\"version\":1,\"hook\":\"h0\",\"run\":\"boot-7-1\",\"attempt\":1,\"reason\":"
                  "\"existing\",\"sources\":{" SOURCE("one") "},\"event\":" OUTAGE(
                      "STALE") ",\"object\":null}}\n");
-    hooks_stale(&hook_rig.hooks, (struct source){.watch = hook_rig.watches[0]}, false, WALL_NS,
-                begin.ms);
+    hooks_stale(&hook_rig.hooks, (struct source){.watch = hook_rig.watches[0]}, false, begin);
     end(next());
     assert_non_null(strstr(buf_cstr(&out), OUTAGE("FRESH") ",\"object\":null}}\n"));
 }
@@ -218,8 +208,7 @@ static void test_in_mode_snapshot_an_outage_is_a_change(void **state)
     add(HOOK_SNAPSHOT, 1);
     objects_sync(hook_rig.watches[0], "", "9", begin);
     end(next());
-    hooks_stale(&hook_rig.hooks, (struct source){.watch = hook_rig.watches[0]}, true, WALL_NS,
-                begin.ms);
+    hooks_stale(&hook_rig.hooks, (struct source){.watch = hook_rig.watches[0]}, true, begin);
     end(next());
     assert_non_null(strstr(buf_cstr(&out), "\"changes\":[" OUTAGE("STALE") "}],\"snapshot\":"));
 }
@@ -232,9 +221,12 @@ static void test_an_object_that_left_says_so(void **state)
     add(HOOK_OBJECT, 1);
     objects_sync(hook_rig.watches[0], ITEM("a", "u1", "3", ""), "9", begin);
     end(next());
-    on_delta(NULL, hook_rig.watches[0],
-             &(struct delta){
-                 .type = DELTA_LEFT, .cause = CAUSE_AUDIT, .object = o, .received_ns = WALL_NS});
+    hooks_delta(&hook_rig.hooks, (struct source){.watch = hook_rig.watches[0]},
+                &(struct delta){.type = DELTA_LEFT,
+                                .cause = CAUSE_AUDIT,
+                                .object = o,
+                                .received_ns = WALL_NS,
+                                .now_ms = begin.ms});
     end(next());
     assert_non_null(strstr(buf_cstr(&out), EVENT("LEFT", "audit", "a", "u1", "3", "false")));
     object_unref(&o);
@@ -321,8 +313,7 @@ static void test_the_environment_of_an_outage(void **state)
     (void)state;
     add(HOOK_OBJECT, 1);
     objects_sync(hook_rig.watches[0], "", "9", begin);
-    hooks_stale(&hook_rig.hooks, (struct source){.watch = hook_rig.watches[0]}, true, WALL_NS,
-                begin.ms);
+    hooks_stale(&hook_rig.hooks, (struct source){.watch = hook_rig.watches[0]}, true, begin);
     struct run *run = next();
     assert_non_null(strstr(env(run), "INFORMERD_EVENT=STALE\n"
                                      "INFORMERD_CLUSTER=c\n"

@@ -29,33 +29,30 @@ struct rig {
 
 static struct rig rig;
 
-static void on_kept(void *arg, struct watch *w, size_t stream, struct object *o, bool gone)
+static void on_delta(void *arg, struct source from, const struct delta *d)
 {
     struct rig *r = arg;
 
-    (void)w;
-    persist_watch_kept(&r->mw, stream, o, gone, &r->state.batch);
+    persist_watch_delta(&r->mw, watch_scope_of(from.watch, d->object), d, &r->state.batch);
 }
 
-static void on_skipped(void *arg, struct watch *w, const struct skip *s, bool gone)
+static void on_skipped(void *arg, struct source from, const struct skip *s, bool gone)
 {
     struct rig *r = arg;
 
-    (void)w;
+    (void)from;
     persist_watch_skipped(&r->mw, s, gone, &r->state.batch);
 }
 
 static void make_watch(void)
 {
-    static const struct watch_events events = {.on_delta = objects_ignore_delta,
-                                               .on_stale = objects_ignore_stale,
-                                               .on_kept = on_kept,
-                                               .on_skipped = on_skipped};
+    static const struct subscriber events = {.on_delta = on_delta, .on_skipped = on_skipped};
     struct watch_params p = objects_watch_params();
 
     p.namespaces = rig.namespaces;
     p.namespace_count = rig.namespaces[1] != NULL ? 2 : 1;
-    assert_int_equal(watch_create(&p, &events, &rig, &rig.w, NULL), ERR_OK);
+    assert_int_equal(watch_create(&p, &rig.w, NULL), ERR_OK);
+    watch_subscribe(rig.w, &events, &rig);
 }
 
 /* Like a kill: the batch is lost. */
@@ -122,7 +119,7 @@ static int clean_up(void **state)
 /* The scope is listed: ns/a with uid u1, ns/b with u2, or these items. */
 static void lists(const char *items, const char *rv)
 {
-    objects_sync(rig.w, items, rv, (struct list_watch_now){.ms = 4000, .wall_ns = 1});
+    objects_sync(rig.w, items, rv, (struct now){.ms = 4000, .wall_ns = 1});
 }
 
 static void lists_two(void)
@@ -207,7 +204,7 @@ static void test_a_list_that_was_cut_off_is_restored_as_partial(void **state)
     begin();
     assert_int_equal(objects(), 2);
     assert_int_equal(watch_resume_point(rig.w, 0), RESUME_PARTIAL);
-    assert_false(watch_begin_stale(rig.w, (struct list_watch_now){1, 1}, 0));
+    assert_false(watch_begin_stale(rig.w, (struct now){1, 1}, 0));
 }
 
 static void edited_until_it_is_listed(struct digest settings, enum resume_kind kind)
@@ -372,7 +369,7 @@ static void hears(const char *type, const char *key, const char *uid, const char
     char *data = mem_printf("\"x\":\"%0*d\"", bytes, 0);
 
     objects_put_event(&body, type, key, uid, rv, data);
-    objects_answer(watch_list_watch(rig.w, 0), buf_cstr(&body), (struct list_watch_now){4000, 1});
+    objects_answer(watch_list_watch(rig.w, 0), buf_cstr(&body), (struct now){4000, 1});
     buf_free(&body);
     free(data);
 }

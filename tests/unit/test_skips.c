@@ -67,13 +67,13 @@ static void give(enum act act, const char *name, const char *uid)
 
     switch (act) {
     case APPLY:
-        store_apply(store, 0, o, 0);
+        store_apply(store, 0, o, (struct now){0});
         break;
     case STAGE:
         store_stage(store, 0, o);
         break;
     case LEAVE:
-        store_leave(store, o, 0);
+        store_leave(store, o, (struct now){0});
         break;
     case PRESENT:
         store_stage_present(store, 0, o);
@@ -82,7 +82,7 @@ static void give(enum act act, const char *name, const char *uid)
         store_stage_left(store, 0, o);
         break;
     case REMOVE:
-        store_remove(store, o, 0);
+        store_remove(store, o, (struct now){0});
         break;
     }
     object_unref(&o);
@@ -115,7 +115,7 @@ static void stage_unnamed(const char *uid)
 
 static void commit(void)
 {
-    store_commit(store, 0, CAUSE_RELIST, 0);
+    store_commit(store, 0, CAUSE_RELIST, (struct now){0});
 }
 
 static void test_an_object_is_skipped_until_a_usable_state_or_its_end(void **state)
@@ -163,7 +163,7 @@ static void test_skipped_items_count_when_their_list_is_committed(void **state)
     commit();
     tells("-a +c !ADDED d ", 2);
     store_begin(store, 1);
-    store_commit(store, 1, CAUSE_RELIST, 0);
+    store_commit(store, 1, CAUSE_RELIST, (struct now){0});
     tells("", 2); /* that list was of another scope */
 }
 
@@ -213,11 +213,12 @@ static void test_an_end_clears_a_skipped_object_without_a_key(void **state)
     (void)state;
     store_skip(store, 0, &slash);
     tells("+a/b ", 1);
-    store_remove_unusable(store, 0, &slash, 0);
+    store_remove_unusable(store, 0, &slash, (struct now){0});
     tells("-a/b ", 0);
-    store_remove_unusable(store, 0, &slash, 0);
+    store_remove_unusable(store, 0, &slash, (struct now){0});
     tells("", 0);
-    store_remove_unusable(store, 0, &unknown, 0); /* an object is gone: nobody knows which */
+    store_remove_unusable(store, 0, &unknown,
+                          (struct now){0}); /* an object is gone: nobody knows which */
     tells("+ ", 1);
 }
 
@@ -232,7 +233,7 @@ static void test_without_a_name_the_uid_identifies_the_object(void **state)
     tells("- !ADDED a ", 0);
     store_skip(store, 0, &unnamed);
     tells("+a ", 1);
-    store_remove_unusable(store, 0, &unnamed, 0);
+    store_remove_unusable(store, 0, &unnamed, (struct now){0});
     tells("-a !DELETED a? ", 0);
 }
 
@@ -245,13 +246,13 @@ static void test_an_end_of_another_kind_needs_the_uid(void **state)
     give(APPLY, "a", "u1");
     tells("!ADDED a ", 0);
     other.foreign = same.foreign = true;
-    store_remove_unusable(store, 0, &other, 0);
+    store_remove_unusable(store, 0, &other, (struct now){0});
     tells("", 0);
-    store_remove_unusable(store, 0, &same, 0);
+    store_remove_unusable(store, 0, &same, (struct now){0});
     tells("!DELETED a? ", 0);
     give(APPLY, "a", "u1");
     other.foreign = false; /* an incarnation without a usable state, as it was skipped */
-    store_remove_unusable(store, 0, &other, 0);
+    store_remove_unusable(store, 0, &other, (struct now){0});
     tells("!ADDED a !DELETED a? ", 0);
 }
 

@@ -29,56 +29,15 @@ static struct view *view;
 static struct hooks hooks;
 static struct journal *journal;
 static struct admin_streams *streams;
-static struct list_watch_now now;
+static struct now now;
 
 static struct source from_view(void)
 {
     return (struct source){.view = view};
 }
 
-static void tell(struct source from, const struct delta *d)
-{
-    journal_change(journal, from, d);
-    admin_streams_delta(streams, from, d);
-    hooks_delta(&hooks, from, d, now.ms);
-}
-
-static void tell_stale(struct source from, bool stale, uint64_t wall_ns)
-{
-    journal_source(journal, wall_ns, from, stale ? "stale" : "fresh");
-    admin_streams_stale(streams, from, stale, wall_ns);
-    hooks_stale(&hooks, from, stale, wall_ns, now.ms);
-}
-
-static void on_watch_delta(void *arg, struct watch *w, const struct delta *d)
-{
-    (void)arg;
-    tell((struct source){.watch = w}, d);
-    view_delta(view, w, d);
-}
-
-static void on_watch_stale(void *arg, struct watch *w, bool stale, uint64_t wall_ns)
-{
-    (void)arg;
-    tell_stale((struct source){.watch = w}, stale, wall_ns);
-}
-
-static void on_view_delta(void *arg, struct view *v, const struct delta *d)
-{
-    (void)arg;
-    tell((struct source){.view = v}, d);
-}
-
-static void on_view_stale(void *arg, struct view *v, bool stale, uint64_t wall_ns)
-{
-    (void)arg;
-    tell_stale((struct source){.view = v}, stale, wall_ns);
-}
-
 static struct watch *make_watch(const char *resource)
 {
-    static const struct watch_events events = {.on_delta = on_watch_delta,
-                                               .on_stale = on_watch_stale};
     struct watch_params p = objects_watch_params();
     struct watch *w = NULL;
 
@@ -86,26 +45,28 @@ static struct watch *make_watch(const char *resource)
     p.resource = resource;
     p.guard = (struct guard_params){.relist_deletes = 50, .at_least = 1, .hold_ms = 60000};
     p.stale_after_ms = STALE_AFTER;
-    assert_int_equal(watch_create(&p, &events, NULL, &w, NULL), ERR_OK);
+    assert_int_equal(watch_create(&p, &w, NULL), ERR_OK);
+    watch_subscribe(w, &journal_subscriber, journal);
+    watch_subscribe(w, &admin_streams_subscriber, streams);
+    watch_subscribe(w, &hooks_subscriber, &hooks);
     return w;
 }
 
 static int set_up(void **state)
 {
-    static const struct view_events events = {on_view_delta, on_view_stale};
-
     (void)state;
     log_set_level(LOG_LVL_ERROR);
-    now = (struct list_watch_now){1000000, 1700000000000000000U};
+    now = (struct now){1000000, 1700000000000000000U};
     hooks_init(&hooks, 8, 1);
     journal = journal_create();
     streams = admin_streams_create(journal);
     services = make_watch("services");
     slices = make_watch("endpointslices");
-    view = view_create(
-        &(struct view_params){
-            .name = "v", .services = services, .slices = slices, .node_name = "n"},
-        &events, NULL);
+    view = view_create(&(struct view_params){
+        .name = "v", .services = services, .slices = slices, .node_name = "n"});
+    view_subscribe(view, &journal_subscriber, journal);
+    view_subscribe(view, &admin_streams_subscriber, streams);
+    view_subscribe(view, &hooks_subscriber, &hooks);
     return 0;
 }
 
@@ -345,10 +306,10 @@ static void test_a_stream_has_lines_of_its_own_source_alone(void **state)
     expect_in(buf_str(&out), "{\"type\":\"SYNCED\"");
     buf_clear(&out);
     list(services, SERVICE);
-    tell_stale((struct source){.watch = services}, true, 1);
+    admin_streams_subscriber.on_stale(streams, (struct source){.watch = services}, true, now);
     assert_int_equal(admin_stream_pull(s, &out, 1), ADMIN_STREAM_EMPTY);
     assert_int_equal(out.len, 0);
-    tell_stale(from_view(), true, 1);
+    admin_streams_subscriber.on_stale(streams, from_view(), true, now);
     admin_stream_pull(s, &out, 1);
     expect_in(buf_str(&out), "{\"type\":\"STALE\",\"cause\":\"watch\",\"cluster\":\"c\","
                              "\"source\":\"v\"");
@@ -363,7 +324,7 @@ static void test_the_journal_says_which_is_a_view(void **state)
 
     (void)state;
     sync_all();
-    tell_stale(from_view(), true, 1);
+    journal_subscriber.on_stale(journal, from_view(), true, now);
     journal_put_all(&lines, journal);
     expect_in(buf_str(&lines), "\"what\":\"change\",\"type\":\"ADDED\",\"cause\":\"relist\","
                                "\"cluster\":\"c\",\"watch\":\"services\",\"key\":\"s/a\"");

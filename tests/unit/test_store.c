@@ -330,7 +330,7 @@ static void step_list(struct world *w)
     } else {
         want_commit(w, scope, &l);
         assert_int_equal(store_would_delete(w->store, scope), count_deletes(&w->want));
-        store_commit(w->store, scope, CAUSE_RELIST, 77);
+        store_commit(w->store, scope, CAUSE_RELIST, (struct now){77, 77});
     }
     for (size_t i = 0; i < l.n; i++)
         object_unref(&l.items[i]);
@@ -342,7 +342,7 @@ static void step_leave(struct world *w, size_t key)
 
     if (w->model.at[key] != NULL)
         want_gone(w, key, o, CAUSE_WATCH);
-    store_leave(w->store, o, 77);
+    store_leave(w->store, o, (struct now){77, 77});
     object_unref(&o);
 }
 
@@ -357,7 +357,7 @@ static void step_remove(struct world *w, size_t key)
         note(&w->want, (struct note){DELTA_DELETED, CAUSE_WATCH, known ? last : was, !known});
         set_model(w, key, NULL);
     }
-    store_remove(w->store, last, 77);
+    store_remove(w->store, last, (struct now){77, 77});
     object_unref(&last);
 }
 
@@ -376,7 +376,7 @@ static void step_event(struct world *w)
     struct object *o = next_state(w, key);
     want_end(w, key, o, CAUSE_WATCH);
     want_state(w, key, o, CAUSE_WATCH);
-    store_apply(w->store, key / KEYS, o, 77);
+    store_apply(w->store, key / KEYS, o, (struct now){77, 77});
     object_unref(&o);
 }
 

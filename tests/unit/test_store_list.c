@@ -77,13 +77,13 @@ static void give(enum how how, const char *of)
         store_stage_left(store, 0, o);
         break;
     case APPLIED:
-        store_apply(store, 0, o, 1);
+        store_apply(store, 0, o, (struct now){1, 1});
         break;
     case LEFT:
-        store_leave(store, o, 1);
+        store_leave(store, o, (struct now){1, 1});
         break;
     case REMOVED:
-        store_remove(store, o, 1);
+        store_remove(store, o, (struct now){1, 1});
         break;
     }
     object_unref(&o);
@@ -91,7 +91,7 @@ static void give(enum how how, const char *of)
 
 static void commit(void)
 {
-    store_commit(store, 0, CAUSE_RELIST, 1);
+    store_commit(store, 0, CAUSE_RELIST, (struct now){1, 1});
 }
 
 /* a and b exist. */
@@ -143,7 +143,7 @@ static void test_deltas_have_the_cause_of_the_list(void **state)
     (void)state;
     fill();
     give(LISTED, "a:u1:5");
-    store_commit(store, 0, CAUSE_AUDIT, 1);
+    store_commit(store, 0, CAUSE_AUDIT, (struct now){1, 1});
     hears("-b:u2:4?(audit) ~a:u1:5(audit)");
 }
 
@@ -154,7 +154,7 @@ static void test_a_list_replaces_its_own_scope_alone(void **state)
     (void)state;
     store_begin(store, 1);
     store_stage(store, 1, other);
-    store_commit(store, 1, CAUSE_RELIST, 1);
+    store_commit(store, 1, CAUSE_RELIST, (struct now){1, 1});
     object_unref(&other);
     hears("+z:u7:7");
     fill();
@@ -432,7 +432,7 @@ static void test_loaded_objects_have_no_delta_and_are_compared(void **state)
     give(LISTED, "b:u2:5");
     give(LISTED, "c:u3:6");
     assert_int_equal(store_would_delete(store, 0), 1);
-    store_commit(store, 0, CAUSE_RESTART, 1);
+    store_commit(store, 0, CAUSE_RESTART, (struct now){1, 1});
     hears("-a:u1:3?(restart) +c:u3:6(restart)");
 }
 
@@ -471,7 +471,7 @@ static void test_a_loaded_object_that_a_list_lacks_is_left_only_if_it_exists(voi
     assert_int_equal(unknown, 3);
     store_stage_guess(store, 0, is_key, guessed);
     assert_int_equal(store_would_delete(store, 0), 3);
-    store_commit(store, 0, CAUSE_CONFIG, 1);
+    store_commit(store, 0, CAUSE_CONFIG, (struct now){1, 1});
     hears("xa:u1:3(config) -b:u2:4?(config) xc:u3:5(config) -d:u4:6?(config)");
     store_begin(store, 0); /* the next list is one like any other */
     assert_int_equal(store_would_delete(store, 0), 1);
@@ -490,7 +490,7 @@ static void test_an_object_that_another_list_names_moves_to_its_scope(void **sta
     hears("");
     store_begin(store, 1);
     assert_int_equal(store_would_delete(store, 1), 1);
-    store_commit(store, 1, CAUSE_RELIST, 1);
+    store_commit(store, 1, CAUSE_RELIST, (struct now){1, 1});
     hears("-b:u2:4?");
     store_unload(store, 1);
     assert_int_equal(store_count(store), 1);

@@ -126,11 +126,9 @@ static void test_stale_and_fresh_are_lines(void **state)
     admin_stream_rig_sync((const char *const[]){NULL}, "5");
     admin_stream_rig_follow("w");
     admin_stream_rig_expect(ADMIN_STREAM_EMPTY, "SYNCED ;");
-    admin_streams_stale(admin_stream_rig.hub, (struct source){.watch = admin_stream_rig.watch},
-                        true, ADMIN_STREAM_RIG_WALL_NS);
+    admin_stream_rig_stale(true);
     assert_int_equal(admin_stream_rig.woken, 1);
-    admin_streams_stale(admin_stream_rig.hub, (struct source){.watch = admin_stream_rig.watch},
-                        false, ADMIN_STREAM_RIG_WALL_NS);
+    admin_stream_rig_stale(false);
     assert_int_equal(
         admin_stream_pull(admin_stream_rig.stream, &admin_stream_rig.out, ADMIN_STREAM_RIG_PIECE),
         ADMIN_STREAM_EMPTY);
@@ -156,11 +154,9 @@ static void test_a_stream_begins_with_stale_if_the_source_is_stale(void **state)
 /* A stream may begin with objects that an earlier process has left, and is stale then. */
 static void test_a_stream_begins_with_stale_if_the_source_begins_stale(void **state)
 {
-    const struct source w = {.watch = admin_stream_rig.watch};
-
     (void)state;
     admin_stream_rig_follow("w");
-    admin_streams_stale(admin_stream_rig.hub, w, true, ADMIN_STREAM_RIG_WALL_NS);
+    admin_stream_rig_stale(true);
     admin_stream_rig_expect(ADMIN_STREAM_EMPTY, "");
     admin_stream_rig_sync((const char *const[]){NULL}, "5");
     admin_streams_synced(admin_stream_rig.hub);
@@ -169,38 +165,24 @@ static void test_a_stream_begins_with_stale_if_the_source_begins_stale(void **st
         ADMIN_STREAM_EMPTY);
     assert_non_null(strstr(buf_cstr(&admin_stream_rig.out), "\"objects\":0,\"stale\":true}\n"));
     assert_string_equal(admin_stream_rig_sum_up(), "SYNCED ;");
-    admin_streams_stale(admin_stream_rig.hub, w, false, ADMIN_STREAM_RIG_WALL_NS);
+    admin_stream_rig_stale(false);
     admin_stream_rig_expect(ADMIN_STREAM_EMPTY, "FRESH ;");
-}
-
-static void no_delta(void *arg, struct watch *from, const struct delta *d)
-{
-    (void)arg;
-    (void)from;
-    (void)d;
-}
-
-static void no_stale(void *arg, struct watch *from, bool stale, uint64_t wall_ns)
-{
-    (void)arg;
-    (void)from;
-    (void)stale;
-    (void)wall_ns;
 }
 
 static void test_events_of_another_watch_do_not_come(void **state)
 {
     struct object *o = objects_make("a/x", "u", "1", NULL);
     const struct delta d = {.type = DELTA_ADDED, .object = o, .received_ns = 1};
-    static const struct watch_events events = {.on_delta = no_delta, .on_stale = no_stale};
-    struct watch *other = objects_watch("other", &events, NULL);
+    struct watch *other = objects_watch("other", NULL, NULL);
+    const struct subscriber *streams = &admin_streams_subscriber;
 
     (void)state;
     admin_stream_rig_sync((const char *const[]){NULL}, "5");
     admin_stream_rig_follow("w");
     admin_stream_rig_expect(ADMIN_STREAM_EMPTY, "SYNCED ;");
-    admin_streams_delta(admin_stream_rig.hub, (struct source){.watch = other}, &d);
-    admin_streams_stale(admin_stream_rig.hub, (struct source){.watch = other}, true, 1);
+    streams->on_delta(admin_stream_rig.hub, (struct source){.watch = other}, &d);
+    streams->on_stale(admin_stream_rig.hub, (struct source){.watch = other}, true,
+                      admin_stream_rig.now);
     assert_int_equal(admin_stream_rig.woken, 0);
     admin_stream_rig_expect(ADMIN_STREAM_EMPTY, "");
     object_unref(&o);
@@ -217,7 +199,7 @@ static void test_an_object_on_many_lines_becomes_one_line(void **state)
     (void)state;
     admin_stream_rig_sync((const char *const[]){NULL}, "5");
     admin_stream_rig_follow("w");
-    admin_streams_delta(admin_stream_rig.hub, (struct source){.watch = admin_stream_rig.watch}, &d);
+    admin_stream_rig_delta(&d);
     assert_int_equal(
         admin_stream_pull(admin_stream_rig.stream, &admin_stream_rig.out, ADMIN_STREAM_RIG_PIECE),
         ADMIN_STREAM_EMPTY);

@@ -31,16 +31,14 @@ static void test_too_many_changes_cut_a_stream_off(void **state)
     admin_stream_rig_follow("w");
     admin_stream_rig_expect(ADMIN_STREAM_EMPTY, "SYNCED ;");
     for (size_t i = 0; i < ADMIN_STREAM_BACKLOG; i++)
-        admin_streams_delta(admin_stream_rig.hub, (struct source){.watch = admin_stream_rig.watch},
-                            &d);
+        admin_stream_rig_delta(&d);
     assert_int_equal(admin_stream_rig_pull_all(), ADMIN_STREAM_EMPTY); /* just within the limit */
     assert_int_equal(admin_stream_rig_lines(), ADMIN_STREAM_BACKLOG);
     buf_clear(&admin_stream_rig.out);
     for (size_t i = 0; i <= ADMIN_STREAM_BACKLOG; i++)
-        admin_streams_delta(admin_stream_rig.hub, (struct source){.watch = admin_stream_rig.watch},
-                            &d);
+        admin_stream_rig_delta(&d);
     expect_cut();
-    admin_streams_delta(admin_stream_rig.hub, (struct source){.watch = admin_stream_rig.watch}, &d);
+    admin_stream_rig_delta(&d);
     admin_stream_rig_expect(ADMIN_STREAM_ENDED, "");
     object_unref(&o);
 }
@@ -60,10 +58,9 @@ static void test_too_many_bytes_cut_a_stream_off(void **state)
     struct object *o = objects_make("a/x", "u", "1", buf_cstr(&data));
     const struct delta d = {.type = DELTA_MODIFIED, .object = o, .received_ns = 1};
     for (size_t i = 0; i < ADMIN_STREAM_BACKLOG_BYTES / 1000000; i++)
-        admin_streams_delta(admin_stream_rig.hub, (struct source){.watch = admin_stream_rig.watch},
-                            &d);
+        admin_stream_rig_delta(&d);
     assert_null(admin_stream_complaint(admin_stream_rig.stream));
-    admin_streams_delta(admin_stream_rig.hub, (struct source){.watch = admin_stream_rig.watch}, &d);
+    admin_stream_rig_delta(&d);
     assert_non_null(admin_stream_complaint(admin_stream_rig.stream));
     expect_cut();
     object_unref(&o);
@@ -82,8 +79,7 @@ static void test_a_stream_is_cut_off_while_the_objects_are_sent(void **state)
                      ADMIN_STREAM_MORE);
     buf_clear(&admin_stream_rig.out);
     for (size_t i = 0; i <= ADMIN_STREAM_BACKLOG + 20; i++)
-        admin_streams_delta(admin_stream_rig.hub, (struct source){.watch = admin_stream_rig.watch},
-                            &d);
+        admin_stream_rig_delta(&d);
     expect_cut();
     object_unref(&o);
 }
@@ -138,8 +134,7 @@ static void test_a_source_that_shrank(void **state)
     assert_int_equal(admin_stream_rig_pull_all(), ADMIN_STREAM_EMPTY);
     buf_clear(&admin_stream_rig.out);
     for (size_t i = 0; i <= ADMIN_STREAM_BACKLOG; i++)
-        admin_streams_delta(admin_stream_rig.hub, (struct source){.watch = admin_stream_rig.watch},
-                            &d);
+        admin_stream_rig_delta(&d);
     expect_cut();
     object_unref(&o);
 }

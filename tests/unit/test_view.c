@@ -24,40 +24,31 @@ enum { STALE_AFTER = VIEW_RIG_STALE_AFTER };
 
 static struct view_rig_watches watches;
 static struct view *view;
-static struct list_watch_now now;
+static struct now now;
 static struct buf said;
 static uint64_t due_ms; /* returned by the last view_tick() */
 
-static void on_watch_delta(void *arg, struct watch *w, const struct delta *d)
+static void on_delta(void *arg, struct source from, const struct delta *d)
 {
     assert_ptr_equal(arg, &said);
-    if (view != NULL)
-        view_delta(view, w, d);
-}
-
-static void on_delta(void *arg, struct view *v, const struct delta *d)
-{
-    assert_ptr_equal(arg, &said);
-    assert_ptr_equal(v, view);
+    assert_ptr_equal(from.view, view);
     buf_printf(&said, "%c%.*s%s ", "+~-x"[d->type], STR_ARG(object_key(d->object)),
-               view_synced(v) ? "" : "!");
+               view_synced(from.view) ? "" : "!");
 }
 
-static void on_stale(void *arg, struct view *v, bool stale, uint64_t wall_ns)
+static void on_stale(void *arg, struct source from, bool stale, struct now at)
 {
     assert_ptr_equal(arg, &said);
-    assert_true(stale == view_stale(v));
-    assert_int_equal(wall_ns, now.wall_ns);
+    assert_true(stale == view_stale(from.view));
+    assert_int_equal(at.wall_ns, now.wall_ns);
     buf_puts(&said, stale ? "stale " : "fresh ");
 }
 
-static const struct watch_events watch_events = {.on_delta = on_watch_delta,
-                                                 .on_stale = objects_ignore_stale};
-static const struct view_events view_events = {on_delta, on_stale};
+static const struct subscriber view_events = {.on_delta = on_delta, .on_stale = on_stale};
 
 static struct watch *make_watch(const char *name, const char *resource)
 {
-    return view_rig_watch(name, "c", resource, &(struct shape_params){0}, &watch_events, &said);
+    return view_rig_watch(name, "c", resource, &(struct shape_params){0}, NULL, NULL);
 }
 
 static struct view_params params(void)
@@ -69,7 +60,8 @@ static struct view_params params(void)
 static void make_view_of(struct view_params p)
 {
     assert_int_equal(view_check(&p, NULL), ERR_OK);
-    view = view_create(&p, &view_events, &said);
+    view = view_create(&p);
+    view_subscribe(view, &view_events, &said);
     assert_string_equal(view_name(view), "v");
     assert_string_equal(view_cluster(view), "c");
 }
@@ -82,8 +74,8 @@ static void make_view(void)
 static int set_up(void **state)
 {
     (void)state;
-    now = (struct list_watch_now){1000000, 7};
-    watches = view_rig_watches(&watch_events, &said);
+    now = (struct now){1000000, 7};
+    watches = view_rig_watches(NULL, NULL);
     make_view();
     return 0;
 }

@@ -6,13 +6,10 @@
 #include "cache/view.h"
 #include "view_rig.h"
 
-static const struct watch_events events = {.on_delta = objects_ignore_delta,
-                                           .on_stale = objects_ignore_stale};
-
 static struct watch *make_shaped(const char *name, const char *resource,
                                  const struct shape_params *shape)
 {
-    return view_rig_watch(name, "c", resource, shape, &events, NULL);
+    return view_rig_watch(name, "c", resource, shape, NULL, NULL);
 }
 
 static struct watch *make(const char *name, const char *resource)
@@ -30,7 +27,7 @@ static struct view_rig_watches watches;
 static int set_up(void **state)
 {
     (void)state;
-    watches = view_rig_watches(&events, NULL);
+    watches = view_rig_watches(NULL, NULL);
     return 0;
 }
 
@@ -66,7 +63,7 @@ static void takes(struct view_params p)
 static void test_watches_that_a_view_cannot_join(void **state)
 {
     struct watch *other =
-        view_rig_watch("other", "d", "endpoints", &(struct shape_params){0}, &events, NULL);
+        view_rig_watch("other", "d", "endpoints", &(struct shape_params){0}, NULL, NULL);
     struct watch *pods = make("pods", "pods");
     struct watch *namesake = make("namesake", "services.v1.serving.knative.dev");
     struct view_params p = params();

@@ -135,11 +135,11 @@ static struct object *slice_object(unsigned i, const struct model_slice *s)
 static void show(struct world *w, struct store *cache, struct object *o, bool exists)
 {
     if (exists)
-        store_apply(cache, 0, o, 1);
+        store_apply(cache, 0, o, (struct now){1, 1});
     else if (draw(w, 2) == 0)
-        store_remove(cache, o, 1);
+        store_remove(cache, o, (struct now){1, 1});
     else
-        store_leave(cache, o, 1);
+        store_leave(cache, o, (struct now){1, 1});
     object_unref(&o);
 }
 
@@ -225,7 +225,7 @@ static void list_services(struct world *w)
         }
         note_service(w, i);
     }
-    store_commit(w->service_cache, 0, CAUSE_RELIST, 1);
+    store_commit(w->service_cache, 0, CAUSE_RELIST, (struct now){1, 1});
 }
 
 static void list_endpoints(struct world *w)
@@ -239,7 +239,7 @@ static void list_endpoints(struct world *w)
             store_stage(w->slice_cache, 0, o);
         object_unref(&o);
     }
-    store_commit(w->slice_cache, 0, CAUSE_RELIST, 1);
+    store_commit(w->slice_cache, 0, CAUSE_RELIST, (struct now){1, 1});
 }
 
 static void list_slices(struct world *w)
@@ -262,7 +262,7 @@ static void list_slices(struct world *w)
         }
         w->model.slices[i] = w->slices[i];
     }
-    store_commit(w->slice_cache, 0, CAUSE_RELIST, 1);
+    store_commit(w->slice_cache, 0, CAUSE_RELIST, (struct now){1, 1});
 }
 
 static void to_services(void *arg, const struct delta *d)
@@ -323,7 +323,7 @@ static void check_one(struct world *w, unsigned i)
 
 static void check(struct world *w)
 {
-    view_join_flush(w->join, w->now_ms, 1);
+    view_join_flush(w->join, (struct now){w->now_ms, 1});
     for (unsigned i = 0; i < MODEL_SERVICES; i++)
         check_one(w, i);
     assert_int_equal(view_join_due_ms(w->join), model_due_ms(&w->model));

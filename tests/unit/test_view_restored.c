@@ -13,51 +13,42 @@
 
 static struct view_rig_watches watches;
 static struct view *view;
-static struct list_watch_now now;
+static struct now now;
 static struct buf said;
 
-static void on_watch_delta(void *arg, struct watch *w, const struct delta *d)
-{
-    (void)arg;
-    view_delta(view, w, d);
-}
-
-static void on_delta(void *arg, struct view *v, const struct delta *d)
+static void on_delta(void *arg, struct source from, const struct delta *d)
 {
     (void)arg;
     buf_printf(&said, "%c%.*s%s(%s) ", "+~-x"[d->type], STR_ARG(object_key(d->object)),
-               view_synced(v) ? "" : "!", delta_cause_name(d->cause));
+               view_synced(from.view) ? "" : "!", delta_cause_name(d->cause));
 }
 
-static void on_stale(void *arg, struct view *v, bool stale, uint64_t wall_ns)
+static void on_stale(void *arg, struct source from, bool stale, struct now at)
 {
     (void)arg;
-    (void)v;
-    (void)wall_ns;
+    (void)from;
+    (void)at;
     buf_puts(&said, stale ? "stale " : "fresh ");
 }
 
 static void make_view(uint64_t hold_empty_ms)
 {
-    static const struct view_events events = {on_delta, on_stale};
+    static const struct subscriber events = {.on_delta = on_delta, .on_stale = on_stale};
 
     view_destroy(&view);
     view = view_create(&(struct view_params){.name = "v",
                                              .services = watches.services,
                                              .slices = watches.slices,
                                              .node_name = "n1",
-                                             .hold_empty_ms = hold_empty_ms},
-                       &events, NULL);
+                                             .hold_empty_ms = hold_empty_ms});
+    view_subscribe(view, &events, NULL);
 }
 
 static int set_up(void **state)
 {
-    static const struct watch_events events = {.on_delta = on_watch_delta,
-                                               .on_stale = objects_ignore_stale};
-
     (void)state;
-    now = (struct list_watch_now){1000000, 7};
-    watches = view_rig_watches(&events, NULL);
+    now = (struct now){1000000, 7};
+    watches = view_rig_watches(NULL, NULL);
     make_view(0);
     return 0;
 }
@@ -100,11 +91,9 @@ static void shows(const char *part)
 /* The watch had the object in the earlier process; the view gets it. */
 static void left(struct watch *w, struct object *o)
 {
-    const struct delta d = {.type = DELTA_ADDED, .cause = CAUSE_RESTART, .object = o};
-
     watch_load(w, o);
     watch_resume(w, 0, &(struct resume_point){.kind = RESUME_WHOLE, .rv = "10"});
-    view_delta(view, w, &d);
+    watch_restore(w, now);
     object_unref(&o);
 }
 

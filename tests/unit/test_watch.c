@@ -9,33 +9,33 @@
 #include "list_watch_script.h"
 
 static struct watch *w;
-static struct list_watch_now now;
+static struct now now;
 static size_t deltas;
 
-static void on_delta(void *arg, struct watch *from, const struct delta *d)
+static void on_delta(void *arg, struct source from, const struct delta *d)
 {
-    assert_ptr_equal(from, w);
+    assert_ptr_equal(from.watch, w);
     assert_ptr_equal(arg, &deltas);
-    assert_non_null(store_get(watch_store(from), object_key(d->object)));
+    assert_non_null(store_get(watch_store(from.watch), object_key(d->object)));
     deltas++;
 }
 
-static void on_stale(void *arg, struct watch *from, bool stale, uint64_t wall_ns)
+static void on_stale(void *arg, struct source from, bool stale, struct now at)
 {
     (void)arg;
     (void)from;
     (void)stale;
-    (void)wall_ns;
+    (void)at;
     fail(); /* no test ticks here: see test_watch_stale.c */
 }
 
-static const struct watch_events events = {.on_delta = on_delta, .on_stale = on_stale};
+static const struct subscriber events = {.on_delta = on_delta, .on_stale = on_stale};
 
 static int set_up(void **state)
 {
     (void)state;
     log_set_level(LOG_LVL_ERROR);
-    now = (struct list_watch_now){1000000, 1};
+    now = (struct now){1000000, 1};
     deltas = 0;
     w = objects_watch("w", &events, &deltas);
     return 0;
@@ -81,7 +81,7 @@ static enum err_kind create(const struct scope *s, struct watch **out, struct er
     p.name_count = count(s->names);
     p.label_selector = s->labels ? s->labels : "";
     p.field_selector = s->fields ? s->fields : "";
-    return watch_create(&p, &events, NULL, out, err);
+    return watch_create(&p, out, err);
 }
 
 /* Checks the targets of the first lists of the watch, in order. */

@@ -99,21 +99,21 @@ struct rig {
     int stale; /* the last value of on_stale; -1 = never called */
 };
 
-static void on_delta(void *arg, struct watch *w, const struct delta *d)
+static void on_delta(void *arg, struct source from, const struct delta *d)
 {
     struct rig *r = arg;
 
-    (void)w;
+    (void)from;
     (void)d;
     r->deltas++;
 }
 
-static void on_stale(void *arg, struct watch *w, bool stale, uint64_t wall_ns)
+static void on_stale(void *arg, struct source from, bool stale, struct now now)
 {
     struct rig *r = arg;
 
-    (void)w;
-    (void)wall_ns;
+    (void)from;
+    (void)now;
     r->stale = stale;
 }
 
@@ -212,15 +212,16 @@ static void set_up(struct rig *r, const char *resource, const struct server_step
 
 static void begin(struct rig *r)
 {
-    static const struct watch_events watch_events = {.on_delta = on_delta, .on_stale = on_stale};
+    static const struct subscriber watch_events = {.on_delta = on_delta, .on_stale = on_stale};
     static const struct watch_driver_events events = {on_progress, on_unauthorized};
     struct err err;
 
-    assert_int_equal(watch_create(&r->params, &watch_events, r, &r->watch, &err), ERR_OK);
+    assert_int_equal(watch_create(&r->params, &r->watch, &err), ERR_OK);
+    watch_subscribe(r->watch, &watch_events, r);
     if (r->resume.kind != RESUME_NONE)
         watch_resume(r->watch, 0, &r->resume);
     if (r->begins_stale)
-        assert_true(watch_begin_stale(r->watch, (struct list_watch_now){.ms = 1}, 0));
+        assert_true(watch_begin_stale(r->watch, (struct now){.ms = 1}, 0));
     r->watch_driver =
         watch_driver_create(&(struct watch_driver_params){.loop = r->probe.loop,
                                                           .client = r->probe.client,

@@ -9,9 +9,6 @@
 
 #include "base/log.h"
 
-static const struct watch_events events = {.on_delta = objects_ignore_delta,
-                                           .on_stale = objects_ignore_stale};
-
 static struct watch *w;
 static struct err err;
 
@@ -26,7 +23,7 @@ static enum err_kind make(const char *resource, const char *ns)
     p.namespaces = namespaces;
     p.namespace_count = ns != NULL;
     err = (struct err){0};
-    return watch_create(&p, &events, NULL, &w, &err);
+    return watch_create(&p, &w, &err);
 }
 
 static int clean_up(void **state)
@@ -78,7 +75,7 @@ static void test_an_unknown_resource_has_no_scopes_and_says_why(void **state)
     assert_false(watch_synced(w) || watch_settled(w));
     assert_string_equal(watch_status(w, 5).state, "waiting");
     assert_int_equal(watch_status(w, 5).err->kind, ERR_OK);
-    assert_int_equal(watch_tick(w, (struct list_watch_now){.ms = 5}), UINT64_MAX);
+    assert_int_equal(watch_tick(w, (struct now){.ms = 5}), UINT64_MAX);
     watch_relist(w, RELIST_MANUAL);
     assert_false(watch_guard(w, true));
     watch_unresolved(w, &why);
@@ -145,14 +142,13 @@ static void test_another_version_is_listed_anew(void **state)
     assert_false(list_watch_is_ordered(watch_list_watch(w, 0)));
     assert_int_equal(finds("v1", RESOURCE_NAMESPACED), ERR_OK);
     assert_true(list_watch_is_ordered(watch_list_watch(w, 0)));
-    struct list_watch_action a =
-        list_watch_restart(watch_list_watch(w, 0), (struct list_watch_now){.ms = 9});
+    struct list_watch_action a = list_watch_restart(watch_list_watch(w, 0), (struct now){.ms = 9});
     assert_int_equal(a.what, LW_LIST);
     assert_string_equal(a.target, "/apis/example.com/v1/widgets?resourceVersion=0");
     a = objects_answer(watch_list_watch(w, 0),
                        "{\"kind\":\"WidgetList\",\"apiVersion\":\"example.com/v1\",\"metadata\":{"
                        "\"resourceVersion\":\"7\"},\"items\":[]}",
-                       (struct list_watch_now){.ms = 10});
+                       (struct now){.ms = 10});
     assert_int_equal(a.what, LW_WATCH);
 }
 
@@ -165,17 +161,17 @@ static void test_only_a_version_that_discovery_chose_can_be_lost(void **state)
     assert_int_equal(finds("v1beta1", RESOURCE_NAMESPACED), ERR_OK);
     assert_false(watch_is_lost(w));
     list_watch_start(watch_list_watch(w, 0), 1);
-    list_watch_end_identified(watch_list_watch(w, 0), &gone, (struct list_watch_now){.ms = 2});
+    list_watch_end_identified(watch_list_watch(w, 0), &gone, (struct now){.ms = 2});
     assert_true(watch_is_lost(w));
     assert_int_equal(finds("v1", RESOURCE_NAMESPACED), ERR_OK);
-    list_watch_restart(watch_list_watch(w, 0), (struct list_watch_now){.ms = 3});
-    list_watch_end_identified(watch_list_watch(w, 0), &gone, (struct list_watch_now){.ms = 4});
+    list_watch_restart(watch_list_watch(w, 0), (struct now){.ms = 3});
+    list_watch_end_identified(watch_list_watch(w, 0), &gone, (struct now){.ms = 4});
     assert_true(watch_is_lost(w)); /* another time */
     watch_destroy(&w);
     assert_int_equal(make("widgets.v1beta1.example.com", "*"), ERR_OK);
     assert_int_equal(finds("v1beta1", RESOURCE_NAMESPACED), ERR_OK);
     list_watch_start(watch_list_watch(w, 0), 1);
-    list_watch_end_identified(watch_list_watch(w, 0), &gone, (struct list_watch_now){.ms = 2});
+    list_watch_end_identified(watch_list_watch(w, 0), &gone, (struct now){.ms = 2});
     assert_false(watch_is_lost(w));
 }
 

@@ -10,25 +10,18 @@
 enum { STALE_AFTER = 30000 };
 
 static struct watch *w;
-static struct list_watch_now now;
+static struct now now;
 static struct buf told; /* "s" = became stale, "f" = became fresh */
 
-static void on_delta(void *arg, struct watch *from, const struct delta *d)
-{
-    (void)arg;
-    (void)from;
-    (void)d;
-}
-
-static void on_stale(void *arg, struct watch *from, bool stale, uint64_t wall_ns)
+static void on_stale(void *arg, struct source from, bool stale, struct now at)
 {
     assert_ptr_equal(arg, &told);
-    assert_ptr_equal(from, w);
-    assert_int_equal(wall_ns, now.wall_ns);
+    assert_ptr_equal(from.watch, w);
+    assert_int_equal(at.wall_ns, now.wall_ns);
     buf_putc(&told, stale ? 's' : 'f');
 }
 
-static const struct watch_events events = {.on_delta = on_delta, .on_stale = on_stale};
+static const struct subscriber events = {.on_stale = on_stale};
 
 static void make(const char *const *namespaces, size_t n, unsigned relist_deletes)
 {
@@ -38,7 +31,8 @@ static void make(const char *const *namespaces, size_t n, unsigned relist_delete
     p.namespace_count = n;
     p.guard.relist_deletes = relist_deletes;
     p.stale_after_ms = STALE_AFTER;
-    assert_int_equal(watch_create(&p, &events, &told, &w, NULL), ERR_OK);
+    assert_int_equal(watch_create(&p, &w, NULL), ERR_OK);
+    watch_subscribe(w, &events, &told);
 }
 
 static int set_up(void **state)
@@ -47,7 +41,7 @@ static int set_up(void **state)
 
     (void)state;
     log_set_level(LOG_LVL_ERROR);
-    now = (struct list_watch_now){1000000, 7};
+    now = (struct now){1000000, 7};
     make(two, 2, 50);
     return 0;
 }

@@ -57,10 +57,10 @@ static void expect_hook(struct admin_world *t, struct hook *h, const char *text,
 static void change(struct admin_world *t, const char *key, const char *uid, const char *data)
 {
     struct object *o = objects_make(key, uid, "50", data);
-    const struct delta d = {.type = DELTA_MODIFIED, .object = o, .received_ns = UINT64_MAX};
+    const struct delta d = {
+        .type = DELTA_MODIFIED, .object = o, .received_ns = UINT64_MAX, .now_ms = t->now_ms};
 
-    hooks_delta(&t->hooks, (struct source){.watch = t->watches[WORLD_SERVICES].watch}, &d,
-                t->now_ms);
+    hooks_delta(&t->hooks, (struct source){.watch = t->watches[WORLD_SERVICES].watch}, &d);
     object_unref(&o);
 }
 
@@ -134,14 +134,14 @@ static void test_a_hook_that_waits_while_its_source_is_stale(void **state)
 
     sync_services(t, 1);
     finish(t, start_of(t, h), 0);
-    hooks_stale(&t->hooks, (struct source){.watch = t->watches[WORLD_SERVICES].watch}, true, 1,
-                t->now_ms);
+    hooks_stale(&t->hooks, (struct source){.watch = t->watches[WORLD_SERVICES].watch}, true,
+                (struct now){t->now_ms, 1});
     expect_key(t, h, "b/s0", "handled", 0);
     change(t, "b/s0", "u0", "\"a\":1");
     expect_key(t, h, "b/s0", "source services stale", 0);
     expect_hook(t, h, "source services stale", 0);
-    hooks_stale(&t->hooks, (struct source){.watch = t->watches[WORLD_SERVICES].watch}, false, 2,
-                t->now_ms);
+    hooks_stale(&t->hooks, (struct source){.watch = t->watches[WORLD_SERVICES].watch}, false,
+                (struct now){t->now_ms, 2});
     expect_key(t, h, "b/s0", "slot", 0);
 }
 

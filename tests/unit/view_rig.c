@@ -72,7 +72,7 @@ struct object *view_rig_endpoints(const char *key, const char *subsets)
 }
 
 struct watch *view_rig_watch(const char *name, const char *cluster, const char *resource,
-                             const struct shape_params *shape, const struct watch_events *events,
+                             const struct shape_params *shape, const struct subscriber *events,
                              void *arg)
 {
     struct watch_params p = objects_watch_params();
@@ -84,7 +84,9 @@ struct watch *view_rig_watch(const char *name, const char *cluster, const char *
     p.shape = *shape;
     p.guard = (struct guard_params){.relist_deletes = 50, .at_least = 2, .hold_ms = VIEW_RIG_GUARD};
     p.stale_after_ms = VIEW_RIG_STALE_AFTER;
-    assert_int_equal(watch_create(&p, events, arg, &w, NULL), ERR_OK);
+    assert_int_equal(watch_create(&p, &w, NULL), ERR_OK);
+    if (events != NULL)
+        watch_subscribe(w, events, arg);
     return w;
 }
 
@@ -139,10 +141,10 @@ void view_rig_on_slice(struct view_rig *r, enum delta_type type, struct object *
 void view_rig_says(struct view_rig *r, const char *want)
 {
     buf_clear(&r->heard);
-    view_join_flush(r->join, r->now_ms, 7);
+    view_join_flush(r->join, (struct now){r->now_ms, 7});
     assert_string_equal(buf_cstr(&r->heard), want);
     buf_clear(&r->heard);
-    view_join_flush(r->join, r->now_ms, 7); /* once */
+    view_join_flush(r->join, (struct now){r->now_ms, 7}); /* once */
     assert_string_equal(buf_cstr(&r->heard), "");
 }
 
@@ -173,7 +175,7 @@ const char *view_rig_get(struct view_rig *r, const char *key, const char *path)
     return buf_cstr(&r->text);
 }
 
-struct view_rig_watches view_rig_watches(const struct watch_events *events, void *arg)
+struct view_rig_watches view_rig_watches(const struct subscriber *events, void *arg)
 {
     const struct shape_params whole = {0};
 

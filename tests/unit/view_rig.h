@@ -42,7 +42,7 @@ enum { VIEW_RIG_STALE_AFTER = 30000, VIEW_RIG_GUARD = 60000 };
 
 /* A watch in all namespaces, without jitter. Never NULL. */
 struct watch *view_rig_watch(const char *name, const char *cluster, const char *resource,
-                             const struct shape_params *shape, const struct watch_events *events,
+                             const struct shape_params *shape, const struct subscriber *events,
                              void *arg);
 
 /* The watches "services" of services and "slices" of endpointslices, in cluster "c", of whole
@@ -53,7 +53,7 @@ struct view_rig_watches {
 };
 
 /* Makes both. */
-struct view_rig_watches view_rig_watches(const struct watch_events *events, void *arg);
+struct view_rig_watches view_rig_watches(const struct subscriber *events, void *arg);
 
 /* Destroys both. */
 void view_rig_watches_fini(struct view_rig_watches *w);
