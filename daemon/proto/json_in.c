@@ -49,39 +49,15 @@ struct json_in {
     uint64_t dropped; /* bytes that were thrown away */
 };
 
-static bool is_start(enum json_type type)
-{
-    return type == JSON_OBJECT || type == JSON_ARRAY;
-}
-
 static bool is_end(enum json_type type)
 {
     return type == JSON_OBJECT_END || type == JSON_ARRAY_END;
 }
 
-/* May a container be opened here? */
-static bool may_nest(struct json_in *j)
-{
-    if (j->depth < j->max_depth)
-        return true;
-    if (j->excess == NULL) {
-        j->too_deep = true;
-        return false;
-    }
-    j->excess(j->arg, "it is nested too deep");
-    /* yajl keeps a byte for each open container. */
-    j->grown = j->grown || j->depth > KEEP_BYTES;
-    return true;
-}
-
-/* Gives a token to the consumer. A container has the depth at which it stands, so depth grows after
- * its token, and shrinks before the token of its end. With `single` a second value at depth 0 stops
- * the reader; the end of the first one is no second value. */
+/* Gives a token to the consumer. With `single` a second value at depth 0 stops the reader; the end
+ * of the first one is no second value. */
 static int emit(struct json_in *j, enum json_type type, struct str text)
 {
-    if (is_start(type) && !may_nest(j))
-        return 0;
-    j->depth -= is_end(type);
     const struct json_token t = {
         .type = type,
         .depth = j->depth,
@@ -95,8 +71,32 @@ static int emit(struct json_in *j, enum json_type type, struct str text)
     }
     j->last_end = t.end;
     j->rest = 0;
-    j->depth += is_start(type);
     return j->cb(j->arg, &t);
+}
+
+/* A container has the depth at which it stands, so depth grows after its token, and shrinks before
+ * the token of its end. */
+static int open_container(struct json_in *j, enum json_type type)
+{
+    if (j->depth >= j->max_depth) {
+        if (j->excess == NULL) {
+            j->too_deep = true;
+            return 0;
+        }
+        j->excess(j->arg, "it is nested too deep");
+        /* yajl keeps a byte for each open container. */
+        j->grown = j->grown || j->depth > KEEP_BYTES;
+    }
+    int go_on = emit(j, type, (struct str){0});
+    j->depth++;
+    return go_on;
+}
+
+static int close_container(struct json_in *j, enum json_type type)
+{
+    ensure(j->depth > 0);
+    j->depth--;
+    return emit(j, type, (struct str){0});
 }
 
 static int on_null(void *ctx)
@@ -131,22 +131,22 @@ static int on_key(void *ctx, const unsigned char *text, size_t n)
 
 static int on_start_map(void *ctx)
 {
-    return emit(ctx, JSON_OBJECT, (struct str){0});
+    return open_container(ctx, JSON_OBJECT);
 }
 
 static int on_end_map(void *ctx)
 {
-    return emit(ctx, JSON_OBJECT_END, (struct str){0});
+    return close_container(ctx, JSON_OBJECT_END);
 }
 
 static int on_start_array(void *ctx)
 {
-    return emit(ctx, JSON_ARRAY, (struct str){0});
+    return open_container(ctx, JSON_ARRAY);
 }
 
 static int on_end_array(void *ctx)
 {
-    return emit(ctx, JSON_ARRAY_END, (struct str){0});
+    return close_container(ctx, JSON_ARRAY_END);
 }
 
 static const yajl_callbacks callbacks = {
