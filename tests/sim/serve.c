@@ -502,15 +502,16 @@ static bool must_ask(const struct stream *s)
 }
 
 /* If the request goes to another process than the last one: is its version one of the future, by
- * the revision that the process has named? True: no, and the request goes on. */
+ * the revision that the process has named, if it has? True: no, and the request goes on. */
 static bool goes_on(struct stream *s)
 {
-    char revision[24];
+    char revision[24] = "";
     bool other = s->told_by != s->process;
 
     s->told_by = s->process;
     s->told_ms = s->net->clock->now_ms;
-    snprintf(revision, sizeof(revision), "%" PRIu64, s->server->asked_rv);
+    if (!s->net->setup->no_revision)
+        snprintf(revision, sizeof(revision), "%" PRIu64, s->server->asked_rv);
     if (!other || !list_watch_is_ahead(s->list_watch, revision))
         return true;
     s->excused = true;

@@ -57,6 +57,7 @@ static void draw_servers(struct setup *s, struct clock *c)
     s->bookmark_timeout_ms = fast ? 10000 : 150000;
     draw_unversioned(s, c);
     s->future_fails = clock_percent(c, 25);
+    s->no_revision = clock_percent(c, 20);
     s->others = clock_percent(c, 60);
     s->cutter = clock_percent(c, 5);
     s->confirm = clock_percent(c, 50);

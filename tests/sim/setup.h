@@ -50,6 +50,7 @@ struct setup {
     bool unversioned[LENS_KINDS]; /* the lists of this resource have no version */
     bool unversioned_marks;       /* but its watches have bookmarks */
     bool future_fails; /* a watch from a version of the future gets an ERROR, not silence */
+    bool no_revision;  /* the answer which cluster it is has no version */
     bool others;       /* other resources are written */
     bool cutter;       /* a proxy ends each stream behind its first frames */
     bool remembers;    /* the daemon keeps delivery records over restarts */
