@@ -195,6 +195,27 @@ static void test_a_listed_watch_is_resumed(void **state)
     assert_int_equal(rig.state.batch.count, 0); /* no row is put again */
 }
 
+/* Both ends of an object: it is gone, or the watch does not select it any more. */
+static void test_the_row_of_an_object_goes_with_it(void **state)
+{
+    static const enum delta_type ends[] = {DELTA_DELETED, DELTA_LEFT};
+    static const char *const keys[] = {"ns/a", "ns/b"};
+
+    (void)state;
+    begin();
+    keeps_two();
+    for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
+        struct object *o = objects_make(keys[i], "u1", "8", NULL);
+
+        assert_true(has(keys[i]));
+        persist_watch_delta(&rig.mw, 0, &(struct delta){.type = ends[i], .object = o},
+                            &rig.state.batch);
+        commit();
+        assert_false(has(keys[i]));
+        object_unref(&o);
+    }
+}
+
 static void test_a_list_that_was_cut_off_is_restored_as_partial(void **state)
 {
     (void)state;
@@ -520,6 +541,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, clean_up)
     const struct CMUnitTest tests[] = {
         TEST(test_a_listed_watch_is_resumed),
+        TEST(test_the_row_of_an_object_goes_with_it),
         TEST(test_a_list_that_was_cut_off_is_restored_as_partial),
         TEST(test_a_watch_with_other_settings_is_edited_until_it_is_listed),
         TEST(test_a_watch_with_another_shape_is_reshaped_until_it_is_listed),
