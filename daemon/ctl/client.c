@@ -96,51 +96,64 @@ static enum err_kind send_all(int fd, const char *path, struct str bytes, struct
     return ERR_OK;
 }
 
-static bool on_head(void *arg, const struct http_head *head)
-{
-    struct client_reply *reply = arg;
-
-    reply->status = head->status;
-    return true;
-}
-
-static bool on_body(void *arg, const char *data, size_t n)
-{
-    struct client_reply *reply = arg;
-
-    buf_append(&reply->body, data, n);
-    return true;
-}
-
-static void on_end(void *arg)
-{
-    (void)arg;
-}
-
-/* Gives received bytes to the HTTP parser; no bytes: the daemon has closed the connection. */
-static enum err_kind feed_pieces(struct http_in *in, const char *path, struct str bytes,
-                                 struct err *err)
-{
-    enum err_kind kind;
-
-    if (bytes.n == 0)
-        kind = http_in_eof(in, err);
-    else
-        kind = http_in_feed(in, bytes.p, bytes.n, NULL, err);
-    return kind == ERR_OK ? ERR_OK : err_wrap(err, "%s", path);
-}
-
-static enum err_kind receive(int fd, const char *path, struct http_in *in, struct err *err)
-{
+/* One request and its answer. */
+struct conversation {
+    int fd;
+    const char *path;
+    struct http_in *in;
+    bool follows;    /* the answer has no end, and may be quiet for as long as nothing happens */
+    int out_fd;      /* of those who read it; -1 = nobody looks whether they are gone */
+    struct str left; /* received bytes that were not read yet, in bytes */
     char bytes[RECV_BYTES];
+};
+
+/* Waits without limit until the daemon sends something. False: the reader of out_fd is gone
+ * (POLLERR or POLLHUP); poll() ignores -1. A quiet daemon would else keep `informerctl events -f |
+ * head -1` alive for ever. */
+static bool wait_for_more(int fd, int out_fd)
+{
+    struct pollfd p[2] = {
+        {.fd = fd, .events = POLLIN},
+        {.fd = out_fd       }
+    };
+
+    while (poll(p, 2, -1) < 0 && errno == EINTR)
+        continue;
+    return p[1].revents == 0;
+}
+
+/* Returns what recv() does. */
+static ssize_t receive(struct conversation *c)
+{
     ssize_t n;
 
     do {
-        n = recv(fd, bytes, sizeof(bytes), 0);
+        n = recv(c->fd, c->bytes, sizeof(c->bytes), 0);
     } while (n < 0 && errno == EINTR);
-    if (n < 0)
-        return io_error(err, path);
-    return feed_pieces(in, path, str_of(bytes, (size_t)n), err);
+    c->left = str_of(c->bytes, n > 0 ? (size_t)n : 0);
+    return n;
+}
+
+/* Returns HEAD, BODY, END or FAILED, or MORE when the readers of out_fd are gone. */
+static enum http_in_part next_part(struct conversation *c, struct str *piece, struct err *err)
+{
+    enum http_in_part part;
+    ssize_t n = 1;
+
+    while ((part = http_in_read(c->in, &c->left, piece, err)) == HTTP_IN_MORE && n > 0) {
+        if (c->follows && !wait_for_more(c->fd, c->out_fd))
+            return HTTP_IN_MORE;
+        n = receive(c);
+    }
+    if (part == HTTP_IN_MORE && n < 0) {
+        io_error(err, c->path);
+        return HTTP_IN_FAILED;
+    }
+    if (part == HTTP_IN_MORE) /* the daemon has closed the connection */
+        part = http_in_eof(c->in, err) == ERR_OK ? HTTP_IN_END : HTTP_IN_FAILED;
+    if (part == HTTP_IN_FAILED)
+        err_wrap(err, "%s", c->path);
+    return part;
 }
 
 static enum err_kind send_request(int fd, const char *path, const struct http_request *request,
@@ -157,13 +170,22 @@ static enum err_kind send_request(int fd, const char *path, const struct http_re
 static enum err_kind talk(int fd, const char *path, const struct http_request *request,
                           struct client_reply *out, struct err *err)
 {
-    static const struct http_in_events events = {on_head, on_body, on_end};
-    struct http_in *in = http_in_create(HTTP_IN_RESPONSE, &limits, &events, out);
+    struct conversation c = {
+        .fd = fd, .path = path, .in = http_in_create(HTTP_IN_RESPONSE, &limits), .out_fd = -1};
     enum err_kind kind = send_request(fd, path, request, err);
+    enum http_in_part part = HTTP_IN_MORE;
+    struct str piece;
 
-    while (kind == ERR_OK && !http_in_done(in))
-        kind = receive(fd, path, in, err);
-    http_in_destroy(&in);
+    while (kind == ERR_OK && part != HTTP_IN_END) {
+        part = next_part(&c, &piece, err);
+        if (part == HTTP_IN_HEAD)
+            out->status = http_in_head(c.in)->status;
+        else if (part == HTTP_IN_BODY)
+            buf_append_str(&out->body, piece);
+        else if (part == HTTP_IN_FAILED)
+            kind = err->kind;
+    }
+    http_in_destroy(&c.in);
     return kind;
 }
 
@@ -197,14 +219,6 @@ struct follow {
     size_t seen;     /* so many bytes of text were searched for a newline */
 };
 
-static bool on_follow_head(void *arg, const struct http_head *head)
-{
-    struct follow *f = arg;
-
-    f->refused->status = head->status;
-    return true;
-}
-
 /* Hands out the whole lines of text. Bytes that were searched are not searched again: a long line
  * comes in many pieces. */
 static void hand_out(struct follow *f)
@@ -224,73 +238,64 @@ static void hand_out(struct follow *f)
 }
 
 /* Checks the length before the bytes are kept, so a line without end costs no more memory than
- * CLIENT_LINE_BYTES. False ends the parser with an error; follow_on() looks at the state first. */
-static bool on_follow_body(void *arg, const char *data, size_t n)
+ * CLIENT_LINE_BYTES. */
+static void take_piece(struct follow *f, struct str piece)
 {
-    struct follow *f = arg;
-
-    if (f->text.len + n > CLIENT_LINE_BYTES) {
+    if (f->text.len + piece.n > CLIENT_LINE_BYTES) {
         f->state = FOLLOWING_TOO_LONG;
-        return false;
+        return;
     }
-    buf_append(&f->text, data, n);
+    buf_append_str(&f->text, piece);
     if (f->refused->status == 200)
         hand_out(f);
-    return f->state == FOLLOWING;
 }
 
-/* Waits without limit until the daemon sends something. False: the reader of out_fd is gone
- * (POLLERR or POLLHUP); poll() ignores -1. A quiet daemon would else keep `informerctl events -f |
- * head -1` alive for ever. */
-static bool wait_for_more(int fd, int out_fd)
-{
-    struct pollfd p[2] = {
-        {.fd = fd, .events = POLLIN},
-        {.fd = out_fd       }
-    };
-
-    while (poll(p, 2, -1) < 0 && errno == EINTR)
-        continue;
-    return p[1].revents == 0;
-}
-
-/* Until the head of the answer has come with status 200 the timeout holds, as for any request;
- * after that the answer may be quiet for as long as nothing happens. */
-static enum err_kind follow_on(int fd, const char *path, struct http_in *in, struct follow *f,
-                               struct err *err)
+/* Until the head of the answer has come with status 200 the timeout holds, as for any request. */
+static void take_head(struct conversation *c, struct follow *f)
 {
     static const struct timeval none = {0};
-    enum err_kind kind = ERR_OK;
 
-    while (kind == ERR_OK && !http_in_done(in) && f->refused->status != 200)
-        kind = receive(fd, path, in, err);
-    ensure(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &none, sizeof(none)) == 0);
-    while (kind == ERR_OK && !http_in_done(in)) {
-        if (!wait_for_more(fd, f->lines->out_fd))
-            return ERR_OK;
-        kind = receive(fd, path, in, err);
+    f->refused->status = http_in_head(c->in)->status;
+    c->follows = f->refused->status == 200;
+    if (c->follows)
+        ensure(setsockopt(c->fd, SOL_SOCKET, SO_RCVTIMEO, &none, sizeof(none)) == 0);
+}
+
+static enum err_kind follow_on(struct conversation *c, struct follow *f, struct err *err)
+{
+    enum http_in_part part = HTTP_IN_HEAD;
+    struct str piece;
+
+    while (f->state == FOLLOWING && (part == HTTP_IN_HEAD || part == HTTP_IN_BODY)) {
+        part = next_part(c, &piece, err);
+        if (part == HTTP_IN_HEAD)
+            take_head(c, f);
+        else if (part == HTTP_IN_BODY)
+            take_piece(f, piece);
     }
-    if (f->state == FOLLOWING_ENOUGH)
-        return ERR_OK;
     if (f->state == FOLLOWING_TOO_LONG)
-        return err_set(err, ERR_TOO_BIG, 0, "%s: a line is longer than %zu MiB", path,
+        return err_set(err, ERR_TOO_BIG, 0, "%s: a line is longer than %zu MiB", c->path,
                        CLIENT_LINE_BYTES >> 20);
-    if (kind == ERR_OK && f->refused->status == 200)
-        return err_set(err, ERR_CLOSED, 0, "%s: informerd has ended the stream", path);
-    return kind;
+    if (f->state == FOLLOWING && part == HTTP_IN_FAILED)
+        return err->kind;
+    if (f->state == FOLLOWING && part == HTTP_IN_END && f->refused->status == 200)
+        return err_set(err, ERR_CLOSED, 0, "%s: informerd has ended the stream", c->path);
+    return ERR_OK;
 }
 
 static enum err_kind follow(int fd, const char *path, const struct http_request *request,
                             struct follow *f, struct err *err)
 {
-    static const struct http_in_events events = {on_follow_head, on_follow_body, on_end};
     static const struct http_limits endless = {.head_bytes = 65536}; /* no limit for the body */
-    struct http_in *in = http_in_create(HTTP_IN_RESPONSE, &endless, &events, f);
+    struct conversation c = {.fd = fd,
+                             .path = path,
+                             .in = http_in_create(HTTP_IN_RESPONSE, &endless),
+                             .out_fd = f->lines->out_fd};
     enum err_kind kind = send_request(fd, path, request, err);
 
     if (kind == ERR_OK)
-        kind = follow_on(fd, path, in, f, err);
-    http_in_destroy(&in);
+        kind = follow_on(&c, f, err);
+    http_in_destroy(&c.in);
     return kind;
 }
 

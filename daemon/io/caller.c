@@ -195,32 +195,7 @@ static void on_timer(uv_timer_t *timer)
 
 /* ---- Reading */
 
-static void take(struct caller *c, const char *data, size_t n);
-
-static bool on_head(void *arg, const struct http_head *head)
-{
-    struct caller *c = arg;
-
-    buf_append_str(&c->method, head->method);
-    buf_append_str(&c->target, head->target);
-    return true;
-}
-
-/* The bodies of requests are ignored. */
-static bool on_body(void *arg, const char *data, size_t n)
-{
-    (void)arg;
-    (void)data;
-    (void)n;
-    return true;
-}
-
-static void on_end(void *arg)
-{
-    (void)arg; /* the answer is made when http_in_feed() has returned */
-}
-
-static const struct http_in_events in_events = {on_head, on_body, on_end};
+static void take(struct caller *c, struct str data);
 
 static void on_alloc(uv_handle_t *h, size_t suggested, uv_buf_t *buf)
 {
@@ -252,7 +227,7 @@ static void on_read(uv_stream_t *stream, ssize_t nread, const uv_buf_t *buf)
     if (nread < 0)
         on_read_end(c, nread);
     else if (nread > 0 && c->state == CALLER_READING)
-        take(c, buf->base, (size_t)nread);
+        take(c, str_of(buf->base, (size_t)nread));
 }
 
 /* Reads the next request of the connection, of which bytes may have come with the one before. Also
@@ -263,12 +238,12 @@ static void read_next(struct caller *c)
 
     c->rest = (struct buf){0};
     http_in_destroy(&c->in);
-    c->in = http_in_create(HTTP_IN_REQUEST, &limits, &in_events, c);
+    c->in = http_in_create(HTTP_IN_REQUEST, &limits);
     buf_clear(&c->method);
     buf_clear(&c->target);
     enter(c, CALLER_READING);
     if (rest.len > 0)
-        take(c, rest.data, rest.len);
+        take(c, buf_str(&rest));
     buf_free(&rest);
     /* take() may have answered already, or closed the caller */
     if (c->state == CALLER_READING &&
@@ -451,27 +426,42 @@ static void answer(struct caller *c)
     buf_free(&r.body);
 }
 
+/* The body of a request says nothing. */
+static enum http_in_part read_request(struct caller *c, struct str *data, struct err *err)
+{
+    enum http_in_part part;
+    struct str body;
+
+    do {
+        part = http_in_read(c->in, data, &body, err);
+        if (part == HTTP_IN_HEAD) {
+            buf_append_str(&c->method, http_in_head(c->in)->method);
+            buf_append_str(&c->target, http_in_head(c->in)->target);
+        }
+    } while (part == HTTP_IN_HEAD || part == HTTP_IN_BODY);
+    return part;
+}
+
 /* Takes bytes of the peer in state READING, and answers when the request is complete. Reading stops
- * meanwhile: what comes then waits in the socket, and bytes behind the request wait in rest. */
-static void take(struct caller *c, const char *data, size_t n)
+ * meanwhile: later bytes wait in the socket, and bytes behind the request wait in rest. */
+static void take(struct caller *c, struct str data)
 {
     struct admin_response bad_request;
     struct err err = {0};
-    size_t used = 0;
-    enum err_kind kind = http_in_feed(c->in, data, n, &used, &err);
+    enum http_in_part part = read_request(c, &data, &err);
 
-    if (kind == ERR_OK && !http_in_done(c->in))
+    if (part == HTTP_IN_MORE)
         return;
     uv_read_stop((uv_stream_t *)&c->pipe);
     enter(c, CALLER_ANSWERING);
-    if (kind != ERR_OK) {
+    if (part == HTTP_IN_FAILED) {
         admin_refuse(&bad_request, 400, err.text);
         c->keep = false;
         send_answer(c, &bad_request);
         return;
     }
     c->keep = http_in_reusable(c->in);
-    buf_append(&c->rest, data + used, n - used);
+    buf_append_str(&c->rest, data);
     answer(c);
 }
 

@@ -90,7 +90,7 @@ static void on_timer(uv_timer_t *timer)
 
     if (x->state == EX_HEAD)
         timed_out(x, "no response for", x->response_timeout_ms, "response timeout");
-    else if (now_ms < body_due_ms(x)) /* bytes came meanwhile: on_body() does not move the timer */
+    else if (now_ms < body_due_ms(x)) /* bytes came meanwhile: on_data() does not move the timer */
         arm(x, body_due_ms(x));
     else if (x->hard_deadline_ms > 0 && now_ms >= x->head_ms + x->hard_deadline_ms)
         timed_out(x, "the response did not end within", x->hard_deadline_ms, "hard deadline");
@@ -98,54 +98,45 @@ static void on_timer(uv_timer_t *timer)
         timed_out(x, "the response stopped for", x->idle_timeout_ms, "idle timeout");
 }
 
-/* The callbacks of the parser return false when the consumer has disposed the exchange: the parser
- * stops. */
-static bool on_head(void *arg, const struct http_head *head)
+static void on_head(struct exchange *x)
 {
-    struct exchange *x = arg;
-
     x->head_ms = loop_now_ms(x->loop);
     x->heard_ms = x->head_ms;
     enter(x, EX_BODY);
-    x->events->on_head(x->arg, head);
-    return x->events != NULL;
-}
-
-static bool on_body(void *arg, const char *data, size_t n)
-{
-    struct exchange *x = arg;
-
-    x->heard_ms = loop_now_ms(x->loop);
-    x->events->on_body(x->arg, data, n);
-    return x->events != NULL;
-}
-
-static void on_message_end(void *arg)
-{
-    /* on_data() ends the exchange after http_in_feed(), when it is known whether further bytes
-     * follow. */
-    (void)arg;
+    x->events->on_head(x->arg, http_in_head(x->in));
 }
 
 static void on_data(void *arg, const char *data, size_t n)
 {
     struct exchange *x = arg;
+    struct str left = str_of(data, n);
+    struct str piece;
     struct err err;
-    size_t used = 0;
 
     x->heard = true;
-    enum err_kind kind = http_in_feed(x->in, data, n, &used, &err);
-
-    if (x->events == NULL)
-        return; /* a callback disposed the exchange; its memory lives until a later turn */
-    if (kind != ERR_OK) {
-        err_wrap(&err, "%s", conn_name(x->conn));
-        finish(x, &err);
-    } else if (http_in_done(x->in)) {
-        /* Bytes behind the response belong to no request: the connection cannot be trusted any
-         * more. */
-        x->reusable = http_in_reusable(x->in) && used == n;
-        finish(x, NULL);
+    /* Each callback may dispose the exchange; its memory lives until a later turn. */
+    while (x->events != NULL) {
+        switch (http_in_read(x->in, &left, &piece, &err)) {
+        case HTTP_IN_MORE:
+            return;
+        case HTTP_IN_HEAD:
+            on_head(x);
+            break;
+        case HTTP_IN_BODY:
+            x->heard_ms = loop_now_ms(x->loop);
+            x->events->on_body(x->arg, piece.p, piece.n);
+            break;
+        case HTTP_IN_END:
+            /* Bytes behind the response belong to no request: the connection cannot be trusted any
+             * more. */
+            x->reusable = http_in_reusable(x->in) && left.n == 0;
+            finish(x, NULL);
+            return;
+        case HTTP_IN_FAILED:
+            err_wrap(&err, "%s", conn_name(x->conn));
+            finish(x, &err);
+            return;
+        }
     }
 }
 
@@ -157,11 +148,7 @@ static void on_closed(void *arg, const struct err *why)
     struct err err;
 
     if (why->kind == ERR_CLOSED) {
-        enum err_kind kind = http_in_eof(x->in, NULL);
-
-        if (x->events == NULL)
-            return;
-        if (kind == ERR_OK) {
+        if (http_in_eof(x->in, NULL) == ERR_OK) {
             finish(x, NULL); /* the body had no length: its end is the connection's */
             return;
         }
@@ -185,14 +172,13 @@ struct exchange *exchange_create(struct loop *loop, struct conn *conn,
                                  const struct exchange_events *events, void *arg)
 {
     static const struct conn_events from_conn = {.on_data = on_data, .on_closed = on_closed};
-    static const struct http_in_events from_http = {on_head, on_body, on_message_end};
     struct exchange *x = MEM_NEW(struct exchange, .loop = loop, .conn = conn, .events = events,
                                  .arg = arg, .response_timeout_ms = params->response_timeout_ms,
                                  .idle_timeout_ms = params->idle_timeout_ms,
                                  .hard_deadline_ms = params->hard_deadline_ms);
 
-    x->in = http_in_create(HTTP_IN_RESPONSE,
-                           &(struct http_limits){.head_bytes = EXCHANGE_HEAD_BYTES}, &from_http, x);
+    x->in =
+        http_in_create(HTTP_IN_RESPONSE, &(struct http_limits){.head_bytes = EXCHANGE_HEAD_BYTES});
     uv_timer_init(loop_uv(loop), &x->timer);
     conn_set_events(conn, &from_conn, x);
     send_request(x, params->request);
@@ -214,7 +200,7 @@ static void on_timer_closed(uv_handle_t *timer)
 {
     struct exchange *x = container_of((uv_timer_t *)timer, struct exchange, timer);
 
-    /* Only here: exchange_dispose() may run inside a callback of the parser. */
+    /* Only here: exchange_dispose() may run inside on_data(), which still reads. */
     http_in_destroy(&x->in);
     free(x);
 }

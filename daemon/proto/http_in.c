@@ -30,17 +30,18 @@ enum { LONGEST_NAME = 17 }; /* the longest of field_names */
 struct http_in {
     llhttp_t parser;
     llhttp_settings_t settings;
-    const struct http_in_events *events;
-    void *arg;
     struct http_limits limits;
     enum phase phase;
-    bool until_eof;       /* the body ends with the connection */
-    bool keep_alive;      /* as of the head */
-    bool paused;          /* by our callback, at the end of the head or message */
+    bool until_eof;   /* the body ends with the connection */
+    bool keep_alive;  /* as of the head */
+    bool paused;      /* by our callback, behind a piece or the end of the head or message */
+    struct str piece; /* of the body, found by the last call of llhttp; empty = none */
+    struct http_head head;
+    bool head_is_new;     /* it was returned by the last http_in_read() */
     uint64_t body_bytes;  /* so far */
     size_t head_bytes;    /* so far, with the heads of 1xx responses */
     size_t framing_bytes; /* since the last byte of the body: chunk sizes, extensions, trailers */
-    const char *framed;   /* data that is being fed is counted up to here */
+    const char *framed;   /* the data that is being read is counted up to here */
     char name[LONGEST_NAME + 1]; /* the field that is read, lower case, cut */
     size_t name_bytes;           /* its length, not cut */
     bool in_value;
@@ -212,7 +213,7 @@ static int on_headers_complete(llhttp_t *parser)
     h->until_eof = llhttp_message_needs_eof(parser) != 0;
     h->keep_alive = llhttp_should_keep_alive(parser) != 0;
     h->paused = true;
-    return HPE_PAUSED; /* so that the position of the head's end is known */
+    return HPE_PAUSED;
 }
 
 /* Counts bytes of a body that are not content. Without a limit for these a peer could send chunk
@@ -224,7 +225,7 @@ static bool count_framing(struct http_in *h, const char *upto)
     return h->framing_bytes <= h->limits.head_bytes;
 }
 
-/* The consumer gets the bytes up to the limit before the error, as it would if they had arrived in
+/* The reader gets the bytes up to the limit before the error, as it would if they had arrived in
  * smaller pieces. */
 static int on_body(llhttp_t *parser, const char *at, size_t n)
 {
@@ -232,14 +233,18 @@ static int on_body(llhttp_t *parser, const char *at, size_t n)
     uint64_t left = h->limits.body_bytes - h->body_bytes;
     size_t take = h->limits.body_bytes != 0 && left < n ? (size_t)left : n;
 
+    if (n == 0) /* llhttp was called without bytes, inside a body */
+        return 0;
     if (!count_framing(h, at))
         return stop_too_big(h, framing, h->limits.head_bytes);
     h->framing_bytes = 0;
     h->framed = at + n;
     h->body_bytes += take;
-    if (take > 0 && !h->events->on_body(h->arg, at, take))
-        return stop(h, ERR_CLOSED, NULL);
-    return take == n ? 0 : stop_too_big(h, "the body", h->limits.body_bytes);
+    h->piece = str_of(at, take);
+    if (take < n)
+        return stop_too_big(h, "the body", h->limits.body_bytes);
+    h->paused = true;
+    return HPE_PAUSED;
 }
 
 static int on_message_complete(llhttp_t *parser)
@@ -249,17 +254,14 @@ static int on_message_complete(llhttp_t *parser)
     if (is_informational(parser))
         return 0;
     h->paused = true;
-    return HPE_PAUSED; /* so that on_end runs after all bytes are counted */
+    return HPE_PAUSED; /* all bytes up to here are counted then */
 }
 
-struct http_in *http_in_create(enum http_in_kind kind, const struct http_limits *limits,
-                               const struct http_in_events *events, void *arg)
+struct http_in *http_in_create(enum http_in_kind kind, const struct http_limits *limits)
 {
-    struct http_in *h =
-        MEM_NEW(struct http_in, .events = events, .arg = arg, .limits = *limits, .field = FIELDS);
+    struct http_in *h = MEM_NEW(struct http_in, .limits = *limits, .field = FIELDS);
 
-    ensure(limits->head_bytes > 0 && events->on_head != NULL && events->on_body != NULL &&
-           events->on_end != NULL);
+    ensure(limits->head_bytes > 0);
     llhttp_settings_init(&h->settings);
     h->settings.on_message_begin = on_message_begin;
     h->settings.on_url = on_url;
@@ -319,67 +321,44 @@ static int64_t retry_after_s(struct str value)
     return n;
 }
 
-/* Gives the head to the consumer. Its memory is released at once, as the body of a watch goes on
- * for minutes. */
-static bool report_head(struct http_in *h)
+/* Its texts are released with the next part, as the body of a watch goes on for minutes. */
+static void make_head(struct http_in *h)
 {
-    struct http_head head = {
+    h->head = (struct http_head){
         .content_type = media_type(&h->values[FIELD_TYPE]),
         .retry_after_s = retry_after_s(value_of(h, FIELD_RETRY)),
         .keep_alive = h->keep_alive,
     };
 
     if (h->parser.type == HTTP_REQUEST) {
-        head.method = str_c(llhttp_method_name((llhttp_method_t)h->parser.method));
-        head.target = buf_str(&h->target);
+        h->head.method = str_c(llhttp_method_name((llhttp_method_t)h->parser.method));
+        h->head.target = buf_str(&h->target);
     } else {
-        head.status = h->parser.status_code;
+        h->head.status = h->parser.status_code;
     }
-    bool go_on = h->events->on_head(h->arg, &head);
+}
 
-    free_head(h);
-    return go_on;
+const struct http_head *http_in_head(const struct http_in *h)
+{
+    return &h->head;
 }
 
 /* Reports the error that stop() noted. A first byte of 0x15 or 0x16 is a TLS record (alert or
  * handshake): somebody speaks TLS where plain HTTP is expected. */
-static enum err_kind fail(struct http_in *h, struct err *err)
+static enum http_in_part fail(struct http_in *h, struct err *err)
 {
     enum err_kind kind = h->stopped;
     const char *what = h->parser.type == HTTP_REQUEST ? "request" : "response";
 
     h->phase = IN_FAILED;
-    if (kind == ERR_CLOSED)
-        return err_set(err, kind, 0, "HTTP %s: stopped by its reader", what);
     if (kind == ERR_TOO_BIG)
-        return err_set(err, kind, 0, "HTTP %s: %s: more than the limit of %llu bytes", what,
-                       h->complaint, (unsigned long long)h->exceeded);
-    if (h->head_bytes == 0 && (h->first == 0x15 || h->first == 0x16))
-        return err_set(err, kind, 0, "HTTP %s: the peer speaks TLS; use https://", what);
-    return err_set(err, kind, 0, "HTTP %s: malformed: %s", what, h->complaint);
-}
-
-/* Goes on after a pause at `end`: behind the head with on_head, behind the message with on_end.
- * These callbacks run outside of llhttp_execute(). */
-static enum err_kind resume(struct http_in *h, const char *end, struct err *err)
-{
-    h->paused = false;
-    llhttp_resume(&h->parser);
-    if (h->phase == IN_HEAD) {
-        h->phase = IN_BODY;
-        h->framed = end;
-        if (report_head(h))
-            return ERR_OK;
-        stop(h, ERR_CLOSED, NULL);
-        return fail(h, err);
-    }
-    if (!count_framing(h, end)) {
-        stop_too_big(h, framing, h->limits.head_bytes);
-        return fail(h, err);
-    }
-    h->phase = IN_END;
-    h->events->on_end(h->arg);
-    return ERR_OK;
+        err_set(err, kind, 0, "HTTP %s: %s: more than the limit of %llu bytes", what, h->complaint,
+                (unsigned long long)h->exceeded);
+    else if (h->head_bytes == 0 && (h->first == 0x15 || h->first == 0x16))
+        err_set(err, kind, 0, "HTTP %s: the peer speaks TLS; use https://", what);
+    else
+        err_set(err, kind, 0, "HTTP %s: malformed: %s", what, h->complaint);
+    return HTTP_IN_FAILED;
 }
 
 /* llhttp found an error. If a limit was exceeded before the position of the error, the limit
@@ -393,62 +372,81 @@ static void malformed(struct http_in *h)
         stop(h, ERR_PROTOCOL, llhttp_get_error_reason(&h->parser));
 }
 
-/* One call of llhttp: up to the end of the data, of the head, of the message, or to the limit of
- * the head. *data is moved behind the bytes that were used. */
-static enum err_kind step(struct http_in *h, const char **data, const char *end, struct err *err)
+/* llhttp has paused at `end`, behind the head or behind the message. */
+static enum http_in_part end_of_phase(struct http_in *h, const char *end, struct err *err)
 {
-    const char *start = *data;
-    size_t room = h->limits.head_bytes - h->head_bytes;
-    size_t n = (size_t)(end - start);
-
-    if (h->phase == IN_HEAD && n > room)
-        n = room;
-    h->framed = start;
-    llhttp_errno_t e = llhttp_execute(&h->parser, start, n);
-
-    /* After a pause the error position is where llhttp stopped. Without a pause, and without an
-     * error, it has read everything. */
-    *data = h->paused ? llhttp_get_error_pos(&h->parser) : start + n;
-    if (e != HPE_OK && !h->paused && h->stopped == ERR_OK)
-        malformed(h);
-    if (h->stopped != ERR_OK)
-        return fail(h, err);
-    if (h->phase == IN_HEAD)
-        h->head_bytes += (size_t)(*data - start);
-    if (h->paused)
-        return resume(h, *data, err);
-    /* The head has not ended although it has reached its limit. The framing of a body is counted at
-     * the end of each piece, as it may go on in the next one. */
-    if (h->phase == IN_HEAD && h->head_bytes == h->limits.head_bytes)
-        stop_too_big(h, "the head", h->limits.head_bytes);
-    else if (h->phase == IN_BODY && !count_framing(h, *data))
+    if (h->phase == IN_HEAD) {
+        h->phase = IN_BODY;
+        h->head_is_new = true;
+        make_head(h);
+        return HTTP_IN_HEAD;
+    }
+    if (!count_framing(h, end)) {
         stop_too_big(h, framing, h->limits.head_bytes);
-    return h->stopped == ERR_OK ? ERR_OK : fail(h, err);
+        return fail(h, err);
+    }
+    h->phase = IN_END;
+    return HTTP_IN_END;
 }
 
-enum err_kind http_in_feed(struct http_in *h, const char *data, size_t n, size_t *used,
-                           struct err *err)
+/* llhttp has read all bytes that it was given. The framing of a body is counted at the end of each
+ * chunk of data, as it may go on in the next one. */
+static enum http_in_part end_of_data(struct http_in *h, const char *end, struct err *err)
 {
-    const char *at = data;
-    const char *end = data + n;
-    enum err_kind kind = ERR_OK;
+    if (h->phase == IN_HEAD && h->head_bytes == h->limits.head_bytes)
+        stop_too_big(h, "the head", h->limits.head_bytes);
+    else if (h->phase == IN_BODY && !count_framing(h, end))
+        stop_too_big(h, framing, h->limits.head_bytes);
+    return h->stopped == ERR_OK ? HTTP_IN_MORE : fail(h, err);
+}
 
+/* Calls llhttp with the data: up to its end, to the limit of the head, or to the pause behind the
+ * next part. After a pause the error position is where llhttp stopped; without a pause, and without
+ * an error, it has read everything. */
+static void execute(struct http_in *h, struct str *data)
+{
+    size_t room = h->limits.head_bytes - h->head_bytes;
+    size_t n = h->phase == IN_HEAD && data->n > room ? room : data->n;
+
+    h->paused = false;
+    h->framed = data->p;
+    llhttp_errno_t e = llhttp_execute(&h->parser, data->p, n);
+    if (h->paused) {
+        n = (size_t)(llhttp_get_error_pos(&h->parser) - data->p);
+        llhttp_resume(&h->parser);
+    } else if (e != HPE_OK && h->stopped == ERR_OK) {
+        malformed(h);
+    }
+    if (h->phase == IN_HEAD)
+        h->head_bytes += h->stopped == ERR_OK ? n : 0;
+    *data = str_of(data->p + n, data->n - n);
+}
+
+enum http_in_part http_in_read(struct http_in *h, struct str *data, struct str *piece,
+                               struct err *err)
+{
     ensure(h->phase == IN_HEAD || h->phase == IN_BODY);
-    if (n > 0 && !h->got_any) {
+    if (data->n > 0 && !h->got_any) {
         h->got_any = true;
-        h->first = (unsigned char)data[0];
+        h->first = (unsigned char)data->p[0];
     }
-    /* After the end of a head llhttp is called once more, even with no bytes left: a message with
-     * an empty body ends there. */
-    for (bool again = n > 0; again;) {
-        enum phase before = h->phase;
-
-        kind = step(h, &at, end, err);
-        again = kind == ERR_OK && h->phase != IN_END && (at < end || h->phase != before);
+    /* After a pause llhttp is called once more, even with no bytes left: the message may end behind
+     * its head, or behind the last piece of its body. */
+    if (data->n == 0 && !h->paused && h->stopped == ERR_OK)
+        return HTTP_IN_MORE;
+    if (h->head_is_new)
+        free_head(h);
+    h->head_is_new = false;
+    if (h->stopped == ERR_OK)
+        execute(h, data);
+    if (h->piece.n > 0) {
+        *piece = h->piece;
+        h->piece = (struct str){0};
+        return HTTP_IN_BODY;
     }
-    if (used != NULL)
-        *used = (size_t)(at - data);
-    return kind;
+    if (h->stopped != ERR_OK)
+        return fail(h, err);
+    return h->paused ? end_of_phase(h, data->p, err) : end_of_data(h, data->p, err);
 }
 
 enum err_kind http_in_eof(struct http_in *h, struct err *err)
@@ -458,7 +456,6 @@ enum err_kind http_in_eof(struct http_in *h, struct err *err)
     ensure(h->phase == IN_HEAD || h->phase == IN_BODY);
     if (h->phase == IN_BODY && h->until_eof) {
         h->phase = IN_END;
-        h->events->on_end(h->arg);
         return ERR_OK;
     }
     bool head = h->phase == IN_HEAD;

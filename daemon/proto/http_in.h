@@ -23,7 +23,7 @@ struct http_limits {
     uint64_t body_bytes; /* 0 = no limit */
 };
 
-/* The head of a message. All of it is borrowed until on_head returns. */
+/* The head of a message. */
 struct http_head {
     int status;              /* response */
     struct str method;       /* request; "GET" */
@@ -34,34 +34,38 @@ struct http_head {
     bool keep_alive;         /* the connection can carry another message after this one */
 };
 
-/* All three callbacks are required. They run inside http_in_feed() and http_in_eof(). If on_head or
- * on_body returns false, the parser stops for good. */
-struct http_in_events {
-    bool (*on_head)(void *arg, const struct http_head *head);
-    bool (*on_body)(void *arg, const char *data, size_t n); /* n > 0, borrowed */
-    void (*on_end)(void *arg);                              /* message complete */
+/* What http_in_read() has found. */
+enum http_in_part {
+    HTTP_IN_MORE,   /* nothing: all bytes are read, and more must come */
+    HTTP_IN_HEAD,   /* the head is complete: http_in_head() */
+    HTTP_IN_BODY,   /* a piece of the body */
+    HTTP_IN_END,    /* the message is complete */
+    HTTP_IN_FAILED, /* the error says why */
 };
 
 struct http_in;
 
-/* A parser for one message. limits is copied; events must outlive the parser. It is stricter than
- * llhttp where a message could be framed in two ways (RFC 9112 6.3, 11.2): at most one
- * Transfer-Encoding, which must be "chunked", in HTTP/1.1 only, and never beside a Content-Length.
- * The target of a request must be an absolute path. Never NULL. */
-struct http_in *http_in_create(enum http_in_kind kind, const struct http_limits *limits,
-                               const struct http_in_events *events, void *arg);
+/* A parser for one message. limits is copied. It is stricter than llhttp where a message could be
+ * framed in two ways (RFC 9112 6.3, 11.2): at most one Transfer-Encoding, which must be "chunked",
+ * in HTTP/1.1 only, and never beside a Content-Length. The target of a request must be an absolute
+ * path. Never NULL. */
+struct http_in *http_in_create(enum http_in_kind kind, const struct http_limits *limits);
 
-/* Frees the parser and sets *h to NULL. NULL is fine. Not from inside its own callbacks. */
+/* Frees the parser and sets *h to NULL. NULL is fine. */
 void http_in_destroy(struct http_in **h);
 
-/* Feeds n bytes. *used (may be NULL) is the number of bytes that belong to this message; without an
- * error it is less than n only if the message ended. Errors: ERR_PROTOCOL, ERR_TOO_BIG (a limit),
- * ERR_CLOSED (a callback returned false). Feed nothing after an error or the end. */
-enum err_kind http_in_feed(struct http_in *h, const char *data, size_t n, size_t *used,
-                           struct err *err) MUST_CHECK;
+/* Reads bytes up to the next part of the message, and takes them from the front of *data; call it
+ * again until it returns MORE, END or FAILED. BODY: *piece is the piece, part of *data, never empty.
+ * END: the bytes that are left belong to something else. FAILED: ERR_PROTOCOL or ERR_TOO_BIG (a
+ * limit). Not to be called after END or FAILED. */
+enum http_in_part http_in_read(struct http_in *h, struct str *data, struct str *piece,
+                               struct err *err) MUST_CHECK;
 
-/* The peer has closed the connection. This completes a body that ends with the connection (on_end
- * runs); in any other state it is ERR_CLOSED. Not to be called after an error or the end of the
+/* The head, after HTTP_IN_HEAD; borrowed until the next http_in_read(). */
+const struct http_head *http_in_head(const struct http_in *h);
+
+/* The peer has closed the connection. This completes a body that ends with the connection; in any
+ * other state it is ERR_CLOSED. Not to be called after an error or the end of the
  * message. */
 enum err_kind http_in_eof(struct http_in *h, struct err *err) MUST_CHECK;
 

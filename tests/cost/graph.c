@@ -28,7 +28,7 @@ struct graph {
 static struct now now(const struct graph *g)
 {
     return (struct now){.ms = g->now_ms,
-                                   .wall_ns = START_S * UINT64_C(1000000000) + g->now_ms * 1000000};
+                        .wall_ns = START_S * UINT64_C(1000000000) + g->now_ms * 1000000};
 }
 
 /* ---- The watch */
@@ -90,44 +90,34 @@ size_t graph_count(const struct graph *g)
 
 /* ---- Responses */
 
-static bool on_head(void *arg, const struct http_head *head)
-{
-    struct graph *g = arg;
-
-    list_watch_head(watch_list_watch(g->watch, 0), head, g->now_ms);
-    return true;
-}
-
-static bool on_body(void *arg, const char *data, size_t n)
-{
-    struct graph *g = arg;
-
-    return list_watch_body(watch_list_watch(g->watch, 0), data, n, now(g));
-}
-
-static void on_end(void *arg)
-{
-    (void)arg;
-}
-
 void graph_begin(struct graph *g)
 {
-    static const struct http_in_events events = {on_head, on_body, on_end};
     static const struct http_limits limits = {.head_bytes = HEAD_BYTES};
     static const char head[] = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
                                "Transfer-Encoding: chunked\r\n\r\n";
 
     http_in_destroy(&g->response);
-    g->response = http_in_create(HTTP_IN_RESPONSE, &limits, &events, g);
+    g->response = http_in_create(HTTP_IN_RESPONSE, &limits);
     graph_read(g, head, sizeof(head) - 1);
 }
 
 void graph_read(struct graph *g, const char *data, size_t n)
 {
+    struct list_watch *lw = watch_list_watch(g->watch, 0);
+    struct str left = str_of(data, n);
+    enum http_in_part part;
+    struct str piece;
     struct err err;
 
     g->now_ms++;
-    if (http_in_feed(g->response, data, n, NULL, &err) != ERR_OK)
+    while ((part = http_in_read(g->response, &left, &piece, &err)) == HTTP_IN_HEAD ||
+           part == HTTP_IN_BODY) {
+        if (part == HTTP_IN_HEAD)
+            list_watch_head(lw, http_in_head(g->response), g->now_ms);
+        else
+            ensure(list_watch_body(lw, piece.p, piece.n, now(g)));
+    }
+    if (part == HTTP_IN_FAILED)
         panic("%s", err.text);
 }
 

@@ -18,51 +18,48 @@ struct outcome {
     bool reusable;
 };
 
-static bool on_head(void *arg, const struct http_head *h)
+static void put_head(struct outcome *o, const struct http_head *h)
 {
-    struct outcome *o = arg;
-
     buf_printf(&o->text, "%d %d %d\n", h->status, (int)h->retry_after_s, h->keep_alive);
     buf_append_str(&o->text, h->method);
     buf_append_str(&o->text, h->target);
     buf_append_str(&o->text, h->content_type);
-    return true;
 }
 
-static bool on_body(void *arg, const char *data, size_t n)
+static enum http_in_part read_portion(struct outcome *o, struct http_in *h, struct str data)
 {
-    struct outcome *o = arg;
+    enum http_in_part part;
+    struct str piece;
+    struct err err = {0};
 
-    ensure(n > 0);
-    buf_append(&o->text, data, n);
-    return true;
-}
-
-static void on_end(void *arg)
-{
-    struct outcome *o = arg;
-
-    buf_puts(&o->text, "end");
+    o->used += data.n;
+    while ((part = http_in_read(h, &data, &piece, &err)) == HTTP_IN_HEAD || part == HTTP_IN_BODY) {
+        ensure(part == HTTP_IN_HEAD || piece.n > 0);
+        if (part == HTTP_IN_HEAD)
+            put_head(o, http_in_head(h));
+        else
+            buf_append_str(&o->text, piece);
+    }
+    ensure(data.n == 0 || part != HTTP_IN_MORE);
+    ensure((part == HTTP_IN_FAILED) == (err.text[0] != '\0'));
+    o->used -= data.n;
+    o->kind = err.kind;
+    return part;
 }
 
 static void run(struct outcome *o, enum http_in_kind kind, struct str bytes, size_t step)
 {
-    static const struct http_in_events events = {on_head, on_body, on_end};
     const struct http_limits limits = {200, 300};
-    struct http_in *h = http_in_create(kind, &limits, &events, o);
-    struct err err = {0};
+    struct http_in *h = http_in_create(kind, &limits);
+    enum http_in_part part = HTTP_IN_MORE;
 
-    while (o->kind == ERR_OK && o->used < bytes.n && !http_in_done(h)) {
+    while (part == HTTP_IN_MORE && o->used < bytes.n) {
         size_t n = bytes.n - o->used < step ? bytes.n - o->used : step;
-        size_t used = 0;
 
-        o->kind = http_in_feed(h, bytes.p + o->used, n, &used, &err);
-        ensure(used <= n && (used == n || o->kind != ERR_OK || http_in_done(h)));
-        o->used += used;
+        part = read_portion(o, h, str_of(bytes.p + o->used, n));
     }
-    if (o->kind == ERR_OK && !http_in_done(h))
-        o->kind = http_in_eof(h, &err);
-    ensure(o->kind == err.kind && (o->kind == ERR_OK) == (err.text[0] == '\0'));
+    if (part == HTTP_IN_MORE)
+        o->kind = http_in_eof(h, NULL);
     o->done = http_in_done(h);
     o->reusable = http_in_reusable(h);
     http_in_destroy(&h);

@@ -12,46 +12,19 @@
 #include "base/compiler.h"
 #include "proto/http_in.h"
 
-/* The callbacks of the parser as text: the head as one line, the body, then the end. */
-struct seen {
-    struct buf text;
-    bool refuse_head;
-    bool refuse_body;
-};
-
-static bool on_head(void *arg, const struct http_head *h)
+/* The parts of a message as text: the head as one line, the body, then the end. */
+static void put_head(struct buf *text, const struct http_head *h)
 {
-    struct seen *s = arg;
-
     if (h->method.n > 0)
-        buf_printf(&s->text, "%.*s %.*s", STR_ARG(h->method), STR_ARG(h->target));
+        buf_printf(text, "%.*s %.*s", STR_ARG(h->method), STR_ARG(h->target));
     else
-        buf_printf(&s->text, "%d", h->status);
+        buf_printf(text, "%d", h->status);
     if (h->content_type.n > 0)
-        buf_printf(&s->text, " type=%.*s", STR_ARG(h->content_type));
+        buf_printf(text, " type=%.*s", STR_ARG(h->content_type));
     if (h->retry_after_s >= 0)
-        buf_printf(&s->text, " retry=%d", (int)h->retry_after_s);
-    buf_puts(&s->text, h->keep_alive ? " keep|" : " close|");
-    return !s->refuse_head;
+        buf_printf(text, " retry=%d", (int)h->retry_after_s);
+    buf_puts(text, h->keep_alive ? " keep|" : " close|");
 }
-
-static bool on_body(void *arg, const char *data, size_t n)
-{
-    struct seen *s = arg;
-
-    assert_true(n > 0);
-    buf_append(&s->text, data, n);
-    return !s->refuse_body;
-}
-
-static void on_end(void *arg)
-{
-    struct seen *s = arg;
-
-    buf_puts(&s->text, "|end");
-}
-
-static const struct http_in_events events = {on_head, on_body, on_end};
 
 enum ending { OPEN, EOF_AFTER };
 
@@ -62,51 +35,71 @@ struct message {
     const char *bytes;
 };
 
-/* Feeds bytes [0, cut) and the rest, each piece in portions of step; adds the result to the
- * text. */
-static void run(struct seen *s, const struct message *m, size_t cut, size_t step, struct err *err)
+/* Reads one piece of the message; *data is what it leaves. */
+static enum http_in_part read_piece(struct buf *text, struct http_in *h, struct str *data,
+                                    struct err *err)
 {
-    struct http_in *h = http_in_create(m->kind, &m->limits, &events, s);
+    enum http_in_part part;
+    struct str piece;
+
+    while ((part = http_in_read(h, data, &piece, err)) == HTTP_IN_HEAD || part == HTTP_IN_BODY) {
+        if (part == HTTP_IN_HEAD)
+            put_head(text, http_in_head(h));
+        else
+            buf_append_str(text, piece);
+        assert_true(part == HTTP_IN_HEAD || piece.n > 0);
+    }
+    if (part == HTTP_IN_MORE)
+        assert_int_equal(data->n, 0);
+    if (part == HTTP_IN_END)
+        buf_puts(text, "|end");
+    assert_int_equal(http_in_done(h), part == HTTP_IN_END);
+    return part;
+}
+
+/* Reads bytes [0, cut) and the rest, each piece in portions of step; adds the result to the
+ * text. */
+static void run(struct buf *text, const struct message *m, size_t cut, size_t step, struct err *err)
+{
+    struct http_in *h = http_in_create(m->kind, &m->limits);
     size_t n = strlen(m->bytes);
     size_t at = 0;
-    enum err_kind kind = ERR_OK;
+    enum http_in_part part = HTTP_IN_MORE;
 
-    while (kind == ERR_OK && at < n && !http_in_done(h)) {
+    while (part == HTTP_IN_MORE && at < n) {
         size_t take = at < cut ? cut - at : n - at;
-        size_t used = 0;
+        struct str data = str_of(m->bytes + at, take > step ? step : take);
 
-        if (take > step)
-            take = step;
-        kind = http_in_feed(h, m->bytes + at, take, &used, err);
-        assert_true(used <= take);
-        if (kind == ERR_OK && !http_in_done(h))
-            assert_int_equal(used, take);
-        at += used;
+        at += data.n;
+        part = read_piece(text, h, &data, err);
+        at -= data.n;
     }
-    if (kind == ERR_OK && !http_in_done(h) && m->ending == EOF_AFTER)
-        kind = http_in_eof(h, err);
-    if (kind != ERR_OK)
-        buf_printf(&s->text, "|%s", err_kind_name(kind));
-    else if (!http_in_done(h))
-        buf_puts(&s->text, "|more");
+    if (part == HTTP_IN_MORE && m->ending == EOF_AFTER) {
+        part = http_in_eof(h, err) == ERR_OK ? HTTP_IN_END : HTTP_IN_FAILED;
+        buf_puts(text, part == HTTP_IN_END ? "|end" : "");
+    }
+    if (part == HTTP_IN_FAILED)
+        buf_printf(text, "|%s", err_kind_name(err->kind));
+    else if (part == HTTP_IN_MORE)
+        buf_puts(text, "|more");
     else
-        buf_printf(&s->text, "%s%s", http_in_reusable(h) ? "" : " last", at < n ? ", then " : "");
-    if (kind == ERR_OK && at < n)
-        buf_puts(&s->text, m->bytes + at);
+        buf_printf(text, "%s%s", http_in_reusable(h) ? "" : " last", at < n ? ", then " : "");
+    if (part == HTTP_IN_END && at < n)
+        buf_puts(text, m->bytes + at);
     http_in_destroy(&h);
     assert_null(h);
 }
 
 static void expect(const struct message *m, size_t cut, size_t step, const char *want)
 {
-    struct seen s = {0};
+    struct buf text = {0};
     struct err err = {0};
 
-    run(&s, m, cut, step, &err);
-    if (strcmp(buf_cstr(&s.text), want) != 0)
+    run(&text, m, cut, step, &err);
+    if (strcmp(buf_cstr(&text), want) != 0)
         fail_msg("cut %zu step %zu of:\n%s\n got %s\nwant %s (%s)", cut, step, m->bytes,
-                 buf_cstr(&s.text), want, err.text);
-    buf_free(&s.text);
+                 buf_cstr(&text), want, err.text);
+    buf_free(&text);
 }
 
 /* In one piece, in two at every place, byte by byte. */
@@ -406,33 +399,36 @@ static void test_framing_limit_is_exact(void **state)
     buf_free(&many);
 }
 
-static void test_readers_that_stop(void **state)
+/* So a reader may stop behind any part. */
+static void test_a_part_takes_no_bytes_behind_it(void **state)
 {
-    const struct message m = {
-        HTTP_IN_RESPONSE, {4096, 0},
-         OPEN, "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc"
-    };
-    struct seen s = {.refuse_head = true};
+    const struct http_limits limits = {4096, 0};
+    struct http_in *h = http_in_create(HTTP_IN_RESPONSE, &limits);
+    struct str data = str_c("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+                            "1\r\na\r\n2\r\nbc\r\n0\r\n\r\nnext");
+    struct str piece;
+    struct err err;
 
     (void)state;
-    run(&s, &m, 0, 100, NULL);
-    assert_string_equal(buf_cstr(&s.text), "200 keep||closed");
-    buf_clear(&s.text);
-    s.refuse_head = false;
-    s.refuse_body = true;
-    run(&s, &m, 0, 1, NULL);
-    assert_string_equal(buf_cstr(&s.text), "200 keep|a|closed");
-    buf_free(&s.text);
+    assert_int_equal(http_in_read(h, &data, &piece, &err), HTTP_IN_HEAD);
+    assert_true(str_is(data, "1\r\na\r\n2\r\nbc\r\n0\r\n\r\nnext"));
+    assert_int_equal(http_in_read(h, &data, &piece, &err), HTTP_IN_BODY);
+    assert_true(str_is(piece, "a"));
+    assert_int_equal(http_in_read(h, &data, &piece, &err), HTTP_IN_BODY);
+    assert_true(str_is(piece, "bc"));
+    assert_int_equal(http_in_read(h, &data, &piece, &err), HTTP_IN_END);
+    assert_true(str_is(data, "next"));
+    http_in_destroy(&h);
 }
 
 static void expect_text(const struct message *m, const char *want)
 {
-    struct seen s = {0};
+    struct buf text = {0};
     struct err err = {0};
 
-    run(&s, m, 0, 1000, &err);
+    run(&text, m, 0, 1000, &err);
     assert_string_equal(err.text, want);
-    buf_free(&s.text);
+    buf_free(&text);
 }
 
 static void test_errors_in_words(void **state)
@@ -474,7 +470,7 @@ int main(void)
         cmocka_unit_test(test_target_is_part_of_the_head),
         cmocka_unit_test(test_body_limit_is_exact),
         cmocka_unit_test(test_framing_limit_is_exact),
-        cmocka_unit_test(test_readers_that_stop),
+        cmocka_unit_test(test_a_part_takes_no_bytes_behind_it),
         cmocka_unit_test(test_errors_in_words),
     };
 
