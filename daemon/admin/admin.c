@@ -105,7 +105,7 @@ static const char *find_readable(struct call *c, struct source *out)
     if (name == NULL)
         admin_refuse(c->out, 404,
                      "there is no watch or view of this name: informerctl watches lists them");
-    return name != NULL && call_may_see(c, source_resource(*out)) ? name : NULL;
+    return name != NULL && call_may_see(c, call_has_secrets(*out)) ? name : NULL;
 }
 
 static void answer_objects(struct call *c)
@@ -157,7 +157,7 @@ static void answer_verify(struct call *c)
 {
     const struct watch *w = find_watch(c);
 
-    if (w != NULL && call_may_see(c, watch_resource(w)))
+    if (w != NULL && call_may_see(c, call_has_secrets((struct source){.watch = w})))
         report_put_verify(&c->out->body, w, c->now_ms);
 }
 

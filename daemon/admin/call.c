@@ -3,15 +3,12 @@
 
 #include <string.h>
 
+#include "cache/watch.h"
 #include "hook/hook.h"
 
-#define SECRETS "secrets"
-
-/* Resources are compared by name: "secrets" of another API group counts as well, which is the safe
- * side. */
-bool call_may_see(struct call *c, const char *resource)
+bool call_may_see(struct call *c, bool secrets)
 {
-    if (c->req->privileged || strcmp(resource, SECRETS) != 0)
+    if (c->req->privileged || !secrets)
         return true;
     admin_refuse(c->out, 403,
                  "objects of Secrets are shown to root and to the user that informerd was "
@@ -19,10 +16,18 @@ bool call_may_see(struct call *c, const char *resource)
     return false;
 }
 
+bool call_has_secrets(struct source from)
+{
+    const struct resource *r = from.watch != NULL ? watch_target(from.watch) : NULL;
+
+    return r != NULL && strcmp(r->plural, "secrets") == 0 &&
+           (r->group == NULL || *r->group == '\0');
+}
+
 bool call_gets_secrets(const struct hook *h)
 {
     for (size_t i = 0; i < h->source_count; i++)
-        if (strcmp(source_resource(h->sources[i].of), SECRETS) == 0)
+        if (call_has_secrets(h->sources[i].of))
             return true;
     return false;
 }

@@ -10,6 +10,7 @@
 
 #include "admin/admin.h"
 #include "admin/target.h"
+#include "cache/source.h"
 
 struct hook;
 
@@ -25,9 +26,12 @@ struct call {
     struct admin_response *out;
 };
 
-/* Whether the peer may see objects of this resource: those of Secrets are for privileged peers. If
- * it may not, *out is 403 on return. */
-bool call_may_see(struct call *c, const char *resource) MUST_CHECK;
+/* Whether the peer may see objects that may be Secrets: those are for privileged peers. If it may
+ * not, *out is 403 on return. */
+bool call_may_see(struct call *c, bool secrets) MUST_CHECK;
+
+/* Whether the objects of the source are Secrets. */
+bool call_has_secrets(struct source from);
 
 /* Whether objects of Secrets reach the hook through one of its sources. */
 bool call_gets_secrets(const struct hook *h);

@@ -2,7 +2,6 @@
 #include "admin/health.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 #include "admin/admin.h"
 #include "admin/restore_status.h"
@@ -15,7 +14,7 @@
  * and has an error is between two tries, which is no fault until it is stale. */
 static const char *trouble(const struct watch *w, const struct watch_status *s)
 {
-    if (strcmp(s->state, "forbidden") == 0)
+    if (s->state == WATCH_FORBIDDEN)
         return "forbidden";
     /* Before `stale`, as a watch that started stale is stale, too, and this says more. */
     if (restore_status_is_used((struct source){.watch = w}))
@@ -24,7 +23,7 @@ static const char *trouble(const struct watch *w, const struct watch_status *s)
         return "stale";
     if (s->synced || s->err->kind == ERR_OK)
         return NULL;
-    return strcmp(s->state, "waiting") == 0 ? "waiting" : "not synced";
+    return s->state == WATCH_WAITING ? "waiting" : "not synced";
 }
 
 static void put_trouble(struct json_out *j, const struct admin_watch *w,
@@ -48,9 +47,9 @@ static void put_held(struct json_out *j, const struct admin_watch *w, const stru
 {
     struct buf text = {0};
 
-    if (s->held == NULL)
+    if (s->held == GUARD_NOTHING)
         return;
-    if (strcmp(s->held, guard_reason_name(GUARD_IDENTITY)) == 0) {
+    if (s->held == GUARD_IDENTITY) {
         buf_printf(&text,
                    "watch %s: held, because another cluster answers: informerctl guard accept %s "
                    "accepts it",
@@ -60,7 +59,7 @@ static void put_held(struct json_out *j, const struct admin_watch *w, const stru
         return;
     }
     buf_printf(&text, "watch %s: a list ", w->name);
-    if (strcmp(s->held, guard_reason_name(GUARD_BACKWARDS)) == 0)
+    if (s->held == GUARD_BACKWARDS)
         buf_puts(&text, "whose version went backwards");
     else
         buf_printf(&text, "that would delete %zu of %zu objects", s->held_deletes,

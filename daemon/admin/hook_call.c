@@ -167,7 +167,7 @@ static bool may_tell(struct call *c, const struct hook *h, struct str key)
         admin_refuse(c->out, 409,
                      "the hook waits for its first run: informerctl why shows the reason");
     else
-        return (!call_gets_secrets(h) || call_may_see(c, "secrets")) && fits(c, h);
+        return call_may_see(c, call_gets_secrets(h)) && fits(c, h);
     return false;
 }
 

@@ -129,7 +129,12 @@ static void put_skipped(struct json_out *j, const struct watch *w)
 static void put_more(struct json_out *j, const struct watch *w, const struct watch_status *s,
                      uint64_t now_ms)
 {
-    json_member_text(j, "held_reason", s->held);
+    static const char *const resumed[] = {[RESUME_PARTIAL] = "list",
+                                          [RESUME_RESHAPED] = "edited",
+                                          [RESUME_EDITED] = "edited",
+                                          [RESUME_WHOLE] = "watch"};
+
+    json_member_text(j, "held_reason", guard_reason_name(s->held));
     json_member_count(j, "held_deletes", s->held_deletes);
     json_member_age(j, "last_event_age_s", s->event_ms, now_ms);
     json_member_age(j, "last_bookmark_age_s", s->bookmark_ms, now_ms);
@@ -137,7 +142,7 @@ static void put_more(struct json_out *j, const struct watch *w, const struct wat
     json_member_count(j, "events", s->events);
     put_skipped(j, w);
     put_audit(j, watch_audit(w));
-    json_member_text(j, "resumed", restore_status_began(w));
+    json_member_text(j, "resumed", resumed[restore_status_began(w)]);
     json_member_flag(j, "past", restore_status_is((struct source){.watch = w}));
 }
 
@@ -167,10 +172,10 @@ static void put_watch(struct json_out *j, const struct admin_model *m,
     json_out_open(j, '{');
     json_member_text(j, "cluster", watch_cluster(w));
     json_member_text(j, "resource", watch_resource(w));
-    json_member_text(j, "state", s.state);
+    json_member_text(j, "state", watch_state_name(s.state));
     json_member_flag(j, "synced", s.synced);
     json_member_flag(j, "stale", s.stale);
-    json_member_flag(j, "held", s.held != NULL);
+    json_member_flag(j, "held", s.held != GUARD_NOTHING);
     put_contact(j, m, w, &s);
     json_member_count(j, "objects", store_count(watch_store(w)));
     json_member_count(j, "bytes", store_bytes(watch_store(w)));

@@ -47,7 +47,7 @@ static bool is_edited(enum resume_kind kind)
 
 /* Scopes of one watch may begin differently: the one with the least speaks for the watch, and an
  * edited one for all. */
-const char *restore_status_began(const struct watch *w)
+enum resume_kind restore_status_began(const struct watch *w)
 {
     enum resume_kind least = RESUME_WHOLE;
     bool any = false;
@@ -60,10 +60,8 @@ const char *restore_status_began(const struct watch *w)
             least = left;
     }
     if (!any)
-        return NULL;
-    if (is_edited(least))
-        return "edited";
-    return least == RESUME_WHOLE ? "watch" : "list";
+        return RESUME_NONE;
+    return least == RESUME_NONE ? RESUME_PARTIAL : least;
 }
 
 /* With persist = "digest" an object is stored without its body. */

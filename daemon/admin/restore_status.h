@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 
+#include "cache/resume_point.h"
 #include "cache/source.h"
 #include "proto/json_out.h"
 
@@ -22,10 +23,10 @@ bool restore_status_is(struct source c);
  * (start_stale). */
 bool restore_status_is_used(struct source c);
 
-/* How the watch began: "watch" = it went on from the stored version without a list; "list" = its
- * first list is compared with the stored objects; "edited" = the same, but other settings of the
- * watch selected those objects; NULL = nothing was stored. */
-const char *restore_status_began(const struct watch *w);
+/* How the watch began: WHOLE = it went on from the stored version without a list; PARTIAL = its
+ * first list is compared with the stored objects; EDITED, RESHAPED = the same, but other settings
+ * of the watch selected those objects; NONE = nothing was stored; never OVER. */
+enum resume_kind restore_status_began(const struct watch *w);
 
 /* Whether the objects of the source may be shown as the current ones. If not, *out is 409 on
  * return. */

@@ -82,16 +82,6 @@ static void check_watch(const struct conf *conf, const struct conf_watch *w, str
     watch_destroy(&trial);
 }
 
-/* The place of the setting that the text of view_check() begins with. */
-static struct where place_in_view(const struct conf_view *v, const char *text)
-{
-    if (strncmp(text, "services:", strlen("services:")) == 0)
-        return v->services.at;
-    if (strncmp(text, "slices:", strlen("slices:")) == 0)
-        return v->slices.at;
-    return v->local_only.at;
-}
-
 /* Checks what a view asks of its watches. If a watch is wrong in itself, check_watch() has reported
  * that, and there is nothing to compare. */
 static void check_view(const struct conf *conf, const struct conf_view *v, struct problems *p)
@@ -102,9 +92,13 @@ static void check_view(const struct conf *conf, const struct conf_view *v, struc
 
     if (services != NULL && slices != NULL) {
         const struct view_params params = build_view(v, services, slices, "node");
+        const struct where at[] = {[VIEW_SETTING_SERVICES] = v->services.at,
+                                   [VIEW_SETTING_SLICES] = v->slices.at,
+                                   [VIEW_SETTING_LOCAL_ONLY] = v->local_only.at};
+        enum view_setting wrong = view_check(&params, &err);
 
-        if (view_check(&params, &err) != ERR_OK)
-            problems_add(p, place_in_view(v, err.text), "views.%s.%s", v->name.v, err.text);
+        if (wrong != VIEW_SETTING_NONE)
+            problems_add(p, at[wrong], "views.%s.%s", v->name.v, err.text);
     }
     watch_destroy(&services);
     watch_destroy(&slices);

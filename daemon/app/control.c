@@ -84,11 +84,9 @@ static void order_pause(void *arg, struct hook *h, bool paused)
     order_kick(arg);
 }
 
-/* "none" is no folder but the word for a state that is not kept. */
 static struct admin_state state_of(const struct control *c)
 {
-    const char *dir = c->params.conf->state_dir.v;
-    struct admin_state state = {.dir = strcmp(dir, "none") != 0 ? dir : NULL};
+    struct admin_state state = {.dir = conf_state_folder(c->params.conf)};
 
     if (c->params.persist == NULL)
         return state;
@@ -219,9 +217,8 @@ static bool has_resumed(const struct control *c, struct source source)
 {
     const struct watch *w = source.watch;
 
-    return w != NULL && restore_status_began(w) != NULL &&
-           (watch_synced(w) ||
-            strcmp(watch_status(w, loop_now_ms(c->params.loop)).state, "waiting") != 0);
+    return w != NULL && restore_status_began(w) != RESUME_NONE &&
+           (watch_synced(w) || watch_status(w, loop_now_ms(c->params.loop)).state != WATCH_WAITING);
 }
 
 static void look_at(struct control *c, struct seen *seen, struct source source)

@@ -106,8 +106,7 @@ struct persist_cluster *persist_cluster_create(const struct persist_cluster_para
 /* Gives the loaded objects of a watch to hooks and views. */
 static void show(struct persist_cluster *c, struct persist_watch *mw)
 {
-    const char *began = restore_status_began(mw->watch);
-    bool goes_on = began != NULL && strcmp(began, "watch") == 0;
+    bool goes_on = restore_status_began(mw->watch) == RESUME_WHOLE;
 
     mw->state = PERSIST_WATCH_SHOWN;
     log_emit(LOG_LVL_INFO,

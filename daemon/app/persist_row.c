@@ -211,6 +211,7 @@ bool persist_row_skip(struct str text, struct skip *s)
     }
     s->times = times;
     s->why = take_line(&text);
+    s->missing = str_is(s->why, SKIPS_MISSING);
     s->name = text;
     return times > 0;
 }

@@ -20,6 +20,8 @@ struct entry {
     uint64_t staged_times;
     enum { UNTOLD, THERE, USABLE } heard; /* of the key, since the list began */
     const char *staged_why;
+    bool staged_missing;
+    bool missing;
     char *why;
     size_t id_n;
     size_t name_n;
@@ -91,6 +93,7 @@ static struct skip skip_of(const struct entry *e)
                          .id = str_of(e->text, e->id_n),
                          .name = str_of(e->text + e->id_n, e->name_n),
                          .why = e->why != NULL ? str_c(e->why) : str_c(""),
+                         .missing = e->missing,
                          .times = e->times};
 }
 
@@ -105,8 +108,7 @@ static void tell(const struct skips *s, const struct entry *e, bool gone)
 /* Counts the record in; or out, before it changes or goes. */
 static void count(struct skips *s, const struct entry *e, bool in)
 {
-    bool is = e->why != NULL && strcmp(e->why, SKIPS_MISSING) == 0;
-    uint64_t missing = is ? e->times : 0;
+    uint64_t missing = e->missing ? e->times : 0;
 
     s->count += in ? e->times : -e->times;
     s->missing += in ? missing : -missing;
@@ -114,13 +116,14 @@ static void count(struct skips *s, const struct entry *e, bool in)
 
 /* Makes the entry a record. The sink hears only of changes, so that an object that stays skipped
  * does not fill the log and the disk. */
-static void set(struct skips *s, struct entry *e, const char *why, uint64_t times)
+static void set(struct skips *s, struct entry *e, const char *why, bool missing, uint64_t times)
 {
     if (e->times == times && e->why != NULL && strcmp(e->why, why) == 0)
         return;
     count(s, e, false);
     free(e->why);
     e->why = mem_strdup(why);
+    e->missing = missing;
     e->times = times;
     count(s, e, true);
     tell(s, e, false);
@@ -161,7 +164,7 @@ void skips_add(struct skips *s, size_t scope, const struct unusable *u)
 
     e->heard = THERE;
     /* Objects without key, uid and name cannot be told from each other: one record counts them. */
-    set(s, e, u->why, anybody ? e->times + 1 : 1);
+    set(s, e, u->why, false, anybody ? e->times + 1 : 1);
 }
 
 /* The entry of an object that is known by its uid because its name is not valid. */
@@ -200,6 +203,16 @@ void skips_stage(struct skips *s, size_t scope, const struct unusable *u)
 
     e->staged_times = e->text[0] == NO_NAME[0] ? e->staged_times + 1 : 1;
     e->staged_why = u->why;
+    e->staged_missing = false;
+}
+
+void skips_stage_missing(struct skips *s, size_t scope, struct str key)
+{
+    struct entry *e = find_or_add(s, scope, &(struct unusable){.key = key, .name = key});
+
+    e->staged_times = 1;
+    e->staged_why = SKIPS_MISSING;
+    e->staged_missing = true;
 }
 
 void skips_unstage(struct skips *s, struct str key)
@@ -247,7 +260,7 @@ void skips_commit(struct skips *s, size_t scope, bool beside)
         e->staged_times = 0;
         e->heard = UNTOLD;
         if (times > 0)
-            set(s, e, e->staged_why, times);
+            set(s, e, e->staged_why, e->staged_missing, times);
         else if (!stays)
             clear(s, e);
     }
@@ -274,6 +287,7 @@ void skips_load(struct skips *s, const struct skip *skip)
     count(s, e, false);
     free(e->why);
     e->why = mem_strndup(skip->why.n > 0 ? skip->why.p : "", skip->why.n);
+    e->missing = skip->missing;
     e->times = skip->times;
     count(s, e, true);
 }

@@ -22,6 +22,7 @@ struct skip {
     struct str id;   /* the record's own key: that of the object, or else made of its uid or name */
     struct str name; /* the key, or what stands in place of a name; empty: cannot be read */
     struct str why;
+    bool missing; /* a list did not name it, while an item of the list had no readable name */
     /* How many objects share this record, as they have no key, uid or name; else 1. */
     uint64_t times;
 };
@@ -29,15 +30,14 @@ struct skip {
 /* A record was added or has changed, or (gone) was removed. */
 typedef void skips_sink(void *arg, const struct skip *s, bool gone);
 
-/* The reason of the record of an object that a list did not name, while an item of the list had no
- * name that can be read. */
+/* The reason of a missing record; a state file has no other mark of it. */
 #define SKIPS_MISSING "it was missing in a list that has an item without a name that can be read"
 
 /* Zero-initialised is empty. Release with skips_fini(). */
 struct skips {
     struct map skipped;
     uint64_t count;   /* of objects */
-    uint64_t missing; /* of objects with SKIPS_MISSING */
+    uint64_t missing; /* of objects that are missing */
     skips_sink *sink; /* NULL = nobody listens */
     void *arg;
 };
@@ -54,6 +54,10 @@ bool skips_clear(struct skips *s, struct str key, struct str uid);
 
 /* The list under way has an item that cannot be used. */
 void skips_stage(struct skips *s, size_t scope, const struct unusable *u);
+
+/* The complete list does not name the key, but has an item without a name that can be read: so the
+ * object stays, and is missing. */
+void skips_stage_missing(struct skips *s, size_t scope, struct str key);
 
 /* The list shows the key in a usable state, or its end. */
 void skips_unstage(struct skips *s, struct str key);

@@ -19,11 +19,6 @@ const char *source_cluster(struct source c)
     return c.view != NULL ? view_cluster(c.view) : watch_cluster(c.watch);
 }
 
-const char *source_resource(struct source c)
-{
-    return c.view != NULL ? VIEW_TYPE : watch_resource(c.watch);
-}
-
 bool source_synced(struct source c)
 {
     return c.view != NULL ? view_synced(c.view) : watch_synced(c.watch);
@@ -41,7 +36,7 @@ static struct source_status of_watch(const struct watch *w, uint64_t now_ms)
     return (struct source_status){
         .synced = s.synced,
         .stale = s.stale,
-        .held = s.held != NULL,
+        .held = s.held != GUARD_NOTHING,
         .contact = s.contact,
         .contact_age_ms = s.contact_age_ms,
     };

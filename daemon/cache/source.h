@@ -26,9 +26,6 @@ const char *source_name(struct source c);
 /* The name of its cluster. */
 const char *source_cluster(struct source c);
 
-/* The resource as people write it, as in "secrets"; of a view its type. */
-const char *source_resource(struct source c);
-
 /* May the source be shown to hooks (docs/design.md "Synced")? Stays true. */
 bool source_synced(struct source c);
 

@@ -418,15 +418,6 @@ struct vanished {
     struct list link;
 };
 
-/* The object is missing in the list and stays: a skip record says so until a list decides. */
-static void mark_missing(struct store *s, const struct entry *e, size_t scope)
-{
-    struct str key = object_key(e->object);
-
-    skips_stage(&s->skips, scope,
-                &(struct unusable){.key = key, .name = key, .why = SKIPS_MISSING});
-}
-
 /* Takes the objects that vanish out of the map, for tell_vanished(). Nothing is told here, as a
  * sink must find the whole new state in the store. */
 static void take_vanished(struct store *s, size_t scope, struct list *gone)
@@ -439,7 +430,7 @@ static void take_vanished(struct store *s, size_t scope, struct list *gone)
         if (!is_missing(p, e))
             continue;
         if (is_spared(s, p, e)) {
-            mark_missing(s, e, scope);
+            skips_stage_missing(&s->skips, scope, object_key(e->object));
             continue;
         }
         struct vanished *v = mem_alloc(sizeof(*v));

@@ -47,11 +47,19 @@ enum { VIEW_WATCHES = 2 };
 
 struct view;
 
-/* Can a view be made of these watches? ERR_CONFIG: a watch is of a resource that the view cannot
- * use, or its keep and drop leave out what the view reads; the watches are of two clusters; or
- * local_only is set on a node without a name. Only the settings of the watches count. err must not
- * be NULL. */
-enum err_kind view_check(const struct view_params *params, struct err *err) MUST_CHECK;
+/* The setting of a view that view_check() finds wrong. */
+enum view_setting {
+    VIEW_SETTING_NONE,
+    VIEW_SETTING_SERVICES,
+    VIEW_SETTING_SLICES,
+    VIEW_SETTING_LOCAL_ONLY,
+};
+
+/* Can a view be made of these watches? NONE: it can. Else *err says why not: a watch is of a
+ * resource that the view cannot use, or its keep and drop leave out what the view reads; the
+ * watches are of two clusters; or local_only is set on a node without a name. Only the settings of
+ * the watches count. */
+enum view_setting view_check(const struct view_params *params, struct err *err) MUST_CHECK;
 
 /* Takes in the objects that the watches have already, and subscribes to both. params must have
  * passed view_check(). Never NULL. */

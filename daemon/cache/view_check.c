@@ -92,14 +92,17 @@ static bool selects(const char *text, struct str json)
     return any;
 }
 
-static enum err_kind check_kept(const char *setting, const struct watch *w, const struct need *need,
-                                bool local, struct err *err)
+static const char *const setting_names[] = {
+    [VIEW_SETTING_SERVICES] = "services", [VIEW_SETTING_SLICES] = "slices"};
+
+static enum view_setting check_kept(enum view_setting setting, const struct watch *w,
+                                    const struct need *need, bool local, struct err *err)
 {
     const char *missing = NULL;
     struct buf kept = {0};
 
     if (watch_list_watch_count(w) == 0)
-        return ERR_OK; /* the rules need list_watches, which wait for discovery */
+        return VIEW_SETTING_NONE; /* the rules need list_watches, which wait for discovery */
     put_kept(&kept, w, need);
     for (size_t i = 0; i < ARRAY_LEN(need->paths) && need->paths[i] != NULL; i++)
         if (missing == NULL && !selects(need->paths[i], buf_str(&kept)))
@@ -108,37 +111,45 @@ static enum err_kind check_kept(const char *setting, const struct watch *w, cons
         missing = need->node;
     buf_free(&kept);
     if (missing == NULL)
-        return ERR_OK;
-    return err_set(err, ERR_CONFIG, 0,
-                   "%s: keep and drop of watch %s leave out %s, which the view needs", setting,
-                   watch_name(w), missing);
+        return VIEW_SETTING_NONE;
+    err_set(err, ERR_CONFIG, 0, "%s: keep and drop of watch %s leave out %s, which the view needs",
+            setting_names[setting], watch_name(w), missing);
+    return setting;
 }
 
-static enum err_kind tell_other(const char *setting, const struct watch *w, const char *wants,
-                                struct err *err)
+static enum view_setting tell_other(enum view_setting setting, const struct watch *w,
+                                    const char *wants, struct err *err)
 {
-    return err_set(err, ERR_CONFIG, 0, "%s: watch %s is of %s; a view of " VIEW_TYPE " needs %s",
-                   setting, watch_name(w), watch_resource(w), wants);
+    err_set(err, ERR_CONFIG, 0, "%s: watch %s is of %s; a view of " VIEW_TYPE " needs %s",
+            setting_names[setting], watch_name(w), watch_resource(w), wants);
+    return setting;
 }
 
 /* Resources first: the messages of the later checks would confuse for a wrong watch. */
-enum err_kind view_check(const struct view_params *p, struct err *err)
+enum view_setting view_check(const struct view_params *p, struct err *err)
 {
     const struct need *from = is_of(p->slices, &slices) ? &slices : &endpoints;
+    enum view_setting wrong;
 
     if (!is_of(p->services, &services))
-        return tell_other("services", p->services, "a watch of services", err);
+        return tell_other(VIEW_SETTING_SERVICES, p->services, "a watch of services", err);
     if (!is_of(p->slices, from))
-        return tell_other("slices", p->slices, "a watch of endpointslices (or endpoints)", err);
-    if (strcmp(watch_cluster(p->services), watch_cluster(p->slices)) != 0)
-        return err_set(err, ERR_CONFIG, 0,
-                       "slices: watch %s is of cluster %s, watch %s of cluster %s; a view joins "
-                       "watches of one cluster",
-                       watch_name(p->slices), watch_cluster(p->slices), watch_name(p->services),
-                       watch_cluster(p->services));
-    if (p->local_only && p->node_name[0] == '\0')
-        return err_set(err, ERR_CONFIG, 0, "local_only: the name of this node is not known");
-    if (check_kept("services", p->services, &services, p->local_only, err) != ERR_OK)
-        return err->kind;
-    return check_kept("slices", p->slices, from, p->local_only, err);
+        return tell_other(VIEW_SETTING_SLICES, p->slices,
+                          "a watch of endpointslices (or endpoints)", err);
+    if (strcmp(watch_cluster(p->services), watch_cluster(p->slices)) != 0) {
+        err_set(err, ERR_CONFIG, 0,
+                "slices: watch %s is of cluster %s, watch %s of cluster %s; a view joins watches "
+                "of one cluster",
+                watch_name(p->slices), watch_cluster(p->slices), watch_name(p->services),
+                watch_cluster(p->services));
+        return VIEW_SETTING_SLICES;
+    }
+    if (p->local_only && p->node_name[0] == '\0') {
+        err_set(err, ERR_CONFIG, 0, "local_only: the name of this node is not known");
+        return VIEW_SETTING_LOCAL_ONLY;
+    }
+    wrong = check_kept(VIEW_SETTING_SERVICES, p->services, &services, p->local_only, err);
+    return wrong != VIEW_SETTING_NONE
+               ? wrong
+               : check_kept(VIEW_SETTING_SLICES, p->slices, from, p->local_only, err);
 }

@@ -40,7 +40,7 @@ struct watch {
     struct err unresolved;
     bool version_is_chosen; /* discovery chose the version, not the user */
     bool stale;             /* as on_stale told last */
-    /* When scopes with such missing objects (SKIPS_MISSING) are listed again; 0 = there are none */
+    /* When scopes with such missing objects are listed again; 0 = there are none */
     uint64_t missing_ms;
     uint64_t missing_wait_ms; /* and how long after that the next time */
     bool begun_stale;         /* watch_begin_stale() was called, as no server answered, .. */
@@ -562,7 +562,7 @@ static void list_missing(void *arg, const struct skip *s)
 {
     const struct watch *w = arg;
 
-    if (str_is(s->why, SKIPS_MISSING) && w->list_watches != NULL &&
+    if (s->missing && w->list_watches != NULL &&
         list_watch_status(w->list_watches[s->scope]).state == REFLECTOR_WATCHING)
         list_watch_order(w->list_watches[s->scope], RELIST_UNNAMED);
 }

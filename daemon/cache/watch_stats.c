@@ -7,28 +7,34 @@ static bool refused(const struct err *err)
     return err->kind == ERR_FORBIDDEN || err->kind == ERR_UNAUTHORIZED;
 }
 
-/* The words of docs/design.md "Status report" for the states of the reflector. */
-static enum watch_stats_badness badness(const struct list_watch_status *s)
+const char *watch_state_name(enum watch_state state)
+{
+    static const char *const names[] = {"watching", "listing", "waiting", "backoff", "forbidden"};
+
+    return names[state];
+}
+
+static enum watch_state state_of(const struct list_watch_status *s)
 {
     switch (s->state) {
     case REFLECTOR_WATCHING:
     case REFLECTOR_PROBING:
         if (s->err->kind == ERR_OK)
-            return WATCH_STATS_WATCHING;
+            return WATCH_WATCHING;
         break; /* another try is under way; the error counts until it is established */
     case REFLECTOR_LISTING:
     case REFLECTOR_STREAMING:
     case REFLECTOR_COMPARING:
-        return WATCH_STATS_LISTING;
+        return WATCH_LISTING;
     case REFLECTOR_IDLE:
     case REFLECTOR_HELD:
-        return WATCH_STATS_WAITING;
+        return WATCH_WAITING;
     case REFLECTOR_BACKOFF:
         break;
     }
     if (s->err->kind == ERR_NO_VERB)
-        return WATCH_STATS_WAITING; /* until another server stands behind that API */
-    return refused(s->err) ? WATCH_STATS_REFUSED : WATCH_STATS_BACKOFF;
+        return WATCH_WAITING; /* until another server stands behind that API */
+    return refused(s->err) ? WATCH_FORBIDDEN : WATCH_BACKOFF;
 }
 
 static uint64_t later(uint64_t a, uint64_t b)
@@ -52,7 +58,7 @@ static void add(struct watch_status *sum, const struct list_watch_status *s, uin
         sum->relists += s->relists[i];
     }
     if (guard_holds(s->guard)) {
-        sum->held = guard_reason_name(s->guard->reason);
+        sum->held = s->guard->reason;
         sum->held_deletes += s->guard->deletes;
     }
     sum->events += s->events;
@@ -63,11 +69,14 @@ static void add(struct watch_status *sum, const struct list_watch_status *s, uin
 void watch_stats_begin(struct watch_stats *t, bool any, const struct err *unresolved,
                        uint64_t now_ms)
 {
-    enum watch_stats_badness none = refused(unresolved) ? WATCH_STATS_REFUSED : WATCH_STATS_WAITING;
+    enum watch_state none = refused(unresolved) ? WATCH_FORBIDDEN : WATCH_WAITING;
 
     *t = (struct watch_stats){
-        .sum = {.synced = any, .contact = any, .rv = "", .err = unresolved},
-        .worst = any ? WATCH_STATS_WATCHING : none,
+        .sum = {.state = any ? WATCH_WATCHING : none,
+                .synced = any,
+                .contact = any,
+                .rv = "",
+                .err = unresolved},
         .now_ms = now_ms,
     };
 }
@@ -79,16 +88,13 @@ void watch_stats_add(struct watch_stats *t, const struct list_watch_status *s)
         t->sum.rv = s->rv;
         t->sum.err = s->err;
     }
-    if (badness(s) > t->worst)
-        t->worst = badness(s);
+    if (state_of(s) > t->sum.state)
+        t->sum.state = state_of(s);
     add(&t->sum, s, t->now_ms);
 }
 
 struct watch_status watch_stats_end(struct watch_stats *t)
 {
-    static const char *const states[] = {"watching", "listing", "waiting", "backoff", "forbidden"};
-
-    t->sum.state = states[t->worst];
     if (!t->sum.contact)
         t->sum.contact_age_ms = 0;
     return t->sum;

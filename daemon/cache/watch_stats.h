@@ -12,14 +12,19 @@
 
 #include "cache/list_watch.h"
 
+/* How far a watch is from watching, by the words of docs/design.md "Status report": the worst scope
+ * speaks for the watch, and the worst state is the last one. */
+enum watch_state { WATCH_WATCHING, WATCH_LISTING, WATCH_WAITING, WATCH_BACKOFF, WATCH_FORBIDDEN };
+
+/* The word of the status: "watching", "listing", ... */
+const char *watch_state_name(enum watch_state state);
+
 /* All scopes together: the worst state, the oldest contact. */
 struct watch_status {
-    const char *state; /* listing | watching | backoff | forbidden | waiting:
-                          docs/design.md "Status report" */
+    enum watch_state state;
     bool synced;
-    bool stale; /* synced once, and a scope's stream is lost for stale_after */
-    /* Why the guard holds a list (guard_reason_name()); NULL = no list is held. */
-    const char *held;
+    bool stale;              /* synced once, and a scope's stream is lost for stale_after */
+    enum guard_reason held;  /* why the guard holds a list; GUARD_NOTHING = no list is held */
     size_t held_deletes;     /* deletes that it holds back */
     bool contact;            /* false: a server was never heard; contact_age_ms is 0 */
     uint64_t contact_age_ms; /* since the last good byte, also of an established watch */
@@ -33,18 +38,8 @@ struct watch_status {
     const struct err *err; /* kind OK = no error */
 };
 
-/* How far a scope is from watching: the worst scope speaks for the watch. */
-enum watch_stats_badness {
-    WATCH_STATS_WATCHING,
-    WATCH_STATS_LISTING,
-    WATCH_STATS_WAITING,
-    WATCH_STATS_BACKOFF,
-    WATCH_STATS_REFUSED,
-};
-
 struct watch_stats {
     struct watch_status sum; /* stale and skipped are set by the caller */
-    enum watch_stats_badness worst;
     size_t added;
     uint64_t now_ms;
 };

@@ -171,6 +171,7 @@ void disk_skipped(struct disk *r, size_t number, const struct skip *s, bool gone
     op->base = (struct disk_op){.write = write_skip, .free = free_skip};
     op->skip.part = s->scope;
     op->skip.times = gone ? 0 : s->times;
+    op->skip.missing = s->missing;
     copy_text(op->skip.id, s->id);
     copy_text(op->skip.name, s->name);
     copy_text(op->skip.why, s->why);
@@ -295,6 +296,7 @@ void disk_load(struct disk *r, size_t number, struct watch *w, bool edited)
                                               .id = str_c(v->id),
                                               .name = str_c(v->name),
                                               .why = str_c(v->why),
+                                              .missing = v->missing,
                                               .times = v->times});
     }
     for (size_t i = 0; i < watch_scope_count(w); i++) {

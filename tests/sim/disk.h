@@ -24,6 +24,7 @@ struct disk_skip {
     char id[DISK_TEXT];
     char name[DISK_TEXT];
     char why[DISK_TEXT];
+    bool missing;
 };
 
 /* The resume point of a scope. "" = not known. */

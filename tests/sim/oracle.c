@@ -98,7 +98,7 @@ void oracle_know(struct oracle *o, size_t number, size_t key, uint64_t uid)
 
 bool oracle_is_missing(const struct skip *s)
 {
-    return str_is(s->why, SKIPS_MISSING);
+    return s->missing;
 }
 
 static void look_for_list(void *arg, const struct skip *s)
@@ -177,7 +177,7 @@ void oracle_look(struct oracle *o, const struct watch *w, size_t number)
 {
     struct watch_status s = watch_status(w, o->clock->now_ms);
 
-    if (s.stale || s.held != NULL || !s.synced || oracle_waits_for_list(w))
+    if (s.stale || s.held != GUARD_NOTHING || !s.synced || oracle_waits_for_list(w))
         o->told_ms[number] = o->clock->now_ms;
     for (size_t i = 0; i < watch_list_watch_count(w); i++) {
         struct list_watch_status list_watch = list_watch_status(watch_list_watch(w, i));
@@ -455,9 +455,11 @@ static void check_status(const struct oracle *o, const struct watch *w)
 {
     struct watch_status s = watch_status(w, o->clock->now_ms);
 
-    if (s.stale || s.held != NULL || !s.synced || s.err->kind != ERR_OK)
+    if (s.stale || s.held != GUARD_NOTHING || !s.synced || s.err->kind != ERR_OK)
         panic("watch %s: all is well, but it says: stale %d, held %s, synced %d, error %s",
-              watch_name(w), s.stale, s.held != NULL ? s.held : "nothing", s.synced, s.err->text);
+              watch_name(w), s.stale,
+              s.held != GUARD_NOTHING ? guard_reason_name(s.held) : "nothing", s.synced,
+              s.err->text);
 }
 
 void oracle_check(struct oracle *o, const struct sim_daemon *l)

@@ -262,7 +262,7 @@ void view_oracle_init(struct view_oracle *v, const struct view_oracle_params *pa
     struct err err;
 
     *v = (struct view_oracle){.params = *params, .look.fn = on_look};
-    if (view_check(&p, &err) != ERR_OK)
+    if (view_check(&p, &err) != VIEW_SETTING_NONE)
         panic("%s", err.text);
     v->view = view_create(&p);
     view_subscribe(v->view, &events, v);

@@ -179,6 +179,25 @@ static void test_the_last_state_of_a_delivery_is_kept_as_persist_says(void **sta
     object_unref(&o);
 }
 
+static void test_a_skip_comes_back(void **state)
+{
+    static const char *const reasons[] = {"it is odd", SKIPS_MISSING};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(reasons); i++) {
+        const struct skip s = {.name = str_c("a/b"), .why = str_c(reasons[i]), .times = 7};
+        struct skip back = {0};
+        struct buf text = {0};
+
+        persist_row_put_skip(&text, &s);
+        assert_true(persist_row_skip(buf_str(&text), &back));
+        assert_true(str_eq(back.name, s.name) && str_eq(back.why, s.why));
+        assert_int_equal(back.times, 7);
+        assert_int_equal(back.missing, i == 1);
+        buf_free(&text);
+    }
+}
+
 static void test_a_version_comes_back(void **state)
 {
     static const char *const texts[][2] = {
@@ -267,6 +286,7 @@ int main(void)
         cmocka_unit_test(test_of_a_digest_only_the_name_comes_back),
         cmocka_unit_test(test_deliveries_come_back),
         cmocka_unit_test(test_the_last_state_of_a_delivery_is_kept_as_persist_says),
+        cmocka_unit_test(test_a_skip_comes_back),
         cmocka_unit_test(test_a_version_comes_back),
         cmocka_unit_test(test_texts_that_are_no_versions),
         cmocka_unit_test(test_a_file_comes_back_whatever_its_key_is),

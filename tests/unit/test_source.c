@@ -153,8 +153,6 @@ static void test_a_view_is_another_source_than_its_watches(void **state)
     assert_string_equal(source_name(a), "services");
     assert_string_equal(source_name(from_view()), "v");
     assert_string_equal(source_cluster(from_view()), "c");
-    assert_string_equal(source_resource(a), "services");
-    assert_string_equal(source_resource(from_view()), "service_endpoints");
     sync_all();
     assert_ptr_equal(source_store(a), watch_store(services));
     assert_int_equal(store_count(source_store(from_view())), 1);

@@ -59,7 +59,7 @@ static struct view_params params(void)
 
 static void make_view_of(struct view_params p)
 {
-    assert_int_equal(view_check(&p, NULL), ERR_OK);
+    assert_int_equal(view_check(&p, NULL), VIEW_SETTING_NONE);
     view = view_create(&p);
     view_subscribe(view, &view_events, &said);
     assert_string_equal(view_name(view), "v");

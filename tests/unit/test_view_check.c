@@ -44,11 +44,12 @@ static struct view_params params(void)
         .name = "v", .services = watches.services, .slices = watches.slices, .node_name = "n1"};
 }
 
-static void refuses(struct view_params p, const char *why)
+static void refuses(struct view_params p, enum view_setting wrong, const char *why)
 {
     struct err err = {0};
 
-    assert_int_equal(view_check(&p, &err), ERR_CONFIG);
+    assert_int_equal(view_check(&p, &err), wrong);
+    assert_int_equal(err.kind, ERR_CONFIG);
     assert_string_equal(err.text, why);
 }
 
@@ -56,7 +57,7 @@ static void takes(struct view_params p)
 {
     struct err err = {0};
 
-    if (view_check(&p, &err) != ERR_OK)
+    if (view_check(&p, &err) != VIEW_SETTING_NONE)
         fail_msg("%s", err.text);
 }
 
@@ -71,19 +72,23 @@ static void test_watches_that_a_view_cannot_join(void **state)
     (void)state;
     takes(p);
     p.services = pods;
-    refuses(p, "services: watch pods is of pods; a view of service_endpoints needs a watch of "
-               "services");
+    refuses(p, VIEW_SETTING_SERVICES,
+            "services: watch pods is of pods; a view of service_endpoints needs a watch of "
+            "services");
     p.services = namesake;
-    refuses(p, "services: watch namesake is of services.serving.knative.dev; a view of "
-               "service_endpoints needs a watch of services");
+    refuses(p, VIEW_SETTING_SERVICES,
+            "services: watch namesake is of services.serving.knative.dev; a view of "
+            "service_endpoints needs a watch of services");
     p = params();
     p.slices = pods;
-    refuses(p, "slices: watch pods is of pods; a view of service_endpoints needs a watch of "
-               "endpointslices (or endpoints)");
+    refuses(p, VIEW_SETTING_SLICES,
+            "slices: watch pods is of pods; a view of service_endpoints needs a watch of "
+            "endpointslices (or endpoints)");
     p = params();
     p.slices = other;
-    refuses(p, "slices: watch other is of cluster d, watch services of cluster c; a view joins "
-               "watches of one cluster");
+    refuses(p, VIEW_SETTING_SLICES,
+            "slices: watch other is of cluster d, watch services of cluster c; a view joins "
+            "watches of one cluster");
     watch_destroy(&other);
     watch_destroy(&pods);
     watch_destroy(&namesake);
@@ -97,7 +102,7 @@ static void test_a_node_without_name_has_nothing_local(void **state)
     p.node_name = "";
     takes(p);
     p.local_only = true;
-    refuses(p, "local_only: the name of this node is not known");
+    refuses(p, VIEW_SETTING_LOCAL_ONLY, "local_only: the name of this node is not known");
 }
 
 static const struct {
@@ -140,7 +145,8 @@ static void test_fields_that_must_not_be_dropped(void **state)
             takes(p);
         p.local_only = needs[i].local;
         print_message("  %s\n", needs[i].path);
-        assert_int_equal(view_check(&p, &err), ERR_CONFIG);
+        assert_int_equal(view_check(&p, &err),
+                         of_services ? VIEW_SETTING_SERVICES : VIEW_SETTING_SLICES);
         assert_non_null(strstr(err.text, "keep and drop of watch w leave out "));
         assert_non_null(strstr(err.text, needs[i].path));
         watch_destroy(&w);
@@ -155,8 +161,9 @@ static void test_the_label_must_stay(void **state)
 
     (void)state;
     p.slices = w;
-    refuses(p, "slices: keep and drop of watch w leave out "
-               "metadata.labels['kubernetes.io/service-name'], which the view needs");
+    refuses(p, VIEW_SETTING_SLICES,
+            "slices: keep and drop of watch w leave out "
+            "metadata.labels['kubernetes.io/service-name'], which the view needs");
     watch_destroy(&w);
     w = make_without("endpointslices", "metadata.labels['app']");
     p.slices = w;
@@ -174,7 +181,8 @@ static void test_fields_that_must_be_kept(void **state)
 
     (void)state;
     p.services = w;
-    refuses(p, "services: keep and drop of watch w leave out spec.type, which the view needs");
+    refuses(p, VIEW_SETTING_SERVICES,
+            "services: keep and drop of watch w leave out spec.type, which the view needs");
     watch_destroy(&w);
     w = make_shaped("w", "endpoints", &(struct shape_params){.keep = &subsets, .keep_count = 1});
     p = params();

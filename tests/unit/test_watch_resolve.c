@@ -73,7 +73,7 @@ static void test_an_unknown_resource_has_no_scopes_and_says_why(void **state)
     assert_non_null(watch_wants(w));
     assert_int_equal(watch_list_watch_count(w), 0);
     assert_false(watch_synced(w) || watch_settled(w));
-    assert_string_equal(watch_status(w, 5).state, "waiting");
+    assert_int_equal(watch_status(w, 5).state, WATCH_WAITING);
     assert_int_equal(watch_status(w, 5).err->kind, ERR_OK);
     assert_int_equal(watch_tick(w, (struct now){.ms = 5}), UINT64_MAX);
     watch_relist(w, RELIST_MANUAL);
@@ -82,7 +82,7 @@ static void test_an_unknown_resource_has_no_scopes_and_says_why(void **state)
     assert_string_equal(watch_status(w, 5).err->text, "no such resource");
     assert_false(watch_status(w, 5).synced || watch_status(w, 5).stale);
     watch_unresolved(w, &(struct err){.kind = ERR_FORBIDDEN, .text = "no"});
-    assert_string_equal(watch_status(w, 5).state, "forbidden");
+    assert_int_equal(watch_status(w, 5).state, WATCH_FORBIDDEN);
 }
 
 static void test_s56_what_discovery_found_is_listed(void **state)

@@ -247,7 +247,7 @@ static void test_an_edit_does_not_switch_the_guard_off(void **state)
         else
             resume_rig_answer(EXISTS(A));
         resume_rig_hears("");
-        assert_string_equal(watch_status(resume_rig.w, resume_rig.now.ms).held, "deletes");
+        assert_int_equal(watch_status(resume_rig.w, resume_rig.now.ms).held, GUARD_DELETES);
         assert_int_equal(watch_status(resume_rig.w, resume_rig.now.ms).held_deletes,
                          refused ? 2 : 1);
     }
@@ -295,7 +295,7 @@ static void test_the_guard_holds_the_first_list(void **state)
     resume_rig_answer(ERROR_EVENT("410", "Expired", "too old"));
     resume_rig_answer(PAGE("30", "", ""));
     resume_rig_hears("");
-    assert_string_equal(watch_status(resume_rig.w, resume_rig.now.ms).held, "deletes");
+    assert_int_equal(watch_status(resume_rig.w, resume_rig.now.ms).held, GUARD_DELETES);
     assert_int_equal(store_count(watch_store(resume_rig.w)), 2);
     assert_false(watch_synced(resume_rig.w));
     resume_rig_has_version(" 9");
@@ -321,7 +321,7 @@ static void test_the_guard_holds_a_list_older_than_that_of_the_earlier_process(v
         if (kinds[i] == RESUME_EDITED)
             resume_rig_answer(EXISTS(ITEM("b", "u2", "4", "")));
         resume_rig_hears("");
-        assert_string_equal(watch_status(resume_rig.w, resume_rig.now.ms).held, "backwards");
+        assert_int_equal(watch_status(resume_rig.w, resume_rig.now.ms).held, GUARD_BACKWARDS);
         resume_rig_has_version("");
     }
 }

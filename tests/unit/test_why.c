@@ -239,7 +239,7 @@ static void test_the_contents_of_a_held_list_are_not_known(void **state)
     finish(t, start_of(t, h), 0);
     expect_key(t, h, "b/s7", "handled", 0);
     sync_services(t, 3);
-    assert_true(watch_status(t->watches[WORLD_SERVICES].watch, t->now_ms).held != NULL);
+    assert_true(watch_status(t->watches[WORLD_SERVICES].watch, t->now_ms).held != GUARD_NOTHING);
     expect_key(t, h, "b/s7", "guard of source services", 0);
     expect_hook(t, h, "guard of source services", 0);
     change(t, "b/s7", "u7", "\"a\":1");
