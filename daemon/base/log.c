@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -251,4 +252,12 @@ void log_emit(enum log_level level, const char *msg, const struct kv *fields)
     write_line(&out);
     buf_free(&out);
     errno = saved;
+}
+
+enum log_level log_failure_level(struct err *logged, const struct err *err)
+{
+    bool same = logged->kind != ERR_OK && strcmp(logged->text, err->text) == 0;
+
+    *logged = *err;
+    return same ? LOG_LVL_DEBUG : LOG_LVL_WARN;
 }

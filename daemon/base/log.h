@@ -67,6 +67,10 @@ extern const char *const log_format_words[];
  * (docs/decisions.md "Logging never holds the daemon up"). errno stays as it is. */
 void log_emit(enum log_level level, const char *msg, const struct kv *fields);
 
+/* The level of a failure that may come again and again: WARN, or DEBUG if it is the one that was
+ * logged last (by its text). *logged becomes *err; kind OK = none was logged. */
+enum log_level log_failure_level(struct err *logged, const struct err *err);
+
 #define LOG_FIELDS(...)     ((const struct kv[]){__VA_ARGS__, {.type = KV_TYPE_END}})
 #define log_error(msg, ...) log_emit(LOG_LVL_ERROR, msg, LOG_FIELDS(__VA_ARGS__))
 #define log_warn(msg, ...)  log_emit(LOG_LVL_WARN, msg, LOG_FIELDS(__VA_ARGS__))

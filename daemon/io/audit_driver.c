@@ -6,14 +6,12 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/rng.h"
-#include "cache/api_error.h"
 #include "cache/audit.h"
 #include "cache/pages.h"
 #include "cache/watch.h"
-#include "io/api_client.h"
 #include "io/deadline.h"
+#include "io/fetch.h"
 #include "io/loop.h"
-#include "proto/http_in.h"
 
 /* An audit may begin anew once: without pages if its continue token expired, or if a scope of the
  * watch lost its server or was listed meanwhile. */
@@ -30,11 +28,10 @@ struct audit_driver {
     unsigned limit;     /* objects in a page; 0 = no paging */
     uint64_t relists;   /* how often the watch had been listed when the LISTs began */
     size_t scope;       /* the scope whose LIST is under way */
-    bool is_first_page; /* the request under way is for the first page of that LIST */
+    bool is_first_page; /* the fetch under way is for the first page of that LIST */
     struct pages pages;
-    struct request *request; /* NULL while not LISTING */
+    struct fetch *fetch; /* NULL while not LISTING */
     struct list_reader *list;
-    struct api_error api_error;
 };
 
 static struct audit *audit(const struct audit_driver *d)
@@ -77,11 +74,10 @@ static enum err_kind check(const struct audit_driver *d, struct err *err)
     return ERR_OK;
 }
 
-static void end_request(struct audit_driver *d)
+static void end_fetch(struct audit_driver *d)
 {
-    request_dispose(&d->request);
+    fetch_dispose(&d->fetch);
     list_reader_destroy(&d->list);
-    api_error_reset(&d->api_error);
 }
 
 /* An audit of the interval has nobody who reads audit_result(), so it warns in the log. The person
@@ -96,7 +92,7 @@ static void tell_failed(const struct audit_driver *d, const struct err *err)
 /* Ends the audit without a comparison. */
 static void fail(struct audit_driver *d, const struct err *err)
 {
-    end_request(d);
+    end_fetch(d);
     tell_failed(d, err);
     audit_failed(audit(d), err, now_ms(d));
     if (err->kind == ERR_UNAUTHORIZED)
@@ -125,17 +121,20 @@ static void on_unusable(void *arg, const struct unusable *u)
         audit_unnamed(audit(d));
 }
 
-static void on_head(void *arg, const struct http_head *head);
-static void on_body(void *arg, const char *data, size_t n);
-static void on_end(void *arg, const struct err *err);
+static enum err_kind on_body(void *arg, const char *data, size_t n, struct err *err)
+{
+    struct audit_driver *d = arg;
+
+    return list_reader_feed(d->list, data, n, err);
+}
+
+static void on_answer(void *arg, const struct fetch_answer *a);
 
 /* Asks for a page of the LIST of d->scope; token NULL = the first page. The LIST is asked for
  * without a version, as only such a list is consistent. Nothing of it enters the cache, so it
  * needs no proof of its own of which cluster it is from. */
 static void ask(struct audit_driver *d, const char *token)
 {
-    static const struct request_events request_events = {
-        .on_head = on_head, .on_body = on_body, .on_end = on_end};
     static const struct list_events list_events = {on_item, on_unusable};
     const struct list_watch *lw = watch_list_watch(d->params.watch, d->scope);
     struct buf target = {0};
@@ -144,11 +143,11 @@ static void ask(struct audit_driver *d, const char *token)
     pages_ask(&d->pages, token);
     list_watch_put_list_target(lw, &target, d->limit, token);
     d->list = list_reader_create(list_watch_rules(lw), &list_events, d);
-    d->request = api_client_request(d->params.client,
-                                    &(struct request_params){.target = buf_cstr(&target),
-                                                             .accept = list_watch_accept(lw),
-                                                             .list = true},
-                                    &request_events, d);
+    const struct fetch_params params = {
+        .request = {.target = buf_cstr(&target), .accept = list_watch_accept(lw), .list = true},
+        .on_body = on_body,
+    };
+    d->fetch = fetch_start(d->params.loop, d->params.client, &params, on_answer, d);
     buf_free(&target);
 }
 
@@ -181,44 +180,9 @@ static bool begin_anew(struct audit_driver *d)
     if (d->attempt == ATTEMPT_LAST)
         return false;
     d->attempt = ATTEMPT_LAST;
-    end_request(d);
+    end_fetch(d);
     begin(d, audit_applies(audit(d)));
     return true;
-}
-
-static void on_head(void *arg, const struct http_head *head)
-{
-    struct audit_driver *d = arg;
-
-    api_error_head(&d->api_error, head);
-}
-
-/* The server answered with an error status. A continue token that expired (410) shows a list that
- * takes longer than etcd keeps versions: one request for everything cannot expire on the way. */
-static void refused(struct audit_driver *d)
-{
-    struct err err = {0};
-
-    api_error_read(&d->api_error, &err);
-    if (err.kind == ERR_EXPIRED && d->limit > 0) {
-        d->limit = 0;
-        if (begin_anew(d))
-            return;
-    }
-    fail(d, &err);
-}
-
-static void on_body(void *arg, const char *data, size_t n)
-{
-    struct audit_driver *d = arg;
-    struct err err;
-
-    if (d->api_error.code != 200) {
-        if (!api_error_body(&d->api_error, data, n))
-            refused(d);
-    } else if (list_reader_feed(d->list, data, n, &err) != ERR_OK) {
-        fail(d, &err);
-    }
 }
 
 /* Is the cache of each scope as new as its LIST, or newer, and is each scope connected? */
@@ -257,9 +221,9 @@ static void list_complete(struct audit_driver *d)
     /* All pages are of the version of the first one (docs/kubernetes-protocol.md "Pages"). */
     if (d->is_first_page)
         audit_version(audit(d), d->scope, page.rv);
-    /* The token is copied, as end_request() frees the page. */
+    /* The token is copied, as end_fetch() frees the page. */
     char *next = page.next.n > 0 ? mem_strndup(page.next.p, page.next.n) : NULL;
-    end_request(d);
+    end_fetch(d);
     d->scope += next == NULL;
     if (d->scope < watch_list_watch_count(d->params.watch))
         ask(d, next);
@@ -268,16 +232,22 @@ static void list_complete(struct audit_driver *d)
     free(next);
 }
 
-static void on_end(void *arg, const struct err *err)
+/* A continue token that expired (410) shows a list that takes longer than etcd keeps versions: one
+ * request for everything cannot expire on the way. */
+static void on_answer(void *arg, const struct fetch_answer *a)
 {
     struct audit_driver *d = arg;
 
-    if (err != NULL)
-        fail(d, err);
-    else if (d->api_error.code != 200)
-        refused(d);
-    else
+    if (a->outcome == FETCH_GOOD) {
         list_complete(d);
+        return;
+    }
+    if (a->outcome == FETCH_REFUSED && a->err.kind == ERR_EXPIRED && d->limit > 0) {
+        d->limit = 0;
+        if (begin_anew(d))
+            return;
+    }
+    fail(d, &a->err);
 }
 
 /* The comparison is good only if each scope followed the server from the first LIST until now: a
@@ -364,7 +334,7 @@ void audit_driver_dispose(struct audit_driver **dp)
     if (d == NULL)
         return;
     *dp = NULL;
-    end_request(d);
+    end_fetch(d);
     /* The audit belongs to the watch, which may live on: it must not wait for LISTs for ever. */
     if (audit_state(audit(d)) != AUDIT_IDLE) {
         err_set(&err, ERR_CLOSED, 0, "the comparison was stopped with its watch");

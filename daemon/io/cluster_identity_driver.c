@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "io/cluster_identity_driver.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/log.h"
 #include "base/mem.h"
@@ -19,18 +17,16 @@ struct cluster_identity_driver {
     struct deadline *timer;  /* the start jitter, then the backoff */
     struct backoff backoff;
     struct rng rng;
-    char logged[sizeof(((struct err *)0)->text)]; /* the failure that was logged last; "" = none */
+    struct err logged; /* the last failure; kind OK = none */
 };
 
-/* A failure is logged once: the same one again is for debugging only, and so is each one if nothing
- * waits for the answer. */
+/* If nothing waits for the answer, each failure is for debugging only. */
 static void tell_trouble(struct cluster_identity_driver *d, const struct err *err,
                          uint64_t retry_ms)
 {
-    bool quiet = !d->params.is_awaited || strcmp(d->logged, err->text) == 0;
+    enum log_level level = log_failure_level(&d->logged, err);
 
-    snprintf(d->logged, sizeof(d->logged), "%s", err->text);
-    log_emit(quiet ? LOG_LVL_DEBUG : LOG_LVL_WARN,
+    log_emit(d->params.is_awaited ? level : LOG_LVL_DEBUG,
              "cluster identity unknown: the server has not answered yet",
              LOG_FIELDS(KV_STR("cluster", api_client_name(d->params.client)), KV_ERR(err),
                         KV_MS("retry_in", retry_ms)));
@@ -88,7 +84,7 @@ cluster_identity_driver_create(const struct cluster_identity_driver_params *para
 
 const char *cluster_identity_driver_trouble(const struct cluster_identity_driver *d)
 {
-    return d->logged[0] != '\0' ? d->logged : NULL;
+    return d->logged.kind != ERR_OK ? d->logged.text : NULL;
 }
 
 void cluster_identity_driver_dispose(struct cluster_identity_driver **dp)

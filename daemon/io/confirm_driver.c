@@ -1,21 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "io/confirm_driver.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/panic.h"
-#include "cache/api_error.h"
 #include "cache/confirm.h"
 #include "cache/watch.h"
-#include "io/api_client.h"
 #include "io/deadline.h"
+#include "io/fetch.h"
 #include "io/loop.h"
 #include "kube/resource.h"
-#include "proto/http_in.h"
 #include "proto/json_in.h"
 #include "proto/url.h"
 
@@ -41,18 +37,15 @@ struct confirm_driver {
     struct confirm_driver_params params;
     const struct confirm_driver_events *events;
     void *arg;
-    struct loop_task kick;      /* confirm_driver_kick() */
-    struct deadline *wake;      /* confirm_due_ms() */
-    struct request *request;    /* NULL = no GET is under way */
-    struct deadline *slow;      /* ANSWER_MS of the GET */
-    struct buf uid;             /* of the object that the GET asks for */
-    struct api_error api_error; /* status and error body of the answer */
-    struct json_in *json;       /* reads an answer with status 200 */
-    uint64_t fed;               /* bytes that json got */
+    struct loop_task kick; /* confirm_driver_kick() */
+    struct deadline *wake; /* confirm_due_ms() */
+    struct fetch *fetch;   /* NULL = no GET is under way */
+    struct buf uid;        /* of the object that the GET asks for */
+    struct json_in *json;  /* reads an answer with status 200 */
+    uint64_t fed;          /* bytes that json got */
     enum place place;
-    struct buf found; /* metadata.uid of the answer; empty = not seen so far */
-    struct err err;   /* why the answer cannot be read; kind OK = no error so far */
-    char logged[sizeof(((struct err *)0)->text)]; /* the last failure; "" = none */
+    struct buf found;  /* metadata.uid of the answer; empty = not seen so far */
+    struct err logged; /* the last failure; kind OK = none */
 };
 
 static struct confirm *confirm(const struct confirm_driver *c)
@@ -77,43 +70,29 @@ static void put_target(struct buf *out, const struct confirm_driver *c, const st
     free(space);
 }
 
-/* A failure is logged once: the same one again is for debugging only. */
 static void tell_trouble(struct confirm_driver *c, const struct err *err)
 {
-    bool same = strcmp(c->logged, err->text) == 0;
     const char *remedy = err->kind == ERR_FORBIDDEN
                              ? "confirm_deletes needs the right to get objects, too"
                              : "without an answer in 30 s it counts as DELETED";
 
-    snprintf(c->logged, sizeof(c->logged), "%s", err->text);
-    log_emit(same ? LOG_LVL_DEBUG : LOG_LVL_WARN, "delete not confirmed",
+    log_emit(log_failure_level(&c->logged, err), "delete not confirmed",
              LOG_FIELDS(KV_STR("cluster", watch_cluster(c->params.watch)),
                         KV_STR("watch", watch_name(c->params.watch)), KV_ERR(err),
                         KV_STR("remedy", remedy)));
 }
 
-static void end_request(struct confirm_driver *c)
+static void end_fetch(struct confirm_driver *c)
 {
-    request_dispose(&c->request);
+    fetch_dispose(&c->fetch);
     json_in_destroy(&c->json);
-    api_error_reset(&c->api_error);
-    deadline_stop(c->slow);
-}
-
-/* The meaning of an answer with an error status: 404 says that the object is gone, and is no
- * error. */
-static enum confirm_answer read_refusal(struct confirm_driver *c, struct err *err)
-{
-    api_error_read(&c->api_error, err);
-    return err->kind == ERR_NOT_FOUND ? CONFIRM_GONE : CONFIRM_NO_ANSWER;
 }
 
 /* The meaning of an answer with status 200: an object with another uid is another incarnation of
  * the key, so the one that was asked for is gone. An answer that cannot be read proves neither. */
 static enum confirm_answer read_object(struct confirm_driver *c, struct err *err)
 {
-    *err = c->err;
-    if (err->kind == ERR_OK && json_in_finish(c->json, err) == ERR_OK && c->fed == 0)
+    if (json_in_finish(c->json, err) == ERR_OK && c->fed == 0)
         err_set(err, ERR_PROTOCOL, 0, "the answer is empty");
     if (err->kind == ERR_OK && c->found.len == 0 && c->uid.len > 0)
         err_set(err, ERR_PROTOCOL, 0, "the answer is no object with a metadata.uid");
@@ -122,26 +101,24 @@ static enum confirm_answer read_object(struct confirm_driver *c, struct err *err
     return str_eq(buf_str(&c->found), buf_str(&c->uid)) ? CONFIRM_SAME : CONFIRM_GONE;
 }
 
-/* The GET is over; err NULL = the answer is complete, or needs no further bytes. confirm_answer()
- * sends the DELETED out, or keeps it for another try; confirm_driver_kick() looks for the next
- * one. */
-static void finish(struct confirm_driver *c, const struct err *err)
+/* The GET is over: 404 says that the object is gone, and is no error. confirm_answer() sends the
+ * DELETED out, or keeps it for another try; confirm_driver_kick() looks for the next one. */
+static void on_answer(void *arg, const struct fetch_answer *a)
 {
+    struct confirm_driver *c = arg;
     enum confirm_answer answer = CONFIRM_NO_ANSWER;
-    struct err why = {0};
+    struct err why = a->err;
 
-    if (err != NULL)
-        why = *err;
-    else if (c->api_error.code == 200)
+    if (a->outcome == FETCH_GOOD)
         answer = read_object(c, &why);
-    else
-        answer = read_refusal(c, &why);
-    end_request(c);
+    else if (a->outcome == FETCH_REFUSED && why.kind == ERR_NOT_FOUND)
+        answer = CONFIRM_GONE;
+    end_fetch(c);
     if (answer == CONFIRM_NO_ANSWER) {
         err_wrap(&why, "GET of a deleted object");
         tell_trouble(c, &why);
     } else {
-        c->logged[0] = '\0';
+        c->logged.kind = ERR_OK;
     }
     confirm_answer(confirm(c), answer, now_ms(c));
     confirm_driver_kick(c);
@@ -175,48 +152,18 @@ static void on_excess(void *arg, const char *why)
     (void)why;
 }
 
-static void on_head(void *arg, const struct http_head *head)
+static enum err_kind on_body(void *arg, const char *data, size_t n, struct err *err)
 {
     struct confirm_driver *c = arg;
 
-    api_error_head(&c->api_error, head);
-}
-
-static void on_body(void *arg, const char *data, size_t n)
-{
-    struct confirm_driver *c = arg;
-
-    if (c->api_error.code != 200) {
-        if (!api_error_body(&c->api_error, data, n))
-            finish(c, NULL);
-        return;
-    }
     c->fed += n;
-    if (c->err.kind == ERR_OK && c->fed > BODY_BYTES)
-        err_set(&c->err, ERR_TOO_BIG, 0, "the answer is larger than any object");
-    if (c->err.kind == ERR_OK && json_in_feed(c->json, data, n, &c->err) == ERR_OK)
-        return;
-    struct err err = c->err;
-    finish(c, &err);
-}
-
-static void on_end(void *arg, const struct err *err)
-{
-    finish(arg, err);
-}
-
-static void on_slow(void *arg)
-{
-    struct err err;
-
-    err_set(&err, ERR_TIMEOUT, 0, "no answer within %d s", ANSWER_MS / 1000);
-    finish(arg, &err);
+    if (c->fed > BODY_BYTES)
+        return err_set(err, ERR_TOO_BIG, 0, "the answer is larger than any object");
+    return json_in_feed(c->json, data, n, err);
 }
 
 static void ask(struct confirm_driver *c, const struct object *o)
 {
-    static const struct request_events events = {
-        .on_head = on_head, .on_body = on_body, .on_end = on_end};
     struct buf target = {0};
 
     put_target(&target, c, o);
@@ -227,14 +174,14 @@ static void ask(struct confirm_driver *c, const struct object *o)
     json_in_tolerate(c->json, on_excess, TOKEN_BYTES);
     c->fed = 0;
     c->place = PLACE_ELSEWHERE;
-    c->err = (struct err){0};
     confirm_started(confirm(c), now_ms(c));
     /* follows: a DELETED must not be confirmed by a server of another cluster. */
-    c->request = api_client_request(
-        c->params.client,
-        &(struct request_params){.target = buf_cstr(&target), .accept = ACCEPT, .follows = true},
-        &events, c);
-    deadline_start(c->slow, ANSWER_MS);
+    const struct fetch_params params = {
+        .request = {.target = buf_cstr(&target), .accept = ACCEPT, .follows = true},
+        .timeout_ms = ANSWER_MS,
+        .on_body = on_body,
+    };
+    c->fetch = fetch_start(c->params.loop, c->params.client, &params, on_answer, c);
     buf_free(&target);
 }
 
@@ -284,7 +231,6 @@ struct confirm_driver *confirm_driver_create(const struct confirm_driver_params 
     ensure(watch_confirm(params->watch) != NULL && params->resource != NULL);
     loop_task_init(&c->kick, on_kick);
     c->wake = deadline_create(params->loop, on_wake, c);
-    c->slow = deadline_create(params->loop, on_slow, c);
     return c;
 }
 
@@ -302,12 +248,11 @@ void confirm_driver_dispose(struct confirm_driver **cp)
     *cp = NULL;
     /* cache/confirm lives on with its watch, and lets no other GET start before this one is
      * answered. */
-    if (c->request != NULL)
+    if (c->fetch != NULL)
         confirm_answer(confirm(c), CONFIRM_NO_ANSWER, now_ms(c));
-    end_request(c);
+    end_fetch(c);
     loop_cancel(&c->kick);
     deadline_dispose(&c->wake);
-    deadline_dispose(&c->slow);
     buf_free(&c->found);
     buf_free(&c->uid);
     free(c);

@@ -3,14 +3,12 @@
 
 #include <stdlib.h>
 
-#include "base/buf.h"
 #include "base/list.h"
 #include "base/mem.h"
-#include "io/api_client.h"
 #include "io/deadline.h"
+#include "io/fetch.h"
 #include "io/loop.h"
 #include "kube/discovery.h"
-#include "proto/http_in.h"
 
 /* From the head of an answer to its end, so that a server that drips cannot hold a round up for
  * ever. */
@@ -43,23 +41,11 @@ struct want {
     enum want_state state;
 };
 
-/* One request with its answer. */
-struct call {
-    struct discovery_driver *of;
-    struct request *request;
-    struct buf body;
-    size_t max; /* bytes of the body */
-    int code;   /* HTTP status */
-    int64_t retry_after_s;
-    /* err NULL = an answer came, with any status. */
-    void (*done)(struct discovery_driver *d, const struct err *err);
-};
-
 struct discovery_driver {
     struct discovery_driver_params params;
     enum discovery_driver_state state;
     struct discovery *discovery;
-    struct call round;      /* the request of the round under way */
+    struct fetch *round;    /* the request of the round under way */
     struct list wants;      /* of struct want */
     struct loop_task turn;  /* a want is FRESH or DUE */
     struct deadline *timer; /* of WAITING */
@@ -69,7 +55,7 @@ struct discovery_driver {
     struct rng rng;
     enum version_state version_state;
     struct version version;
-    struct call version_call;
+    struct fetch *version_fetch;
     struct loop_task version_turn;           /* calls version_cb with the version that is known */
     discovery_driver_version_cb *version_cb; /* NULL = nobody waits for the version */
     void *version_arg;
@@ -78,57 +64,6 @@ struct discovery_driver {
 static uint64_t now_ms(const struct discovery_driver *d)
 {
     return loop_now_ms(d->params.loop);
-}
-
-/* The request goes first: done() may start the next one in the same struct call. */
-static void end_call(struct call *c, const struct err *err)
-{
-    request_dispose(&c->request);
-    c->done(c->of, err);
-}
-
-static void on_head(void *arg, const struct http_head *head)
-{
-    struct call *c = arg;
-
-    c->code = head->status;
-    c->retry_after_s = head->retry_after_s;
-}
-
-static void on_body(void *arg, const char *data, size_t n)
-{
-    struct call *c = arg;
-    struct err err;
-
-    if (c->body.len + n <= c->max) {
-        buf_append(&c->body, data, n);
-        return;
-    }
-    err_set(&err, ERR_TOO_BIG, 0, "the answer is larger than %zu bytes", c->max);
-    end_call(c, &err);
-}
-
-static void on_end(void *arg, const struct err *err)
-{
-    end_call(arg, err);
-}
-
-static void start_call(struct call *c, const char *target, const char *accept)
-{
-    static const struct request_events events = {
-        .on_head = on_head, .on_body = on_body, .on_end = on_end};
-    const struct request_params params = {
-        .target = target, .accept = accept, .list = true, .hard_deadline_ms = HARD_DEADLINE_MS};
-
-    buf_clear(&c->body);
-    c->request = api_client_request(c->of->params.client, &params, &events, c);
-}
-
-/* For dispose: done() does not run. */
-static void end_call_memory(struct call *c)
-{
-    request_dispose(&c->request);
-    buf_free(&c->body);
 }
 
 static struct want *first_in(struct discovery_driver *d, enum want_state state)
@@ -201,27 +136,45 @@ static void end_round(struct discovery_driver *d)
     loop_defer(d->params.loop, &d->turn);
 }
 
+static struct fetch *start_fetch(struct discovery_driver *d, const char *target, const char *accept,
+                                 size_t max_bytes, fetch_cb *cb)
+{
+    const struct fetch_params params = {
+        .request = {.target = target,
+                    .accept = accept,
+                    .list = true,
+                    .hard_deadline_ms = HARD_DEADLINE_MS},
+        .max_bytes = max_bytes,
+    };
+
+    return fetch_start(d->params.loop, d->params.client, &params, cb, d);
+}
+
+static void on_answer(void *arg, const struct fetch_answer *a);
+
+/* discovery_next() decides from the answers which request comes next, or that the round is
+ * complete. */
 static void ask_next(struct discovery_driver *d)
 {
     struct discovery_request r;
 
     if (discovery_next(d->discovery, &r))
-        start_call(&d->round, r.target, r.accept);
+        d->round = start_fetch(d, r.target, r.accept, DISCOVERY_BODY_BYTES, on_answer);
     else
         end_round(d);
 }
 
-/* discovery_next() decides from the answer which request comes next, or that the round is
- * complete. */
-static void on_answer(struct discovery_driver *d, const struct err *err)
+static void on_answer(void *arg, const struct fetch_answer *a)
 {
-    struct call *c = &d->round;
+    struct discovery_driver *d = arg;
 
-    if (err != NULL)
-        discovery_fail(d->discovery, err);
+    if (a->outcome == FETCH_GOOD)
+        discovery_answer(d->discovery, a->body);
+    else if (a->outcome == FETCH_REFUSED)
+        discovery_refused(d->discovery, &a->err, a->retry_after_s);
     else
-        discovery_answer(d->discovery, c->code, c->retry_after_s, buf_str(&c->body));
-    buf_free(&c->body);
+        discovery_fail(d->discovery, &a->err);
+    fetch_dispose(&d->round);
     ask_next(d);
 }
 
@@ -313,12 +266,12 @@ static void on_version_turn(struct loop_task *task)
 }
 
 /* GET /version is over. If it failed, the next call of discovery_driver_version() asks again. */
-static void on_version(struct discovery_driver *d, const struct err *err)
+static void on_version(void *arg, const struct fetch_answer *a)
 {
-    struct call *c = &d->version_call;
-    bool good = err == NULL && c->code == 200 && version_parse(buf_str(&c->body), &d->version);
+    struct discovery_driver *d = arg;
+    bool good = a->outcome == FETCH_GOOD && version_parse(a->body, &d->version);
 
-    buf_free(&c->body);
+    fetch_dispose(&d->version_fetch);
     d->version_state = good ? VERSION_KNOWN : VERSION_UNKNOWN;
     tell_version(d);
 }
@@ -329,8 +282,6 @@ struct discovery_driver *discovery_driver_create(const struct discovery_driver_p
         MEM_NEW(struct discovery_driver, .params = *params, .state = DISCOVERY_DRIVER_IDLE);
 
     d->discovery = discovery_create();
-    d->round = (struct call){.of = d, .max = DISCOVERY_BODY_BYTES, .done = on_answer};
-    d->version_call = (struct call){.of = d, .max = VERSION_BODY_BYTES, .done = on_version};
     list_init(&d->wants);
     loop_task_init(&d->turn, on_turn);
     loop_task_init(&d->version_turn, on_version_turn);
@@ -381,7 +332,7 @@ void discovery_driver_version(struct discovery_driver *d, discovery_driver_versi
     if (d->version_state != VERSION_UNKNOWN)
         return;
     d->version_state = VERSION_ASKING;
-    start_call(&d->version_call, "/version", NULL);
+    d->version_fetch = start_fetch(d, "/version", NULL, VERSION_BODY_BYTES, on_version);
 }
 
 void discovery_driver_dispose(struct discovery_driver **dp)
@@ -396,8 +347,8 @@ void discovery_driver_dispose(struct discovery_driver **dp)
     }
     loop_cancel(&d->turn);
     loop_cancel(&d->version_turn);
-    end_call_memory(&d->round);
-    end_call_memory(&d->version_call);
+    fetch_dispose(&d->round);
+    fetch_dispose(&d->version_fetch);
     deadline_dispose(&d->timer);
     discovery_destroy(&d->discovery);
     free(d);

@@ -9,7 +9,6 @@
 #include "base/panic.h"
 #include "kube/api_doc.h"
 #include "kube/catalog.h"
-#include "kube/status.h"
 
 /* When so many requests for group versions got no answer in one round, the server counts as lost:
  * the rest would only wait for more timeouts. */
@@ -229,29 +228,27 @@ static void finish(struct discovery *d, const struct err *err)
     }
 }
 
-void discovery_answer(struct discovery *d, int code, int64_t retry_after_s, struct str body)
+void discovery_answer(struct discovery *d, struct str body)
 {
-    struct status status;
-    struct err inner;
     struct err err;
-    enum err_kind kind;
 
-    if (code == 200) {
-        kind = read_answer(d, body, &inner);
-    } else {
-        /* The header and the Status may both say how long to wait; the longer time counts. */
-        status_parse(&status, code, body);
-        if (retry_after_s > status.retry_after_s)
-            status.retry_after_s = retry_after_s;
-        if (status.retry_after_s > MAX_RETRY_AFTER_S)
-            status.retry_after_s = MAX_RETRY_AFTER_S;
-        kind = status_to_err(&status, &inner);
-        if (status.retry_after_s > 0 && d->retry_after_ms < (uint64_t)status.retry_after_s * 1000)
-            d->retry_after_ms = (uint64_t)status.retry_after_s * 1000;
+    if (read_answer(d, body, &err) == ERR_OK) {
+        finish(d, NULL);
+        return;
     }
-    if (kind != ERR_OK)
-        err_set(&err, kind, inner.code, "GET %s: %s", buf_cstr(&d->target), inner.text);
-    finish(d, kind != ERR_OK ? &err : NULL);
+    err_wrap(&err, "GET %s", buf_cstr(&d->target));
+    finish(d, &err);
+}
+
+void discovery_refused(struct discovery *d, const struct err *why, int64_t retry_after_s)
+{
+    int64_t s = retry_after_s < MAX_RETRY_AFTER_S ? retry_after_s : MAX_RETRY_AFTER_S;
+    struct err err = *why;
+
+    if (s > 0 && d->retry_after_ms < (uint64_t)s * 1000)
+        d->retry_after_ms = (uint64_t)s * 1000;
+    err_wrap(&err, "GET %s", buf_cstr(&d->target));
+    finish(d, &err);
 }
 
 /* Ends the round because the server is lost. Everything that was not asked yet has failed for the
@@ -274,9 +271,9 @@ static void give_up(struct discovery *d, const struct err *err)
 void discovery_fail(struct discovery *d, const struct err *why)
 {
     bool root = d->state != DISCOVERY_VERSIONS;
-    struct err err;
+    struct err err = *why;
 
-    err_set(&err, why->kind, why->code, "GET %s: %s", buf_cstr(&d->target), why->text);
+    err_wrap(&err, "GET %s", buf_cstr(&d->target));
     /* An answer that is too big or unreadable is a fault of that document; the connection works,
      * and the next request may succeed. */
     if (why->kind == ERR_TOO_BIG || why->kind == ERR_PROTOCOL || (!root && ++d->lost < MAX_LOST))

@@ -2,9 +2,9 @@
 /*
  * discovery - finds out which resources names mean on one server: which requests to make, what the
  * answers say, which resource was found or why none was; pure. Discovery goes in rounds:
- * discovery_begin(), discovery_want() for each name, then discovery_next() and discovery_answer()
- * or discovery_fail() in turns until there is no next request. Results of a round serve until the
- * next round begins.
+ * discovery_begin(), discovery_want() for each name, then discovery_next() and discovery_answer(),
+ * discovery_refused() or discovery_fail() in turns until there is no next request. Results of a
+ * round serve until the next round begins.
  */
 #ifndef KUBE_DISCOVERY_H
 #define KUBE_DISCOVERY_H
@@ -46,9 +46,12 @@ void discovery_want(struct discovery *d, const struct resource *want);
  * complete. */
 bool discovery_next(struct discovery *d, struct discovery_request *out);
 
-/* Takes the answer to the request: its HTTP code and whole body; retry_after_s is the Retry-After
- * header in seconds, -1 = none. */
-void discovery_answer(struct discovery *d, int code, int64_t retry_after_s, struct str body);
+/* Takes the answer to the request: the whole body of a response with status 200. */
+void discovery_answer(struct discovery *d, struct str body);
+
+/* The server answered with another status, which means why (kube/status.h). retry_after_s: how long
+ * it wants to be left alone; <= 0 = it did not say. */
+void discovery_refused(struct discovery *d, const struct err *why, int64_t retry_after_s);
 
 /* The request had no answer: the connection failed, the answer took too long, or it was over
  * DISCOVERY_BODY_BYTES. The round goes on without that document, unless the server itself seems

@@ -7,6 +7,7 @@
 
 #include "base/panic.h"
 #include "kube/discovery.h"
+#include "kube/status.h"
 #include "kube/version.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
@@ -19,6 +20,20 @@ static int code_of(char c)
     static const int codes[] = {200, 200, 200, 200, 401, 403, 404, 503};
 
     return codes[(unsigned char)c % ARRAY_LEN(codes)];
+}
+
+static void answer(struct discovery *d, int code, struct str body)
+{
+    struct status status;
+    struct err err;
+
+    if (code == 200) {
+        discovery_answer(d, body);
+        return;
+    }
+    status_parse(&status, code, body);
+    status_to_err(&status, &err);
+    discovery_refused(d, &err, status.retry_after_s);
 }
 
 static void answer_all(struct discovery *d, const char *p, const char *end)
@@ -35,7 +50,7 @@ static void answer_all(struct discovery *d, const char *p, const char *end)
         if (n == 0)
             discovery_fail(d, &lost);
         else
-            discovery_answer(d, code_of(p[0]), -1, str_of(p + 1, n - 1));
+            answer(d, code_of(p[0]), str_of(p + 1, n - 1));
         p += n + (p + n < end);
     }
 }

@@ -8,6 +8,8 @@
 
 #include <cmocka.h>
 
+#include "cache/api_error.h"
+
 const struct page discovery_probe_new[] = {
     ROW("/api", 200,
         "@v2\n"
@@ -208,6 +210,21 @@ void discovery_probe_want(struct discovery *d, const char *text)
     resource_fini(&r);
 }
 
+void discovery_probe_answer(struct discovery *d, int code, int64_t retry_after_s, struct str body)
+{
+    struct api_error answer = {.code = code, .retry_after_s = retry_after_s};
+    struct err err;
+
+    if (code == 200) {
+        discovery_answer(d, body);
+        return;
+    }
+    (void)!api_error_body(&answer, body.p, body.n);
+    api_error_read(&answer, &err);
+    discovery_refused(d, &err, answer.retry_after_s);
+    api_error_reset(&answer);
+}
+
 void discovery_probe_run(struct discovery *d, const struct page *pages, struct buf *asked)
 {
     const struct err lost = {ERR_TIMEOUT, 0, "it took too long"};
@@ -219,12 +236,12 @@ void discovery_probe_run(struct discovery *d, const struct page *pages, struct b
 
         buf_printf(asked, "%s ", r.target);
         if (p->target == NULL)
-            discovery_answer(d, 404, -1, str_c("404 page not found\n"));
+            discovery_probe_answer(d, 404, -1, str_c("404 page not found\n"));
         else if (p->body == NULL)
             discovery_fail(d, &lost);
         else {
             discovery_probe_body(p, &body);
-            discovery_answer(d, p->code, -1, buf_str(&body));
+            discovery_probe_answer(d, p->code, -1, buf_str(&body));
         }
         buf_free(&body);
     }

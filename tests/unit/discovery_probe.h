@@ -41,6 +41,9 @@ const struct page *discovery_probe_page(const struct page *pages, const char *ta
 /* The whole body of a page. */
 void discovery_probe_body(const struct page *p, struct buf *out);
 
+/* The server answers the request with this status, Retry-After (-1 = none) and body. */
+void discovery_probe_answer(struct discovery *d, int code, int64_t retry_after_s, struct str body);
+
 /* A name joins the round. */
 void discovery_probe_want(struct discovery *d, const char *text);
 

@@ -27,10 +27,10 @@ static void test_the_accepted_forms(void **state)
                         "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,"
                         "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,"
                         "application/json");
-    discovery_answer(d, 200, -1, str_c(discovery_probe_old[0].body));
+    discovery_answer(d, str_c(discovery_probe_old[0].body));
     assert_true(discovery_next(d, &r));
     assert_non_null(strstr(r.accept, "v2beta1"));
-    discovery_answer(d, 200, -1, str_c(discovery_probe_old[1].body));
+    discovery_answer(d, str_c(discovery_probe_old[1].body));
     assert_true(discovery_next(d, &r));
     assert_string_equal(r.target, "/apis/alpha.io/v1beta1");
     assert_string_equal(r.accept, "application/json");
@@ -74,7 +74,7 @@ static void test_a_want_may_join_a_round(void **state)
     discovery_probe_want(d, "gadgets.alpha.io");
     for (int i = 0; i < 2; i++) {
         assert_true(discovery_next(d, &r));
-        discovery_answer(d, 200, -1, str_c(discovery_probe_old[i].body));
+        discovery_answer(d, str_c(discovery_probe_old[i].body));
     }
     discovery_probe_missing(d, "gadgets.alpha.io", ERR_BUSY, "not looked up yet");
     discovery_probe_want(d, "olds.zeta.io");
@@ -219,16 +219,16 @@ static void test_busy_discovery(void **state)
     (void)state;
     discovery_begin(d);
     assert_true(discovery_next(d, &r));
-    discovery_answer(d, 429, 7, str_c("slow down"));
+    discovery_probe_answer(d, 429, 7, str_c("slow down"));
     assert_true(discovery_next(d, &r));
-    discovery_answer(d, 429, 3, str_c("slow down"));
+    discovery_probe_answer(d, 429, 3, str_c("slow down"));
     assert_false(discovery_next(d, &r));
     assert_int_equal(discovery_retry_after_ms(d), 7000);
     discovery_probe_missing(d, "widgets.v1.zeta.io", ERR_BUSY, "slow down");
     discovery_begin(d);
     assert_int_equal(discovery_retry_after_ms(d), 0);
     assert_true(discovery_next(d, &r));
-    discovery_answer(d, 503, 99999, str_c(""));
+    discovery_probe_answer(d, 503, 99999, str_c(""));
     assert_int_equal(discovery_retry_after_ms(d), 3600000);
     discovery_destroy(&d);
 }
@@ -248,9 +248,9 @@ static void test_cut_anywhere(void **state)
 
         discovery_begin(d);
         assert_true(discovery_next(d, &r));
-        discovery_answer(d, 200, -1, buf_str(&core));
+        discovery_answer(d, buf_str(&core));
         assert_true(discovery_next(d, &r));
-        discovery_answer(d, 200, -1, str_of(groups.data, cut));
+        discovery_answer(d, str_of(groups.data, cut));
         assert_false(discovery_next(d, &r));
         discovery_probe_missing(d, "widgets", ERR_CLOSED, "cannot be looked up: GET /apis: ");
         discovery_destroy(&d);

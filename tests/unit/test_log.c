@@ -236,6 +236,22 @@ static void test_a_slow_reader_costs_lines_not_time(void **state)
     buf_free(&reader.all);
 }
 
+static void test_a_failure_that_stays_is_for_debugging(void **state)
+{
+    const struct err refused = {ERR_REFUSED, 1, "nobody listens"};
+    const struct err late = {ERR_TIMEOUT, 0, "no answer"};
+    struct err logged = {0};
+
+    (void)state;
+    assert_int_equal(log_failure_level(&logged, &refused), LOG_LVL_WARN);
+    assert_int_equal(log_failure_level(&logged, &refused), LOG_LVL_DEBUG);
+    assert_int_equal(log_failure_level(&logged, &late), LOG_LVL_WARN);
+    assert_int_equal(log_failure_level(&logged, &refused), LOG_LVL_WARN);
+    assert_string_equal(logged.text, "nobody listens");
+    logged.kind = ERR_OK;
+    assert_int_equal(log_failure_level(&logged, &refused), LOG_LVL_WARN);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -245,6 +261,7 @@ int main(void)
         cmocka_unit_test_setup(test_values_stay_in_their_line, reset),
         cmocka_unit_test_setup(test_json, reset),
         cmocka_unit_test_setup(test_errno_is_kept, reset),
+        cmocka_unit_test(test_a_failure_that_stays_is_for_debugging),
         cmocka_unit_test_setup(test_a_slow_reader_costs_lines_not_time, reset),
     };
 
