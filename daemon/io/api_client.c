@@ -710,7 +710,6 @@ static void connect_fresh(struct request *r)
         .resume_peer = c->session.peer,
         .connect_timeout_ms = c->params.connect_timeout_ms,
         .tls_timeout_ms = c->params.tls_timeout_ms,
-        .resolve = c->params.resolve,
         .on_session = on_session,
         .session_arg = c,
     };

@@ -1,19 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "io/conn.h"
 
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <uv.h>
 
 #include "base/buf.h"
+#include "base/compiler.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/panic.h"
-#include "io/addrs.h"
 #include "io/loop.h"
-#include "io/tcp.h"
 #include "proto/tls.h"
+
+/* So many addresses of a host are tried; further ones are left out. */
+enum { ADDRS_MAX = 16 };
 
 /* The events of a connection without an owner. */
 static const struct conn_events nobody;
@@ -33,14 +38,15 @@ struct conn {
     struct tls *tls; /* NULL = plain */
     uint64_t connect_timeout_ms;
     uint64_t tls_timeout_ms;
-    conn_resolve_fn *resolve;
     uint64_t peer;
     uint64_t resume_peer;
     bool is_identified;
     void (*on_session)(void *arg, struct conn *c, struct tls_session *session);
     void *session_arg;
 
-    struct addrs addrs;
+    struct sockaddr_storage addrs[ADDRS_MAX]; /* of host, in the order in which they are tried */
+    size_t addr_count;
+    size_t tried;            /* so many of them, from the first on */
     uint64_t connect_due_ms; /* end of CONNECTING for all addresses */
     struct err failure;      /* CONNECTING: the best reason so far; CLOSED: for on_closed */
 
@@ -94,6 +100,26 @@ static void on_tell_end(struct loop_task *task)
     c->events->on_closed(c->arg, &c->failure);
 }
 
+/* Appends to an error what was tried: while CONNECTING " (tried A, B)" and every address so far,
+ * later " (B)", the one that is connected. The error names the host already, so an IP literal would
+ * stand there twice. */
+static void put_tried(const struct conn *c, struct buf *out)
+{
+    bool all = c->state == CONN_CONNECTING;
+    size_t from = all || c->tried == 0 ? 0 : c->tried - 1;
+    struct buf list = {0};
+
+    for (size_t i = from; i < c->tried; i++) {
+        char text[INET6_ADDRSTRLEN] = "?";
+
+        uv_ip_name((const struct sockaddr *)&c->addrs[i], text, sizeof(text));
+        buf_printf(&list, "%s%s", i > from ? ", " : "", text);
+    }
+    if (list.len > 0 && !str_is(buf_str(&list), c->host))
+        buf_printf(out, " (%s%s)", all ? "tried " : "", buf_cstr(&list));
+    buf_free(&list);
+}
+
 /* Every failure, in whatever state, and every end by the peer goes through here. on_closed follows
  * in the next turn, because callers of conn_write() and conn_create() must not be called back. The
  * socket stays open until conn_dispose(). */
@@ -104,7 +130,7 @@ static void end(struct conn *c, enum err_kind kind, int code, const char *why)
 
     if (c->state == CONN_CLOSED)
         return;
-    addrs_put_tried(&c->addrs, c->state == CONN_CONNECTING, c->host, &addresses);
+    put_tried(c, &addresses);
     err_set(&c->failure, kind, code, "%s: %s%s%s", c->name, kind == ERR_TLS ? "" : doing[c->state],
             why, buf_cstr(&addresses));
     buf_free(&addresses);
@@ -116,12 +142,32 @@ static void end(struct conn *c, enum err_kind kind, int code, const char *why)
     loop_defer(c->loop, &c->tell_end);
 }
 
+/* A write and its bytes, which libuv needs until on_written(). */
+struct outgoing {
+    uv_write_t req;
+    char data[];
+};
+
+/* A write that failed later is not reported: the read side finds the broken connection, after it
+ * has read the last bytes that the peer sent, for instance an error response. */
+static void on_written(uv_write_t *req, int status)
+{
+    (void)status;
+    free(container_of(req, struct outgoing, req));
+}
+
 static void send_bytes(struct conn *c, const char *data, size_t n)
 {
-    int e = tcp_send(&c->tcp, data, n);
+    struct outgoing *o = mem_alloc(sizeof(*o) + n);
+    uv_buf_t bytes = uv_buf_init(o->data, (unsigned)n);
 
-    if (e != 0)
-        end(c, ERR_IO, e, uv_strerror(e));
+    memcpy(o->data, data, n);
+    int e = uv_write(&o->req, (uv_stream_t *)&c->tcp, &bytes, 1, on_written);
+
+    if (e == 0)
+        return;
+    free(o);
+    end(c, ERR_IO, e, uv_strerror(e));
 }
 
 /* The TLS engine has no socket: each call of it may leave bytes to send. */
@@ -190,7 +236,7 @@ static void on_alloc(uv_handle_t *tcp, size_t suggested, uv_buf_t *buf)
     *buf = uv_buf_init(loop_recv_buffer(c->loop), LOOP_RECV_BYTES);
 }
 
-/* UV_ETIMEDOUT on an open connection comes from keepalive or TCP_USER_TIMEOUT (io/tcp.h). */
+/* UV_ETIMEDOUT on an open connection comes from keepalive or TCP_USER_TIMEOUT (tune()). */
 static void end_of_stream(struct conn *c, int status)
 {
     if (status == UV_EOF)
@@ -307,6 +353,30 @@ static void attempt_failed(struct conn *c, enum err_kind kind, int code, const c
     close_tcp(c);
 }
 
+/* TCP_NODELAY: with Nagle's algorithm and delayed ACKs each TLS 1.3 connection started 44 ms later,
+ * measured over loopback (docs/kubernetes-protocol.md "Keep-alive"). Keepalive with
+ * TCP_USER_TIMEOUT finds a dead connection (docs/kubernetes-protocol.md "Dead connections"): both
+ * limits are 40 s, 25 + 3 * 5 s for the probes, and 40000 ms. Returns 0, or UV_E* of the first
+ * option that failed; the options after that one are not set then. */
+static int tune(const uv_tcp_t *tcp)
+{
+    static const int options[][3] = {
+        {IPPROTO_TCP, TCP_NODELAY,      1    },
+        {SOL_SOCKET,  SO_KEEPALIVE,     1    },
+        {IPPROTO_TCP, TCP_KEEPIDLE,     25   },
+        {IPPROTO_TCP, TCP_KEEPINTVL,    5    },
+        {IPPROTO_TCP, TCP_KEEPCNT,      3    },
+        {IPPROTO_TCP, TCP_USER_TIMEOUT, 40000},
+    };
+    uv_os_fd_t fd;
+    int e = uv_fileno((const uv_handle_t *)tcp, &fd);
+
+    for (size_t i = 0; e == 0 && i < ARRAY_LEN(options); i++)
+        if (setsockopt(fd, options[i][0], options[i][1], &options[i][2], sizeof(int)) != 0)
+            e = uv_translate_sys_error(errno);
+    return e;
+}
+
 static void on_connected(uv_connect_t *req, int status)
 {
     struct conn *c = container_of(req, struct conn, connecting);
@@ -319,7 +389,7 @@ static void on_connected(uv_connect_t *req, int status)
         return;
     }
     /* A connection without these options works; only its death is found later. */
-    int e = tcp_tune(&c->tcp);
+    int e = tune(&c->tcp);
 
     if (e != 0)
         log_warn("socket options were refused", KV_STR("to", c->name),
@@ -337,11 +407,10 @@ static void on_connected(uv_connect_t *req, int status)
  * left, so that one that never answers cannot use up the time of the others. */
 static void try_next(struct conn *c)
 {
-    const struct sockaddr *to = addrs_next(&c->addrs);
     uint64_t now_ms = loop_now_ms(c->loop);
     uint64_t left_ms = c->connect_due_ms > now_ms ? c->connect_due_ms - now_ms : 1;
 
-    if (to == NULL) {
+    if (c->tried == c->addr_count) {
         struct err last = c->failure; /* end() writes to c->failure */
 
         end(c, last.kind, last.code, last.text);
@@ -350,8 +419,9 @@ static void try_next(struct conn *c)
     uv_tcp_init(loop_uv(c->loop), &c->tcp);
     c->tcp_open = true;
     c->held++;
-    uv_timer_start(&c->timer, on_timer, left_ms / (c->addrs.n - c->addrs.tried + 1), 0);
-    int e = uv_tcp_connect(&c->connecting, &c->tcp, to, on_connected);
+    uv_timer_start(&c->timer, on_timer, left_ms / (c->addr_count - c->tried), 0);
+    int e = uv_tcp_connect(&c->connecting, &c->tcp, (const struct sockaddr *)&c->addrs[c->tried++],
+                           on_connected);
 
     if (e != 0)
         attempt_failed(c, ERR_IO, e, uv_strerror(e));
@@ -359,13 +429,44 @@ static void try_next(struct conn *c)
 
 static void start_connecting(struct conn *c)
 {
-    if (c->addrs.n == 0) {
+    if (c->addr_count == 0) {
         end(c, ERR_IO, UV_EAI_NODATA, "the name has no address");
         return;
     }
     enter(c, CONN_CONNECTING);
     c->connect_due_ms = loop_now_ms(c->loop) + c->connect_timeout_ms;
     try_next(c);
+}
+
+/* Adds the address of an IP literal, without brackets; an IPv6 zone (fe80::1%eth0) is fine. False:
+ * host is a name. */
+static bool add_literal(struct conn *c, const char *host)
+{
+    struct sockaddr_storage *to = &c->addrs[c->addr_count];
+
+    if (c->addr_count == ADDRS_MAX || (uv_ip4_addr(host, c->port, (struct sockaddr_in *)to) != 0 &&
+                                       uv_ip6_addr(host, c->port, (struct sockaddr_in6 *)to) != 0))
+        return false;
+    c->addr_count++;
+    return true;
+}
+
+/* Adds the IPv4 and IPv6 addresses that the lookup found, in its order. The lookup is made without
+ * a service, so they have port 0. */
+static void add_found(struct conn *c, const struct addrinfo *found)
+{
+    for (const struct addrinfo *i = found; i != NULL && c->addr_count < ADDRS_MAX; i = i->ai_next) {
+        struct sockaddr_storage *to = &c->addrs[c->addr_count];
+
+        if (i->ai_addrlen > sizeof(*to) || (i->ai_family != AF_INET && i->ai_family != AF_INET6))
+            continue;
+        memcpy(to, i->ai_addr, i->ai_addrlen);
+        if (i->ai_family == AF_INET)
+            ((struct sockaddr_in *)to)->sin_port = htons(c->port);
+        else
+            ((struct sockaddr_in6 *)to)->sin6_port = htons(c->port);
+        c->addr_count++;
+    }
 }
 
 /* A lookup cannot be stopped once a thread works on it, so it may end after the deadline, or after
@@ -377,7 +478,7 @@ static void on_resolved(uv_getaddrinfo_t *req, int status, struct addrinfo *foun
     if (c->state == CONN_RESOLVING && status != 0) {
         end(c, ERR_IO, status, uv_strerror(status));
     } else if (c->state == CONN_RESOLVING) {
-        addrs_add_found(&c->addrs, found, c->port);
+        add_found(c, found);
         start_connecting(c);
     }
     uv_freeaddrinfo(found);
@@ -419,8 +520,8 @@ static struct conn *allocate(struct loop *loop, const struct conn_params *p)
                    .host = mem_strdup(p->host),
                    .name = mem_printf(v6 ? "[%s]:%u" : "%s:%u", p->host, (unsigned)p->port),
                    .connect_timeout_ms = p->connect_timeout_ms, .tls_timeout_ms = p->tls_timeout_ms,
-                   .resolve = p->resolve, .on_session = p->on_session,
-                   .session_arg = p->session_arg, .peer = p->peer, .resume_peer = p->resume_peer);
+                   .on_session = p->on_session, .session_arg = p->session_arg, .peer = p->peer,
+                   .resume_peer = p->resume_peer);
 }
 
 struct conn *conn_create(struct loop *loop, const struct conn_params *params,
@@ -440,14 +541,12 @@ struct conn *conn_create(struct loop *loop, const struct conn_params *params,
     c->held = 1;
     conn_set_events(c, events, arg);
     enter(c, CONN_RESOLVING);
-    if (addrs_add_literal(&c->addrs, c->host, c->port)) {
+    for (const char *const *to = params->addresses; to != NULL && *to != NULL; to++)
+        (void)add_literal(c, *to);
+    if (params->addresses != NULL || add_literal(c, c->host))
         start_connecting(c);
-    } else if (c->resolve != NULL) {
-        c->resolve(c->host, c->port, &c->addrs);
-        start_connecting(c);
-    } else {
+    else
         start_lookup(c);
-    }
     return c;
 }
 

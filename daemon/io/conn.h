@@ -16,7 +16,6 @@
 
 #include "base/err.h"
 
-struct addrs;
 struct conn;
 struct loop;
 struct tls_ctx;
@@ -27,10 +26,6 @@ struct tls_session;
 #define CONN_BURST_BYTES ((size_t)256 * 1024)
 
 enum conn_state { CONN_RESOLVING, CONN_CONNECTING, CONN_HANDSHAKING, CONN_OPEN, CONN_CLOSED };
-
-/* Stands in for the system's resolver: adds the addresses of a name to *out (io/addrs.h), or
- * nothing if the name has no address. Must return at once. */
-typedef void conn_resolve_fn(const char *host, uint16_t port, struct addrs *out);
 
 /* Everything is borrowed until conn_create() returns, except for the TLS context, of which the
  * connection takes a reference. */
@@ -45,7 +40,8 @@ struct conn_params {
     /* For the lookup, and once more for connecting to all addresses, each of which gets a share. */
     uint64_t connect_timeout_ms;
     uint64_t tls_timeout_ms;
-    conn_resolve_fn *resolve; /* NULL = getaddrinfo() */
+    /* Stand in for a lookup of host: IP literals, ends with NULL. NULL = getaddrinfo(). */
+    const char *const *addresses;
     /* Called whenever the server gives a session, from the handshake until conn_dispose(), also
      * after conn_set_events(). The callee owns session. May be NULL. */
     void (*on_session)(void *arg, struct conn *c, struct tls_session *session);

@@ -12,7 +12,6 @@
 
 #include "base/compiler.h"
 #include "campaign.h"
-#include "io/addrs.h"
 #include "io/loop.h"
 #include "io_probe.h"
 #include "play_clock.h"
@@ -90,12 +89,7 @@ static void test_a_refused_connection_names_host_and_port(void **state)
     close(fd);
 }
 
-static void dead_then_alive(const char *host, uint16_t port, struct addrs *out)
-{
-    (void)host;
-    assert_true(addrs_add_literal(out, "127.0.0.2", port));
-    assert_true(addrs_add_literal(out, "127.0.0.1", port));
-}
+static const char *const dead_then_alive[] = {"127.0.0.2", "127.0.0.1", NULL};
 
 static void test_the_next_address_is_tried_when_one_is_silent(void **state)
 {
@@ -107,7 +101,7 @@ static void test_the_next_address_is_tried_when_one_is_silent(void **state)
     server_dead_port("127.0.0.2", server_port(s), fds);
     io_probe_init(&p, server_port(s));
     p.params.host = "api.test";
-    p.params.resolve = dead_then_alive;
+    p.params.addresses = dead_then_alive;
     io_probe_connect(&p);
     play_clock_pass(IO_PROBE_TIMEOUT_MS / 2); /* the first address has its share of the time */
     io_probe_run(&p);
@@ -129,7 +123,7 @@ static void test_all_addresses_that_failed_are_named_and_a_refusal_counts_most(v
     server_dead_port("127.0.0.2", port, fds);
     io_probe_init(&p, port);
     p.params.host = "api.test";
-    p.params.resolve = dead_then_alive;
+    p.params.addresses = dead_then_alive;
     io_probe_connect(&p);
     play_clock_pass(IO_PROBE_TIMEOUT_MS / 2);
     io_probe_run(&p);
@@ -156,12 +150,7 @@ static void test_a_silent_address_ends_with_the_connect_timeout(void **state)
         close(fds[i]);
 }
 
-static void nothing(const char *host, uint16_t port, struct addrs *out)
-{
-    (void)host;
-    (void)port;
-    (void)out;
-}
+static const char *const nothing[] = {NULL};
 
 static void test_names_that_do_not_resolve_say_so(void **state)
 {
@@ -170,7 +159,7 @@ static void test_names_that_do_not_resolve_say_so(void **state)
     (void)state;
     io_probe_init(&p, 6443);
     p.params.host = "api.test";
-    p.params.resolve = nothing;
+    p.params.addresses = nothing;
     io_probe_connect_and_run(&p);
     assert_text(&p, ERR_IO, "name lookup: the name has no address");
     io_probe_fini(&p);
@@ -296,7 +285,7 @@ static void test_dispose_in_any_state(void **state)
 
         io_probe_init(&p, i < 6 ? server_port(s) : refusing);
         p.params.host = hosts[i % 3];
-        p.params.resolve = i == 3 ? dead_then_alive : NULL;
+        p.params.addresses = i == 3 ? dead_then_alive : NULL;
         io_probe_connect(&p);
         conn_dispose(&p.conn);
         conn_dispose(&p.conn);
