@@ -2,7 +2,7 @@
 #include "io/api_client.h"
 
 #include <stdlib.h>
-#include <uv.h>
+#include <string.h>
 
 #include "base/buf.h"
 #include "base/list.h"
@@ -10,17 +10,16 @@
 #include "base/mem.h"
 #include "base/panic.h"
 #include "base/rate.h"
-#include "cache/api_error.h"
 #include "io/deadline.h"
 #include "io/exchange.h"
 #include "io/loop.h"
 #include "io/pool.h"
-#include "io/server_address.h"
 #include "io/server_identity.h"
 #include "io/tls_session_cache.h"
 #include "proto/http_in.h"
 #include "proto/http_out.h"
 #include "proto/tls.h"
+#include "proto/url.h"
 
 /* A response with a place in the list gate must bring so many bytes a minute. A silence counts as
  * no more than LIST_PAUSE_MS, since list_idle_timeout judges silences. Any link is fast enough for
@@ -32,33 +31,30 @@ enum { MINUTE_MS = 60000, LIST_PAUSE_MS = 10000 };
  * that the server counts as one that gives no sessions. */
 enum { LEAD_MS = 1000 };
 
-/* The largest answer to the question which cluster it is. Pieces beyond are dropped, so a larger
- * answer ends as one that cannot be parsed. */
-#define QUESTION_BYTES ((size_t)1024 * 1024)
-
-/* The question which cluster it is; at most one is under way. */
-struct question {
-    struct request *by;         /* its connection carries the question; NULL = none is under way */
-    uint64_t asked_ms;          /* when the question was sent */
-    struct api_error api_error; /* status and error body of the answer */
-    struct buf body;            /* of an answer with status 200 */
-};
-
 struct api_client {
-    uv_timer_t timer; /* until the next idle connection is too old; open until dispose */
     struct loop *loop;
-    struct api_client_params params; /* not its texts, which name and server_address copy */
+    struct api_client_params params; /* not its texts */
     char *name;
-    struct server_address server_address;
+    /* Where the requests go, and what is the same in all of them. */
+    char *host;
+    char *prefix;          /* in front of every path; may be "" */
+    char *host_header;     /* HOST[:PORT], IPv6 in brackets */
+    char *tls_server_name; /* NULL = host */
+    char *user_agent;
+    char *token; /* secret; NULL = none */
+    uint16_t port;
+    bool tls;
     struct tls_session_cache session;
+    struct deadline *lead; /* LEAD_MS of the leader */
     struct pool pool;
+    struct deadline *age; /* until the next idle connection is too old */
     struct list requests; /* all requests that are not disposed */
     struct list waiting;  /* requests in RQ_WAITING, in the order in which they start */
     struct list asking;   /* requests in RQ_ASKING, in the order in which they began to wait */
     struct deadline *ask_timer; /* until the next question may be sent */
     struct server_identity server_identity;
-    struct question question;
-    unsigned lists; /* places taken in the list gate */
+    struct request *asker; /* its connection carries the question; NULL = none is under way */
+    unsigned lists;        /* places taken in the list gate */
     uint64_t last_contact_ms;
     struct api_client_stats stats;
     struct loop_task dispatch; /* something changed: looks which waiting requests can start */
@@ -76,7 +72,6 @@ enum request_state {
 };
 
 struct request {
-    uv_timer_t timer;          /* LEAD_MS of the leader; open until dispose */
     struct api_client *client; /* NULL once either is disposed */
     enum request_state state;
     struct list link; /* in client->requests */
@@ -111,7 +106,7 @@ struct request {
 };
 
 /* A state change takes the request off the waiting lists; the caller puts it on the list of the new
- * state. */
+ * state. For the leader LEAD_MS end with the state. */
 static void enter(struct request *r, enum request_state state)
 {
     static const char *const names[] = {"waiting",    "connecting", "asking",
@@ -119,7 +114,8 @@ static void enter(struct request *r, enum request_state state)
 
     r->state = state;
     list_remove(&r->wait);
-    uv_timer_stop(&r->timer);
+    if (r->client->session.leader == r)
+        deadline_stop(r->client->lead);
     log_trace("request", KV_STR("cluster", r->client->name),
               KV_STR("target", r->asks ? "(identity)" : r->target), KV_STR("state", names[state]));
 }
@@ -144,11 +140,14 @@ void request_leave_gate(struct request *r)
 
 static void ask_next(struct api_client *c);
 
-static void end_question(struct api_client *c)
+/* If r was asking, its answer will not come: the next request in line asks. */
+static void drop_question(struct request *r)
 {
-    c->question.by = NULL;
-    api_error_reset(&c->question.api_error);
-    buf_free(&c->question.body);
+    if (r->client->asker != r)
+        return;
+    r->client->asker = NULL;
+    list_remove(&r->wait);
+    ask_next(r->client);
 }
 
 /* The request is over: gives back the question, the place in the list gate and the lead, as other
@@ -157,12 +156,7 @@ static void release(struct request *r)
 {
     struct api_client *c = r->client;
 
-    if (c->question.by == r) {
-        /* Its answer will not come: the next request in line asks. */
-        end_question(c);
-        list_remove(&r->wait);
-        ask_next(c);
-    }
+    drop_question(r);
     if (r->placed)
         c->lists--;
     r->placed = false;
@@ -212,34 +206,35 @@ static void fail(struct request *r, const struct err *err)
 }
 
 /* Closes idle connections before the server does. */
-static void on_age(uv_timer_t *timer)
+static void on_age(void *arg)
 {
-    struct api_client *c = container_of(timer, struct api_client, timer);
+    struct api_client *c = arg;
     uint64_t next_ms = pool_expire(&c->pool, loop_now_ms(c->loop));
 
     if (next_ms > 0)
-        uv_timer_start(timer, on_age, next_ms, 0);
+        deadline_start(c->age, next_ms);
 }
 
-/* The response is complete. The connection is kept if it can carry another request and was made
- * with the TLS context of now. */
-static void succeed(struct request *r)
+/* The response is over: the connection goes to the pool if it can carry another request and was
+ * made with the TLS context of now. */
+static void keep_idle(struct api_client *c, struct conn **conn)
 {
-    struct api_client *c = r->client;
-    struct conn *conn = r->conn;
-    bool keep = exchange_reusable(r->exchange) && conn_state(conn) == CONN_OPEN &&
-                conn_tls_ctx(conn) == c->session.ctx;
+    if (conn_state(*conn) == CONN_OPEN && conn_tls_ctx(*conn) == c->session.ctx) {
+        pool_put(&c->pool, *conn, loop_now_ms(c->loop));
+        *conn = NULL;
+        on_age(c);
+    }
+    conn_dispose(conn);
+}
 
-    /* Nobody can ask on this connection any more which cluster it was. */
-    if (!exchange_reusable(r->exchange))
+/* The response is complete. */
+static void succeed(struct request *r, bool reusable)
+{
+    if (reusable) {
+        keep_idle(r->client, &r->conn);
+    } else { /* nobody can ask on this connection any more which cluster it was */
         r->peer = 0;
-    r->conn = NULL;
-    exchange_dispose(&r->exchange);
-    if (keep) {
-        pool_put(&c->pool, conn, loop_now_ms(c->loop));
-        on_age(&c->timer);
-    } else {
-        conn_dispose(&conn);
+        conn_dispose(&r->conn);
     }
     release(r);
     enter(r, RQ_DONE);
@@ -252,6 +247,8 @@ static void succeed(struct request *r)
 static void repeat(struct request *r)
 {
     struct api_client *c = r->client;
+
+    drop_question(r);
     struct list *first = list_first(&c->waiting);
 
     conn_dispose(&r->conn);
@@ -273,6 +270,10 @@ static void on_head(void *arg, const struct http_head *head)
         tls_session_cache_missing(&c->session, r);
         dispatch_later(c);
     }
+    if (c->asker == r) {
+        server_identity_head(&c->server_identity, head);
+        return;
+    }
     rate_begin(&r->rate, c->last_contact_ms);
     r->events->on_head(r->arg, head);
 }
@@ -293,6 +294,10 @@ static void on_body(void *arg, const char *data, size_t n)
     struct request *r = arg;
     uint64_t now_ms = loop_now_ms(r->client->loop);
 
+    if (r->client->asker == r) {
+        server_identity_body(&r->client->server_identity, data, n);
+        return;
+    }
     r->client->last_contact_ms = now_ms;
     if (r->placed && !rate_add(&r->rate, n, now_ms))
         give_up(r);
@@ -300,44 +305,60 @@ static void on_body(void *arg, const char *data, size_t n)
         r->events->on_body(r->arg, data, n);
 }
 
+static void question_over(struct request *r, const struct err *err, bool reusable);
+
 static void on_end(void *arg, const struct err *err)
 {
     struct request *r = arg;
-
-    if (err == NULL) {
-        succeed(r);
-        return;
-    }
+    bool reusable = err == NULL && exchange_reusable(r->exchange);
     /* A timeout is no sign of a stale connection: the server may work on the request. */
-    bool stale = r->reused && !exchange_heard(r->exchange) &&
+    bool stale = err != NULL && r->reused && !exchange_heard(r->exchange) &&
                  (err->kind == ERR_CLOSED || err->kind == ERR_IO);
 
     exchange_dispose(&r->exchange);
     if (stale)
         repeat(r);
+    else if (r->client->asker == r)
+        question_over(r, err, reusable);
+    else if (err == NULL)
+        succeed(r, reusable);
     else
         fail(r, err);
 }
 
-/* Sends the request on its open connection. No callback runs before return. */
-static void talk(struct request *r)
+/* Sends a GET on the open connection of r. No callback runs before return. */
+static void send_get(struct request *r, const char *target, const char *accept,
+                     struct exchange_params params)
 {
     static const struct exchange_events events = {on_head, on_body, on_end};
     const struct api_client *c = r->client;
-    struct http_request request;
-    char *path;
-    const struct exchange_params params = {
-        .request = &request,
-        .response_timeout_ms = c->params.response_timeout_ms,
-        .idle_timeout_ms = r->list ? c->params.list_idle_timeout_ms : 0,
-        .hard_deadline_ms = r->hard_deadline_ms,
-    };
+    char *path = mem_printf("%s%s", c->prefix, target);
 
-    server_address_fill(&c->server_address, r->target, r->accept, &path, &request);
-    enter(r, RQ_TALKING);
+    params.request = &(struct http_request){
+        .method = "GET",
+        .target = path,
+        .host = c->host_header,
+        .accept = accept,
+        .bearer = c->token,
+        .user_agent = c->user_agent,
+    };
     r->sent = true;
     r->exchange = exchange_create(c->loop, r->conn, &params, &events, r);
     free(path);
+}
+
+/* Sends the request itself. */
+static void talk(struct request *r)
+{
+    const struct api_client_params *p = &r->client->params;
+
+    enter(r, RQ_TALKING);
+    send_get(r, r->target, r->accept,
+             (struct exchange_params){
+                 .response_timeout_ms = p->response_timeout_ms,
+                 .idle_timeout_ms = r->list ? p->list_idle_timeout_ms : 0,
+                 .hard_deadline_ms = r->hard_deadline_ms,
+             });
 }
 
 /* ---- Which cluster is it? docs/design.md "Cluster identity" */
@@ -345,7 +366,7 @@ static void talk(struct request *r)
 /* Can a server process be recognised on another connection? */
 static bool has_sessions(const struct api_client *c)
 {
-    return c->server_address.tls && !c->session.none;
+    return c->tls && !c->session.none;
 }
 
 /* Does the answer to the question count for r? Only if r has waited since the question was sent or
@@ -356,7 +377,7 @@ static bool is_served(const struct request *r, uint64_t peer)
 {
     const struct api_client *c = r->client;
 
-    return r->asked_ms <= c->question.asked_ms && (r->peer == peer || !has_sessions(c));
+    return r->asked_ms <= c->server_identity.asked_ms && (r->peer == peer || !has_sessions(c));
 }
 
 /* The server has said that it is of the right cluster: on_identity may still stop the request, if
@@ -375,17 +396,6 @@ static void on_go_on(struct loop_task *task)
     }
 }
 
-/* The connection of a question goes to the pool, for the request that follows the answer. */
-static void keep_idle(struct api_client *c, struct conn **conn)
-{
-    if (conn_state(*conn) == CONN_OPEN && conn_tls_ctx(*conn) == c->session.ctx) {
-        pool_put(&c->pool, *conn, loop_now_ms(c->loop));
-        *conn = NULL;
-        on_age(&c->timer);
-    }
-    conn_dispose(conn);
-}
-
 /* The server is of the right cluster: r goes on in the next turn. */
 static void serve(struct request *r, const char *revision)
 {
@@ -397,7 +407,7 @@ static void serve(struct request *r, const char *revision)
         server_identity_answered(&c->server_identity, conn_peer(r->conn), revision,
                                  loop_now_ms(c->loop));
     }
-    if (r->asks && r->conn != NULL)
+    if (r->asks && r->conn != NULL) /* for the request that follows the answer */
         keep_idle(c, &r->conn);
     loop_defer(c->loop, &r->go_on);
 }
@@ -426,7 +436,7 @@ static void judge(struct api_client *c, struct request *by,
     struct err err = {0};
     bool good = c->params.judge(c->params.judge_arg, answer, status, &err);
 
-    end_question(c);
+    c->asker = NULL;
     if (!good) {
         server_identity_forget_all(&c->server_identity);
         pool_clear(&c->pool);
@@ -448,116 +458,37 @@ static void judge(struct api_client *c, struct request *by,
     ask_next(c);
 }
 
-static void on_question_head(void *arg, const struct http_head *head)
+/* The answer to the question of r is complete, or there is none. If the servers count as ones that
+ * do not tell, the judge decides without an answer, and r connects anew: idle connections may be as
+ * broken as this one. If there may be an answer later, r fails, and its owner tries again. */
+static void question_over(struct request *r, const struct err *err, bool reusable)
 {
-    struct request *r = arg;
     struct api_client *c = r->client;
+    struct server_identity_reply reply;
+    enum server_identity_outcome outcome =
+        server_identity_end(&c->server_identity, err, loop_now_ms(c->loop), &reply);
 
-    c->last_contact_ms = loop_now_ms(c->loop);
-    if (c->session.leader == r) {
-        tls_session_cache_missing(&c->session, r);
-        dispatch_later(c);
-    }
-    api_error_head(&c->question.api_error, head);
-}
-
-/* The rest of an error body, and of an answer that is too large, is read and dropped. */
-static void on_question_body(void *arg, const char *data, size_t n)
-{
-    struct request *r = arg;
-    struct question *q = &r->client->question;
-
-    if (q->api_error.code != 200)
-        (void)!api_error_body(&q->api_error, data, n);
-    else if (q->body.len + n <= QUESTION_BYTES)
-        buf_append(&q->body, data, n);
-}
-
-/* The question of r failed. If questions have failed for SERVER_IDENTITY_PATIENCE_MS, the server
- * counts as one that does not tell, and the judge decides without an answer
- * (docs/decisions.md "A server that cannot say its cluster is known by its CA"). A server that is
- * busy or wants another credential (401) may still tell, so that time does not count. Else r fails,
- * and its owner tries again. */
-static void no_answer(struct request *r, const struct err *why)
-{
-    static const struct cluster_identity_answer nobody; /* no uid, no revision */
-    struct api_client *c = r->client;
-    uint64_t now_ms = loop_now_ms(c->loop);
-    uint64_t wait_ms = api_error_wait_ms(&c->question.api_error, 0);
-    struct err err = *why;
-
-    conn_dispose(&r->conn);
-    if (err.kind == ERR_UNAUTHORIZED || err.kind == ERR_BUSY)
-        server_identity_postponed(&c->server_identity, now_ms, wait_ms);
-    else if (server_identity_failed(&c->server_identity, c->question.asked_ms, now_ms)) {
-        r->fresh = true; /* r connects anew; idle connections may be as broken as this one */
-        judge(c, r, &nobody, 0);
-        return;
-    }
-    if (err.kind == ERR_SERVER || err.kind == ERR_PROTOCOL)
-        /* docs/decisions.md "A failed identity question is no failure of the request" */
-        err.kind = ERR_BUSY;
-    err_wrap(&err, "LIST of namespace kube-system");
-    fail(r, &err);
-}
-
-static void on_question_end(void *arg, const struct err *err)
-{
-    struct request *r = arg;
-    struct api_client *c = r->client;
-    struct question *q = &c->question;
-    struct cluster_identity_answer answer = {0};
-    int status = q->api_error.code;
-    struct err why = {0};
-    bool stale = err != NULL && r->reused && !exchange_heard(r->exchange) &&
-                 (err->kind == ERR_CLOSED || err->kind == ERR_IO);
-    bool keep = err == NULL && exchange_reusable(r->exchange);
-
-    exchange_dispose(&r->exchange);
-    if (stale) { /* as in on_end(); meanwhile another request may ask */
-        end_question(c);
-        repeat(r);
-        ask_next(c);
-        return;
-    }
-    if (err != NULL)
-        why = *err;
-    else if (status == 200)
-        (void)!cluster_identity_read(buf_str(&q->body), &answer, &why);
-    else if (!cluster_identity_is_secret(status)) /* else: the server will never tell */
-        api_error_read(&q->api_error, &why);
-    if (why.kind != ERR_OK) {
-        no_answer(r, &why);
-        return;
-    }
-    if (!keep)
+    if (!reusable || outcome != SERVER_IDENTITY_TOLD)
         conn_dispose(&r->conn);
-    judge(c, r, &answer, status);
+    if (outcome == SERVER_IDENTITY_FAILED) {
+        fail(r, &reply.err);
+        return;
+    }
+    r->fresh = r->fresh || outcome == SERVER_IDENTITY_MUTE;
+    judge(c, r, &reply.answer, reply.status);
 }
 
 /* Sends the question on the open connection of r. No callback runs before return. */
 static void send_question(struct request *r)
 {
-    static const struct exchange_events events = {on_question_head, on_question_body,
-                                                  on_question_end};
     struct api_client *c = r->client;
-    struct http_request request;
-    char *path;
-    const struct exchange_params params = {
-        .request = &request,
-        .response_timeout_ms = SERVER_IDENTITY_PATIENCE_MS,
-        .hard_deadline_ms = SERVER_IDENTITY_PATIENCE_MS,
-    };
 
-    server_address_fill(&c->server_address, CLUSTER_IDENTITY_TARGET, CLUSTER_IDENTITY_ACCEPT, &path,
-                        &request);
-    c->question.by = r;
-    c->question.asked_ms = loop_now_ms(c->loop);
-    server_identity_asked(&c->server_identity, c->question.asked_ms);
-    r->sent = true;
+    c->asker = r;
+    server_identity_asked(&c->server_identity, loop_now_ms(c->loop));
     r->peer = conn_peer(r->conn);
-    r->exchange = exchange_create(c->loop, r->conn, &params, &events, r);
-    free(path);
+    send_get(r, CLUSTER_IDENTITY_TARGET, CLUSTER_IDENTITY_ACCEPT,
+             (struct exchange_params){.response_timeout_ms = SERVER_IDENTITY_PATIENCE_MS,
+                                      .hard_deadline_ms = SERVER_IDENTITY_PATIENCE_MS});
 }
 
 static void connect_fresh(struct request *r);
@@ -586,7 +517,7 @@ static void ask_next(struct api_client *c)
 {
     uint64_t wait_ms = server_identity_wait_ms(&c->server_identity, loop_now_ms(c->loop));
 
-    if (c->question.by != NULL || list_is_empty(&c->asking))
+    if (c->asker != NULL || list_is_empty(&c->asking))
         return;
     if (wait_ms > 0) {
         deadline_start(c->ask_timer, wait_ms);
@@ -655,16 +586,17 @@ static void begin(struct request *r)
 }
 
 /* The server has given no session within LEAD_MS: the others wait no longer. */
-static void on_lead_over(uv_timer_t *timer)
+static void on_lead_over(void *arg)
 {
-    struct request *r = container_of(timer, struct request, timer);
+    struct api_client *c = arg;
 
-    tls_session_cache_missing(&r->client->session, r);
-    dispatch_later(r->client);
+    if (c->session.leader != NULL)
+        tls_session_cache_missing(&c->session, c->session.leader);
+    dispatch_later(c);
 }
 
 /* The leader stays the leader after its handshake: with TLS 1.3 the session is still to come
- * (on_session()). begin() changes the state, which stops r->timer, so LEAD_MS is set after it. */
+ * (on_session()). begin() changes the state, which ends LEAD_MS, so they are set after it. */
 static void on_open(void *arg)
 {
     struct request *r = arg;
@@ -678,7 +610,7 @@ static void on_open(void *arg)
         dispatch_later(c);
     }
     if (c->session.leader == r)
-        uv_timer_start(&r->timer, on_lead_over, LEAD_MS, 0);
+        deadline_start(c->lead, LEAD_MS);
 }
 
 static void on_connect_failed(void *arg, const struct err *err)
@@ -701,10 +633,10 @@ static void connect_fresh(struct request *r)
     static const struct conn_events events = {.on_open = on_open, .on_closed = on_connect_failed};
     struct api_client *c = r->client;
     const struct conn_params params = {
-        .host = c->server_address.host,
-        .port = c->server_address.port,
+        .host = c->host,
+        .port = c->port,
         .tls = c->session.ctx,
-        .server_name = c->server_address.tls_server_name,
+        .server_name = c->tls_server_name,
         .resume = c->session.saved,
         .peer = server_identity_new_peer(&c->server_identity),
         .resume_peer = c->session.peer,
@@ -729,17 +661,16 @@ static void try_start(struct request *r)
         return;
     if (!r->fresh)
         idle = pool_take(&c->pool);
-    if (idle == NULL && c->server_address.tls && c->session.ctx == NULL) {
+    if (idle == NULL && c->tls && c->session.ctx == NULL) {
         struct err err;
 
-        err_set(&err, ERR_CREDENTIAL, 0, "%s: no usable certificates are loaded",
-                c->server_address.host_header);
+        err_set(&err, ERR_CREDENTIAL, 0, "%s: no usable certificates are loaded", c->host_header);
         fail_later(r, &err);
         return;
     }
     /* Without TLS there are no sessions to wait for. A place is taken only when the request
      * starts. */
-    r->follows = idle == NULL && c->server_address.tls && !tls_session_cache_enter(&c->session, r);
+    r->follows = idle == NULL && c->tls && !tls_session_cache_enter(&c->session, r);
     if (r->follows)
         return;
     if (r->gated && !r->placed)
@@ -769,7 +700,6 @@ static void begin_request(struct request *r)
     list_init(&r->wait);
     loop_task_init(&r->tell_end, on_tell_end);
     loop_task_init(&r->go_on, on_go_on);
-    uv_timer_init(loop_uv(c->loop), &r->timer);
     enter(r, RQ_WAITING);
     list_append(&c->requests, &r->link);
 }
@@ -821,20 +751,10 @@ static void detach(struct request *r)
     r->client = NULL;
     list_remove(&r->link);
     list_remove(&r->wait);
-    uv_timer_stop(&r->timer);
     loop_cancel(&r->tell_end);
     loop_cancel(&r->go_on);
     exchange_dispose(&r->exchange);
     conn_dispose(&r->conn);
-}
-
-static void on_request_closed(uv_handle_t *timer)
-{
-    struct request *r = container_of((uv_timer_t *)timer, struct request, timer);
-
-    free(r->target);
-    free(r->accept);
-    free(r);
 }
 
 bool request_was_sent(const struct request *r)
@@ -853,25 +773,34 @@ void request_dispose(struct request **rp)
         release(r);
         detach(r);
     }
-    uv_close((uv_handle_t *)&r->timer, on_request_closed);
+    free(r->target);
+    free(r->accept);
+    free(r);
 }
 
 struct api_client *api_client_create(struct loop *loop, const struct api_client_params *params)
 {
-    struct api_client *c = mem_zalloc(sizeof(*c));
+    const struct url *url = params->url;
+    /* An empty name in the configuration means the same as none. */
+    bool named = params->tls_server_name != NULL && params->tls_server_name[0] != '\0';
+    struct buf header = {0};
 
     ensure(params->list_concurrency > 0);
-    c->loop = loop;
-    c->params = *params;
-    c->name = mem_strdup(params->name);
-    c->server_identity.interval_ms = params->question_interval_ms;
-    server_address_init(&c->server_address, params->url, params->tls_server_name,
-                        params->user_agent);
+    url_put_host(&header, url);
+    struct api_client *c =
+        MEM_NEW(struct api_client, .loop = loop, .params = *params,
+                .name = mem_strdup(params->name), .host = mem_strdup(url->host),
+                .prefix = mem_strdup(url->prefix), .host_header = mem_strdup(buf_cstr(&header)),
+                .tls_server_name = mem_strdup(named ? params->tls_server_name : NULL),
+                .user_agent = mem_strdup(params->user_agent), .port = url->port, .tls = url->tls,
+                .server_identity.interval_ms = params->question_interval_ms);
+    buf_free(&header);
     list_init(&c->requests);
     list_init(&c->waiting);
     list_init(&c->asking);
     loop_task_init(&c->dispatch, on_dispatch);
-    uv_timer_init(loop_uv(loop), &c->timer);
+    c->lead = deadline_create(loop, on_lead_over, c);
+    c->age = deadline_create(loop, on_age, c);
     c->ask_timer = deadline_create(loop, on_ask_timer, c);
     return c;
 }
@@ -885,7 +814,13 @@ void api_client_set_tls(struct api_client *c, struct tls_ctx *ctx)
 
 void api_client_set_token(struct api_client *c, const char *token)
 {
-    server_address_set_token(&c->server_address, token);
+    char *copy = mem_strdup(token);
+
+    /* A token that is not used any more must not be left in freed memory. */
+    if (c->token != NULL)
+        mem_wipe(c->token, strlen(c->token));
+    free(c->token);
+    c->token = copy;
 }
 
 uint64_t api_client_last_contact_ms(const struct api_client *c)
@@ -903,15 +838,6 @@ const char *api_client_name(const struct api_client *c)
     return c->name;
 }
 
-static void on_client_closed(uv_handle_t *timer)
-{
-    struct api_client *c = container_of((uv_timer_t *)timer, struct api_client, timer);
-
-    server_address_fini(&c->server_address);
-    free(c->name);
-    free(c);
-}
-
 void api_client_dispose(struct api_client **cp)
 {
     struct api_client *c = *cp;
@@ -925,7 +851,16 @@ void api_client_dispose(struct api_client **cp)
     pool_clear(&c->pool);
     tls_session_cache_set_ctx(&c->session, NULL);
     loop_cancel(&c->dispatch);
-    end_question(c);
+    server_identity_fini(&c->server_identity);
+    deadline_dispose(&c->lead);
+    deadline_dispose(&c->age);
     deadline_dispose(&c->ask_timer);
-    uv_close((uv_handle_t *)&c->timer, on_client_closed);
+    api_client_set_token(c, NULL);
+    free(c->name);
+    free(c->host);
+    free(c->prefix);
+    free(c->host_header);
+    free(c->tls_server_name);
+    free(c->user_agent);
+    free(c);
 }

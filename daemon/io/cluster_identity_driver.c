@@ -20,25 +20,18 @@ struct cluster_identity_driver {
     struct err logged; /* the last failure; kind OK = none */
 };
 
-/* If nothing waits for the answer, each failure is for debugging only. */
-static void tell_trouble(struct cluster_identity_driver *d, const struct err *err,
-                         uint64_t retry_ms)
+/* There was no answer: asks again after the backoff. If nothing waits for the answer, each failure is
+ * for debugging only. The timer runs before the owner is called, as the owner may dispose the
+ * driver. */
+static void fail(struct cluster_identity_driver *d, const struct err *err)
 {
+    uint64_t ms = backoff_step(&d->backoff, &d->params.retry, &d->rng);
     enum log_level level = log_failure_level(&d->logged, err);
 
     log_emit(d->params.is_awaited ? level : LOG_LVL_DEBUG,
              "cluster identity unknown: the server has not answered yet",
              LOG_FIELDS(KV_STR("cluster", api_client_name(d->params.client)), KV_ERR(err),
-                        KV_MS("retry_in", retry_ms)));
-}
-
-/* There was no answer: asks again after the backoff. The timer runs before the owner is called, as
- * the owner may dispose the driver. */
-static void fail(struct cluster_identity_driver *d, const struct err *err)
-{
-    uint64_t ms = backoff_step(&d->backoff, &d->params.retry, &d->rng);
-
-    tell_trouble(d, err, ms);
+                        KV_MS("retry_in", ms)));
     deadline_start(d->timer, ms);
     if (err->kind == ERR_UNAUTHORIZED)
         d->events->on_unauthorized(d->arg);

@@ -198,8 +198,9 @@ static void wake_when_due(struct confirm_driver *c)
 
 /* Sends out each DELETED that has waited for too long, and asks for the next object if no GET is
  * under way. */
-static void act(struct confirm_driver *c)
+static void act(void *arg)
 {
+    struct confirm_driver *c = arg;
     size_t held = confirm_count(confirm(c));
     const struct object *next;
 
@@ -217,11 +218,6 @@ static void on_kick(struct loop_task *task)
     act(container_of(task, struct confirm_driver, kick));
 }
 
-static void on_wake(void *arg)
-{
-    act(arg);
-}
-
 struct confirm_driver *confirm_driver_create(const struct confirm_driver_params *params,
                                              const struct confirm_driver_events *events, void *arg)
 {
@@ -230,7 +226,7 @@ struct confirm_driver *confirm_driver_create(const struct confirm_driver_params 
 
     ensure(watch_confirm(params->watch) != NULL && params->resource != NULL);
     loop_task_init(&c->kick, on_kick);
-    c->wake = deadline_create(params->loop, on_wake, c);
+    c->wake = deadline_create(params->loop, act, c);
     return c;
 }
 

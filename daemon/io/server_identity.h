@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * server_identity - which server processes have said which cluster they serve, and when the next
- * question may be sent (docs/design.md "Cluster identity"); pure bookkeeping for io/api_client.
+ * server_identity - which server processes have said which cluster they serve, when the next
+ * question may be sent, and what its answer says (docs/design.md "Cluster identity"); pure, for
+ * io/api_client.
  *
  * A certificate and an address prove nothing: an API server over another or a restored etcd keeps
  * both. A resumed TLS session proves that the same process answers, because a process makes its
@@ -19,6 +20,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/buf.h"
+#include "cache/api_error.h"
 #include "kube/cluster_identity.h"
 
 /* How long an answer holds for new connections to the process that gave it. */
@@ -38,23 +41,32 @@
  * the process is only asked once more. */
 enum { SERVER_IDENTITY_PEERS = 16 };
 
-/* Zero-initialised except for interval_ms: no server was asked yet. */
+struct server_identity_peer {
+    uint64_t peer;  /* 0 = free */
+    uint64_t at_ms; /* when it answered last */
+    /* Of etcd, in that answer; "" = not known. */
+    char revision[CLUSTER_IDENTITY_REVISION_MAX + 1];
+};
+
+/* Zero-initialised except for interval_ms: no server was asked yet. Release with
+ * server_identity_fini(). */
 struct server_identity {
     uint64_t interval_ms; /* from one question to the next: SERVER_IDENTITY_INTERVAL_MS */
-    struct {
-        uint64_t peer;  /* 0 = free */
-        uint64_t at_ms; /* when it answered last */
-        /* Of etcd, in that answer; "" = not known. */
-        char revision[CLUSTER_IDENTITY_REVISION_MAX + 1];
-    } peers[SERVER_IDENTITY_PEERS];
+    struct server_identity_peer peers[SERVER_IDENTITY_PEERS];
     size_t next;            /* the oldest entry of peers, which is overwritten next */
     uint64_t last_peer;     /* the number given out last */
+    uint64_t asked_ms;      /* when the last question was sent */
     uint64_t earliest_ms;   /* the next question is not sent before */
     uint64_t failing_ms;    /* since when questions have failed; 0 = the last one was answered */
     uint64_t mute_until_ms; /* the servers do not tell: no request waits for an answer before */
     /* Some server has answered: from now on requests of any kind wait for an answer. */
     bool is_known;
+    struct api_error api_error; /* status and error body of the answer that is coming */
+    struct buf body;            /* of an answer with status 200 */
 };
+
+/* Frees what has come of an answer. */
+void server_identity_fini(struct server_identity *v);
 
 /* A number, never 0, for the process behind a new connection. */
 uint64_t server_identity_new_peer(struct server_identity *v);
@@ -69,8 +81,35 @@ bool server_identity_must_ask(const struct server_identity *v, uint64_t peer, bo
 /* How long to wait before the next question, in ms; 0 = it may be sent now. */
 uint64_t server_identity_wait_ms(const struct server_identity *v, uint64_t now_ms);
 
-/* A question is sent now: the next one comes after interval_ms. */
+/* A question (CLUSTER_IDENTITY_TARGET) is sent now: the next one comes after interval_ms. If the
+ * answer to the last one has not ended, it will not come. */
 void server_identity_asked(struct server_identity *v, uint64_t now_ms);
+
+/* The head of the answer to the question. */
+void server_identity_head(struct server_identity *v, const struct http_head *head);
+/* A piece of its body. */
+void server_identity_body(struct server_identity *v, const char *data, size_t n);
+
+enum server_identity_outcome {
+    SERVER_IDENTITY_TOLD, /* the server has answered, or will never tell (status other than 200) */
+    /* Questions have failed for SERVER_IDENTITY_PATIENCE_MS: the servers count as ones that do not
+     * tell, and server_identity_must_ask() is false for SERVER_IDENTITY_MUTE_MS. */
+    SERVER_IDENTITY_MUTE,
+    SERVER_IDENTITY_FAILED, /* there may be an answer later */
+};
+
+struct server_identity_reply {
+    struct cluster_identity_answer answer;
+    int status;     /* 0 = MUTE */
+    struct err err; /* of FAILED */
+};
+
+/* The question is over: err NULL = its answer is complete, else there is none. A server that is
+ * busy, or wants another credential, may still tell: that is no failure of the question, and the
+ * next one comes after the Retry-After at the earliest. */
+enum server_identity_outcome server_identity_end(struct server_identity *v, const struct err *err,
+                                                 uint64_t now_ms,
+                                                 struct server_identity_reply *out) MUST_CHECK;
 
 /* The process has answered that it serves the right cluster, and that its etcd has this revision
  * now ("" = not known). */
@@ -87,14 +126,5 @@ uint64_t server_identity_answered_ms(const struct server_identity *v, uint64_t p
 /* A server turned out to be of another cluster: all answers are forgotten, so that each process is
  * asked again before the next request on a new connection to it. */
 void server_identity_forget_all(struct server_identity *v);
-
-/* A question that was sent at asked_ms failed. True: questions have failed for
- * SERVER_IDENTITY_PATIENCE_MS; the server counts as one that does not tell, and
- * server_identity_must_ask() is false for SERVER_IDENTITY_MUTE_MS. */
-bool server_identity_failed(struct server_identity *v, uint64_t asked_ms, uint64_t now_ms);
-
-/* The server is busy or wants another credential. That does not count as a failure, as it does not
- * show whether the server would tell. The next question waits for wait_ms at least. */
-void server_identity_postponed(struct server_identity *v, uint64_t now_ms, uint64_t wait_ms);
 
 #endif

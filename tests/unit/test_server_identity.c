@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -18,6 +19,46 @@ static int set_up(void **state)
     (void)state;
     server_identity = (struct server_identity){.interval_ms = SERVER_IDENTITY_INTERVAL_MS};
     return 0;
+}
+
+static int clean_up(void **state)
+{
+    (void)state;
+    server_identity_fini(&server_identity);
+    return 0;
+}
+
+/* A question that was sent at asked_ms ends now: with this status, Retry-After and body; status 0 =
+ * with a lost connection. */
+static enum server_identity_outcome ask(uint64_t asked_ms, uint64_t now_ms, int status,
+                                        int64_t retry_after_s, const char *body,
+                                        struct server_identity_reply *out)
+{
+    const struct http_head head = {.status = status, .retry_after_s = retry_after_s};
+    const struct err lost = {ERR_CLOSED, 0, "lost"};
+
+    server_identity_asked(&server_identity, asked_ms);
+    if (status > 0) {
+        server_identity_head(&server_identity, &head);
+        server_identity_body(&server_identity, body, strlen(body));
+    }
+    return server_identity_end(&server_identity, status > 0 ? NULL : &lost, now_ms, out);
+}
+
+/* The connection is lost: do the servers count as ones that do not tell from now on? */
+static bool is_mute(uint64_t asked_ms, uint64_t now_ms)
+{
+    struct server_identity_reply reply;
+
+    return ask(asked_ms, now_ms, 0, -1, "", &reply) == SERVER_IDENTITY_MUTE;
+}
+
+static void is_busy(uint64_t now_ms, int64_t retry_after_s)
+{
+    struct server_identity_reply reply;
+
+    assert_int_equal(ask(now_ms, now_ms, 429, retry_after_s, "", &reply), SERVER_IDENTITY_FAILED);
+    assert_int_equal(reply.err.kind, ERR_BUSY);
 }
 
 static bool must_ask(uint64_t peer, uint64_t now_ms)
@@ -94,7 +135,7 @@ static void test_a_server_is_asked_once_a_second(void **state)
                      SERVER_IDENTITY_INTERVAL_MS - 400);
     assert_int_equal(server_identity_wait_ms(&server_identity, NOW + SERVER_IDENTITY_INTERVAL_MS),
                      0);
-    server_identity_postponed(&server_identity, NOW, 30000); /* Retry-After */
+    is_busy(NOW, 30);
     assert_int_equal(server_identity_wait_ms(&server_identity, NOW), 30000);
 }
 
@@ -104,9 +145,9 @@ static void test_a_server_silent_for_five_seconds_is_not_asked_for_a_minute(void
     uint64_t at = NOW + SERVER_IDENTITY_PATIENCE_MS;
 
     (void)state;
-    assert_false(server_identity_failed(&server_identity, NOW, NOW + 10));
-    assert_false(server_identity_failed(&server_identity, NOW + 1000, at - 1));
-    assert_true(server_identity_failed(&server_identity, NOW + 2000, at));
+    assert_false(is_mute(NOW, NOW + 10));
+    assert_false(is_mute(NOW + 1000, at - 1));
+    assert_true(is_mute(NOW + 2000, at));
     assert_false(must_ask(one, at + SERVER_IDENTITY_MUTE_MS - 1));
     assert_true(must_ask(one, at + SERVER_IDENTITY_MUTE_MS));
 }
@@ -116,11 +157,11 @@ static void test_an_answer_or_a_busy_server_ends_the_failures(void **state)
     uint64_t one = server_identity_new_peer(&server_identity);
 
     (void)state;
-    assert_false(server_identity_failed(&server_identity, NOW, NOW));
-    server_identity_postponed(&server_identity, NOW + 4000, 0);
-    assert_false(server_identity_failed(&server_identity, NOW + 4500, NOW + 6000));
+    assert_false(is_mute(NOW, NOW));
+    is_busy(NOW + 4000, -1);
+    assert_false(is_mute(NOW + 4500, NOW + 6000));
     server_identity_answered(&server_identity, one, "", NOW + 8000);
-    assert_false(server_identity_failed(&server_identity, NOW + 8500, NOW + 13000));
+    assert_false(is_mute(NOW + 8500, NOW + 13000));
 }
 
 static void test_another_cluster_takes_all_answers_back(void **state)
@@ -131,15 +172,60 @@ static void test_another_cluster_takes_all_answers_back(void **state)
     server_identity_answered(&server_identity, one, "1", NOW);
     server_identity_forget_all(&server_identity);
     assert_true(must_ask(one, NOW));
-    assert_true(server_identity_failed(
-        &server_identity, NOW, NOW + SERVER_IDENTITY_PATIENCE_MS)); /* without an identity, .. */
+    assert_true(is_mute(NOW, NOW + SERVER_IDENTITY_PATIENCE_MS)); /* without an identity, .. */
     server_identity_forget_all(&server_identity);
     assert_true(must_ask(one, NOW + SERVER_IDENTITY_PATIENCE_MS)); /* .. and asked all the same */
 }
 
+static void test_what_an_answer_says(void **state)
+{
+    static const char good[] = "{\"metadata\":{\"resourceVersion\":\"7\"},\"items\":[{"
+                               "\"metadata\":{\"name\":\"kube-system\",\"uid\":\"u-1\"}}]}";
+    static const struct {
+        int status;
+        const char *body;
+        enum server_identity_outcome outcome;
+        const char *uid;
+        enum err_kind kind;
+        const char *text;
+    } cases[] = {
+        {200, good,     SERVER_IDENTITY_TOLD,   "u-1", ERR_OK,           ""                  },
+        {200, "{}",     SERVER_IDENTITY_TOLD,   "",    ERR_OK,           ""                  },
+        {403, "no",     SERVER_IDENTITY_TOLD,   "",    ERR_OK,           ""                  },
+        {401, "no",     SERVER_IDENTITY_FAILED, "",    ERR_UNAUTHORIZED, "kube-system: server"},
+        {500, "no",     SERVER_IDENTITY_FAILED, "",    ERR_BUSY,         "server says 500"   },
+        {200, "<html>", SERVER_IDENTITY_FAILED, "",    ERR_BUSY,         "LIST of namespace" },
+        {0,   "",       SERVER_IDENTITY_FAILED, "",    ERR_CLOSED,       "kube-system: lost" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct server_identity_reply reply;
+
+        assert_int_equal(ask(NOW, NOW, cases[i].status, -1, cases[i].body, &reply),
+                         cases[i].outcome);
+        assert_int_equal(reply.status, cases[i].status);
+        assert_string_equal(reply.answer.id.uid, cases[i].uid);
+        assert_int_equal(reply.err.kind, cases[i].kind);
+        assert_non_null(strstr(reply.err.text, cases[i].text));
+    }
+}
+
+/* An answer that was dropped is no part of the next one. */
+static void test_each_question_has_its_own_answer(void **state)
+{
+    struct server_identity_reply reply;
+
+    (void)state;
+    server_identity_asked(&server_identity, NOW);
+    server_identity_head(&server_identity, &(struct http_head){.status = 200});
+    server_identity_body(&server_identity, "[", 1);
+    assert_int_equal(ask(NOW, NOW, 200, -1, "{}", &reply), SERVER_IDENTITY_TOLD);
+}
+
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup(name, set_up)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, clean_up)
     const struct CMUnitTest tests[] = {
         TEST(test_each_new_process_is_asked),
         TEST(test_an_answer_holds_for_ten_minutes),
@@ -149,6 +235,8 @@ int main(void)
         TEST(test_a_server_silent_for_five_seconds_is_not_asked_for_a_minute),
         TEST(test_an_answer_or_a_busy_server_ends_the_failures),
         TEST(test_another_cluster_takes_all_answers_back),
+        TEST(test_what_an_answer_says),
+        TEST(test_each_question_has_its_own_answer),
     };
 #undef TEST
 
