@@ -64,8 +64,9 @@ struct daemon {
     struct control *control;
     /* STARTING: ready_timeout; STOPPING: stop_timeout; KILLING: LAST_WAIT_MS. */
     struct deadline *timer;
-    struct deadline *tell; /* the next look at the status */
-    struct deadline *once; /* --timeout of --once */
+    struct loop_task progress; /* queued: something has changed in this turn */
+    struct deadline *tell;     /* the next look at the status */
+    struct deadline *once;     /* --timeout of --once */
     struct status_line status;
 };
 
@@ -97,12 +98,13 @@ static void check_ready(struct daemon *dm)
         become_ready(dm, "the first runs of all hooks have ended");
 }
 
-/* Something came from a server, or time has passed for a watch. Order: views follow their watches
- * before anybody looks at them, then the state gets the changes, and hooks are chosen in the next
- * turn (runner_kick()), so that changes that arrive together are judged together. */
-static void on_progress(void *arg)
+/* Looks once at all that has come from servers in a turn of the loop, however many connections it
+ * came on, and at watches for which time has passed: so changes that arrive together are judged
+ * together. Order: views follow their watches before anybody looks at them, then the state gets the
+ * changes, and then runs are chosen (runner_kick()). */
+static void look_at_progress(struct loop_task *task)
 {
-    struct daemon *dm = arg;
+    struct daemon *dm = container_of(task, struct daemon, progress);
 
     sources_progress(dm->sources);
     persist_look(dm->persist, STATE_DRIVER_SOON);
@@ -110,6 +112,13 @@ static void on_progress(void *arg)
     runner_kick(dm->runner);
     if (!deadline_pending(dm->tell))
         deadline_start(dm->tell, STATUS_EVERY_MS);
+}
+
+static void on_progress(void *arg)
+{
+    struct daemon *dm = arg;
+
+    loop_defer(dm->loop, &dm->progress);
 }
 
 static void on_saved(void *arg, bool all)
@@ -436,6 +445,7 @@ static void build(struct daemon *dm)
     dm->started_ns = loop_wall_ns();
     dm->started_ms = loop_now_ms(dm->loop);
     snprintf(dm->instance, sizeof(dm->instance), "%" PRIx64, dm->started_ns);
+    loop_task_init(&dm->progress, look_at_progress);
     dm->timer = deadline_create(dm->loop, on_timer, dm);
     dm->tell = deadline_create(dm->loop, tell_status, dm);
     dm->once = deadline_create(dm->loop, on_once, dm);
@@ -473,6 +483,7 @@ static void take_down(struct daemon *dm)
     deadline_dispose(&dm->once);
     deadline_dispose(&dm->timer);
     sources_close(dm->sources);
+    loop_cancel(&dm->progress);
     loop_destroy(&dm->loop);
     control_destroy(&dm->control);
     hooks_fini(&dm->hooks);
