@@ -94,8 +94,8 @@ void runs_put(struct json_out *j, const struct admin_model *m, const struct hook
     json_member_text(j, "outcome", history_outcome_name(r->outcome));
     json_member_raw(j, "result", str_c(r->text));
     json_member_text(j, "file", r->file);
-    json_member_text(j, "became", run_file_name(r->became));
-    put_cpu(j, r->cpu_us);
+    json_member_text(j, "became", run_end_file(&r->end));
+    put_cpu(j, r->end.cpu_us);
     json_member_count(j, "dropped_bytes", r->dropped);
     put_output(j, r, detail);
     json_out_close(j, '}');

@@ -198,7 +198,7 @@ void control_result(struct control *c, const struct hook *hook, const struct his
         .type = ended->keyed ? delta_type_name(ended->type) : NULL,
         .program = ended->kind != RUN_COMMAND ? run_kind_name(ended->kind) : NULL,
         .file = ended->file,
-        .became = run_file_name(ended->became),
+        .became = run_end_file(&ended->end),
         .reason = run_reason_name(ended->reason),
         .attempt = ended->attempt,
         .ok = ended->outcome == HISTORY_OK,

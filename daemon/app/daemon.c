@@ -257,16 +257,6 @@ static void on_signal(void *arg, int number)
     }
 }
 
-/* The helper reports ends of fingerprints and of runs in the same way; their ids tell them
- * apart. */
-static void on_exited(void *arg, const struct helper_link_exit *end)
-{
-    struct daemon *dm = arg;
-
-    if (!persist_exited(dm->persist, end))
-        runner_exited(dm->runner, end);
-}
-
 static void on_opened(void *arg, uint64_t tag, int fd, int error)
 {
     struct daemon *dm = arg;
@@ -436,7 +426,7 @@ static void build_control(struct daemon *dm)
 static void build(struct daemon *dm)
 {
     static const int signal_numbers[] = {SIGTERM, SIGINT, SIGHUP, SIGCHLD};
-    static const struct helper_link_events link_events = {on_exited, on_opened, on_lost};
+    static const struct helper_link_events link_events = {on_opened, on_lost};
     const struct conf *conf = dm->params.conf;
     char *agent =
         mem_printf("informerd/%s (linux) node/%s", INFORMERD_VERSION, dm->params.node_name);

@@ -6,7 +6,6 @@
 
 #include "app/persist_cluster.h"
 #include "app/persist_hook.h"
-#include "app/persist_programs.h"
 #include "app/persist_row.h"
 #include "app/persist_watch.h"
 #include "app/restore.h"
@@ -15,6 +14,7 @@
 #include "base/panic.h"
 #include "conf/hook_text.h"
 #include "io/deadline.h"
+#include "io/fingerprints.h"
 #include "io/loop.h"
 #include "state/boot_id.h"
 
@@ -25,6 +25,10 @@
 /* Bytes of the file (docs/design.md "Records on disk"): ten times what the Services and
  * EndpointSlices of a large cluster take. */
 #define STATE_SIZE ((uint64_t)1 << 30)
+
+/* For the programs and files of all hooks together. Runs wait for the end of this (runner_begin()),
+ * so a file system that hangs must not hold them up for ever. */
+#define PROGRAMS_MS 10000
 
 /* How long the state driver waits after a failed write, and persist between two looks at bookmarks
  * and contacts. */
@@ -42,7 +46,7 @@ struct persist {
     struct persist_hook *hooks;        /* as conf->hooks */
     struct persist_cluster **clusters; /* as conf->clusters */
     uint64_t *cluster_items;           /* the same: their rows in the state */
-    struct persist_programs *programs;
+    struct fingerprints *programs;
     struct persist_removed removed;
     struct list dirty; /* scopes with objects in the batch, whose version is not yet in it */
     /* Bookmarks and contacts come without a change of an object, so they are looked at by time. */
@@ -283,31 +287,32 @@ static void on_ready(void *arg)
 
 /* digest NULL: the programs could not be read. Then the hook keeps what it knew, and does not run
  * again for that. */
-static void on_program(void *arg, size_t hook, const struct digest *digest)
+static void on_digest(void *arg, size_t hook, const struct digest *digest, const struct err *err)
 {
     struct persist *m = arg;
     struct persist_hook *mh = &m->hooks[hook];
 
     if (digest != NULL)
         persist_hook_program(mh, *digest, state_driver_batch(m->state_driver, STATE_DRIVER_NOW));
+    else
+        log_warn("programs and files of a hook cannot be checked for changes",
+                 KV_STR("hook", m->params.hooks->v[hook]->name), KV_ERR(err));
     if (keeps(m))
         persist_hook_put(mh, m->state_driver, STATE_DRIVER_NOW);
 }
 
-bool persist_exited(struct persist *m, const struct helper_link_exit *end)
-{
-    return persist_programs_exited(m->programs, end);
-}
-
+/* Without a state there is nothing to compare with: then no hook is asked for. */
 static void ask_for_programs(struct persist *m)
 {
-    static const struct persist_programs_events events = {on_program, on_ready};
-    const struct persist_programs_params p = {.loop = m->params.loop,
-                                              .link = m->params.link,
-                                              .hooks = m->params.hooks,
-                                              .ask = m->params.folder != NULL};
+    static const struct fingerprints_events events = {on_digest, on_ready};
+    const struct fingerprints_params p = {
+        .loop = m->params.loop,
+        .link = m->params.link,
+        .hook_count = m->params.folder != NULL ? m->params.hooks->n : 0,
+        .timeout_ms = PROGRAMS_MS,
+    };
 
-    m->programs = persist_programs_create(&p, &events, m);
+    m->programs = fingerprints_create(&p, &events, m);
 }
 
 /* ---- From the state to watches and hooks, at the start. */
@@ -566,7 +571,7 @@ void persist_dispose(struct persist **mp)
         return;
     *mp = NULL;
     deadline_dispose(&m->sweep);
-    persist_programs_dispose(&m->programs);
+    fingerprints_dispose(&m->programs);
     for (size_t i = 0; i < m->params.conf->n_clusters; i++)
         persist_cluster_dispose(&m->clusters[i]);
     for (size_t i = 0; i < m->params.hooks->n; i++)

@@ -20,7 +20,6 @@
 #include "state/folder.h"
 
 struct helper_link;
-struct helper_link_exit;
 struct loop;
 struct persist;
 
@@ -70,10 +69,6 @@ bool persist_awaits(struct persist *m);
 
 /* For io/runner: a run starts when its delivery records are committed. */
 struct state_driver *persist_state_driver(const struct persist *m);
-
-/* The helper reports the end of a process. Returns false if it belongs to somebody else
- * (fingerprints_exited()). */
-bool persist_exited(struct persist *m, const struct helper_link_exit *end);
 
 /* A person decides about the cluster of a watch, where another cluster answers and is held. accept:
  * everything that is known of the old cluster is forgotten, by hooks too. Returns false if no

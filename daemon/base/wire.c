@@ -28,12 +28,12 @@ enum err_kind wire_request_decode(struct str message, size_t fd_count, struct wi
         return broken(err, "bytes behind its end", message.n);
     if (fd_count != (is_run ? WIRE_RUN_FDS : 0))
         return broken(err, "wrong number of descriptors", fd_count);
-    if (head.program >= (is_run ? WIRE_PROGRAM_COUNT : 1) || head.unused != 0)
+    if (head.program >= (is_run ? RUN_PROGRAM_CHECK : 1) || head.unused != 0)
         return broken(err, "unknown program", head.program);
     *req = (struct wire_request){
         .type = (enum wire_request_type)head.type,
         .number = head.number,
-        .program = (enum wire_program)head.program,
+        .program = (enum run_program)head.program,
         .id = head.id,
         .env = str_of(message.p + sizeof(head), message.n - sizeof(head)),
     };
@@ -61,25 +61,6 @@ bool wire_env_check(struct str env, size_t *count)
     return true;
 }
 
-void wire_reply_encode(const struct wire_reply *reply, char out[WIRE_REPLY_SIZE])
-{
-    struct wire_reply_image image = {
-        .type = reply->type,
-        .how = reply->how,
-        .id = reply->id,
-        .cpu_us = reply->cpu_us,
-        .value = reply->value,
-        .left = reply->left,
-        .left_pid = reply->left_pid,
-        .killed = reply->killed,
-    };
-
-    /* One byte less: the NUL at the end stays, whatever reply has. */
-    memcpy(image.stage, reply->stage, sizeof(image.stage) - 1);
-    memcpy(image.left_comm, reply->left_comm, sizeof(image.left_comm) - 1);
-    memcpy(out, &image, sizeof(image));
-}
-
 static enum err_kind broken_reply(struct err *err, const char *what, size_t n)
 {
     return err_set(err, ERR_PROTOCOL, 0, "reply of the helper: %s (%zu)", what, n);
@@ -95,49 +76,40 @@ static bool is_name(const char *s, size_t size)
     return n < size && s[n] == '\0';
 }
 
+/* A result belongs to a program that ended well, and a step to one that was refused. */
+static bool is_stage(const struct run_end *end)
+{
+    if (end->kind == RUN_END_REFUSED)
+        return end->stage > RUN_STAGE_REMOVED && end->stage < RUN_STAGES;
+    return end->stage == RUN_STAGE_NONE || (run_end_file(end) != NULL && run_end_is_good(end));
+}
+
 /* The parts of a reply must fit together: a process that is left has a pid, and only such a process
  * has a name. */
-static enum err_kind check_end(const struct wire_reply_image *image, struct err *err)
+static enum err_kind check_end(const struct run_end *end, struct err *err)
 {
-    bool is_left = image->left > 0;
+    bool is_left = end->left > 0;
 
-    if (image->how > WIRE_HOW_NOT_STARTED)
-        return broken_reply(err, "bad end of a run", image->how);
-    if (!is_name(image->stage, sizeof(image->stage)))
-        return broken_reply(err, "bad stage of a run", image->how);
-    if (image->killed > 1)
-        return broken_reply(err, "bad mark of a kill", image->killed);
-    if (!is_name(image->left_comm, sizeof(image->left_comm)) || (image->left_pid > 0) != is_left ||
-        image->left_pid < 0 || (image->left_comm[0] != '\0' && !is_left))
-        return broken_reply(err, "bad processes that are left", image->left);
+    if (end->program > RUN_PROGRAM_CHECK)
+        return broken_reply(err, "bad program", end->program);
+    if (end->kind > RUN_END_REFUSED || end->cut != RUN_CUT_NONE)
+        return broken_reply(err, "bad end of a run", end->kind);
+    if (!is_stage(end))
+        return broken_reply(err, "bad stage of a run", end->stage);
+    if (end->killed > 1)
+        return broken_reply(err, "bad mark of a kill", end->killed);
+    if (!is_name(end->left_comm, sizeof(end->left_comm)) || (end->left_pid > 0) != is_left ||
+        end->left_pid < 0 || (end->left_comm[0] != '\0' && !is_left))
+        return broken_reply(err, "bad processes that are left", end->left);
     return ERR_OK;
 }
 
 enum err_kind wire_reply_decode(struct str message, struct wire_reply *reply, struct err *err)
 {
-    struct wire_reply_image image;
-    enum err_kind kind = ERR_OK;
-
-    if (message.n != sizeof(image))
+    if (message.n != sizeof(*reply))
         return broken_reply(err, "bad length", message.n);
-    memcpy(&image, message.p, sizeof(image));
-    if (image.type < WIRE_EXITED || image.type > WIRE_OPENED)
-        return broken_reply(err, "unknown type", image.type);
-    if (image.type == WIRE_EXITED)
-        kind = check_end(&image, err);
-    if (kind != ERR_OK)
-        return kind;
-    *reply = (struct wire_reply){.type = (enum wire_reply_type)image.type, .id = image.id};
-    reply->value = image.value;
-    /* An OPENED reply has no other members. */
-    if (image.type != WIRE_EXITED)
-        return ERR_OK;
-    reply->how = (enum wire_how)image.how;
-    reply->cpu_us = image.cpu_us;
-    reply->left = image.left;
-    reply->left_pid = image.left_pid;
-    reply->killed = image.killed != 0;
-    memcpy(reply->stage, image.stage, sizeof(reply->stage));
-    memcpy(reply->left_comm, image.left_comm, sizeof(reply->left_comm));
-    return ERR_OK;
+    memcpy(reply, message.p, sizeof(*reply));
+    if (reply->type < WIRE_EXITED || reply->type > WIRE_OPENED)
+        return broken_reply(err, "unknown type", reply->type);
+    return reply->type == WIRE_EXITED ? check_end(&reply->end, err) : ERR_OK;
 }

@@ -13,39 +13,21 @@
 
 #include "base/compiler.h"
 #include "base/err.h"
+#include "base/run_end.h"
 #include "base/str.h"
 
 enum {
     WIRE_HEAD_SIZE = 24,       /* every request begins with this; most are no longer */
     WIRE_ENV_MAX = 128 * 1024, /* fits a socket buffer of the kernel's default size */
     WIRE_REQUEST_MAX = WIRE_HEAD_SIZE + WIRE_ENV_MAX,
-    WIRE_REPLY_SIZE = 72,
     WIRE_OUTPUT_MAX = 64 * 1024 * 1024, /* bytes of an output file */
-    WIRE_STAGE_SIZE = 16,
-    WIRE_COMM_SIZE = 16, /* the name of a process, as the kernel cuts it */
-    WIRE_RUN_FDS = 3     /* stdin, stdout, stderr */
+    WIRE_RUN_FDS = 3                    /* stdin, stdout, stderr */
 };
 
 /* CLEAR is for a run whose program has ended well, so that its other processes were spared, and
  * that failed all the same: it kills these processes. */
 enum wire_request_type { WIRE_RUN = 1, WIRE_KILL, WIRE_OPEN, WIRE_CLEAR };
 enum wire_reply_type { WIRE_EXITED = 1, WIRE_OPENED };
-enum wire_how { WIRE_HOW_EXITED, WIRE_HOW_SIGNALED, WIRE_HOW_NOT_STARTED };
-
-/* The program of a hook that a RUN starts. OUTPUT and REMOVE are code of the helper: they write and
- * remove the output file, and answer with one of the stages below. FINGERPRINT, too: it writes the
- * digest of the programs and files of the hook to stdout, as the bytes of a struct digest. */
-enum wire_program {
-    WIRE_PROGRAM_COMMAND,
-    WIRE_PROGRAM_OUTPUT, /* stdin is a sealed memory file with the new content of the output file */
-    WIRE_PROGRAM_REMOVE,
-    WIRE_PROGRAM_APPLY,
-    WIRE_PROGRAM_FINGERPRINT,
-    /* stdin is a memory file: struct wire_stray, then the path, any number of times; stdout gets an
-     * enum wire_swept for each, as a byte. */
-    WIRE_PROGRAM_SWEEP
-};
-enum { WIRE_PROGRAM_COUNT = WIRE_PROGRAM_SWEEP + 1 };
 
 /* A stray file: an earlier process wrote it for the hook, and it is to be removed
  * (docs/design.md "Stray files"). */
@@ -64,18 +46,6 @@ enum wire_swept {
 };
 enum { WIRE_SWEEP_MAX = 1000 }; /* strays in one run, so that all answers fit into a pipe */
 
-/* Stages of OUTPUT and REMOVE in an EXITED reply. With CHECK, value is the exit code of the check,
- * or with SIGNALED its signal; with the others value is 0. With NOT_STARTED the stage is the step
- * that failed. */
-/* The file had the wanted bytes already, or there was no file to remove. */
-#define WIRE_SAME     "same"
-#define WIRE_WRITTEN  "written"
-#define WIRE_REMOVED  "removed"
-#define WIRE_CHECK    "check"
-/* NOT_STARTED, and trying again does not help: the names of the object make no path. value is
- * EINVAL or ENAMETOOLONG. */
-#define WIRE_TEMPLATE "template"
-
 /* The head of every request. The environment of a RUN or CLEAR follows it. */
 struct wire_request_image {
     uint32_t type;
@@ -85,48 +55,25 @@ struct wire_request_image {
     uint32_t unused;  /* 0 */
 };
 
-/* A whole reply. */
-struct wire_reply_image {
-    uint32_t type;
-    uint32_t how;
-    uint64_t id;
-    uint64_t cpu_us;
-    int32_t value;
-    uint32_t left;
-    char stage[WIRE_STAGE_SIZE];
-    char left_comm[WIRE_COMM_SIZE];
-    int32_t left_pid;
-    uint32_t killed;
-};
-
 _Static_assert(sizeof(struct wire_request_image) == WIRE_HEAD_SIZE, "no padding");
-_Static_assert(sizeof(struct wire_reply_image) == WIRE_REPLY_SIZE, "no padding");
 
 struct wire_request {
     enum wire_request_type type;
-    uint32_t number;           /* RUN: hook, KILL: signal, OPEN: file */
-    enum wire_program program; /* RUN */
-    uint64_t id;               /* RUN, KILL, CLEAR: run; OPEN: a tag that comes back */
-    struct str env;            /* RUN, CLEAR: "NAME=VALUE\0" any number of times, unchecked */
+    uint32_t number;          /* RUN: hook, KILL: signal, OPEN: file */
+    enum run_program program; /* RUN */
+    uint64_t id;              /* RUN, KILL, CLEAR: run; OPEN: a tag that comes back */
+    struct str env;           /* RUN, CLEAR: "NAME=VALUE\0" any number of times, unchecked */
 };
 
+/* A reply; its bytes are sent as they are. */
 struct wire_reply {
     enum wire_reply_type type;
+    int32_t error; /* OPENED: errno or 0 */
     uint64_t id;
-    enum wire_how how; /* EXITED */
-    int32_t value;     /* EXITED: code, signal or errno; OPENED: errno or 0 */
-    /* EXITED: if the program was not started, the step that failed ("exec"); of OUTPUT and REMOVE
-     * the result (WIRE_SAME, ...); else empty. */
-    char stage[WIRE_STAGE_SIZE];
-    /* EXITED: user and system time of the program and of the children that it waited for. */
-    uint64_t cpu_us;
-    /* EXITED: processes of the run that still live. After a good end they are spared, after a bad
-     * one they could not be killed. */
-    uint32_t left;
-    int32_t left_pid;               /* one of them; 0 = none */
-    char left_comm[WIRE_COMM_SIZE]; /* its name, printable; "" = none */
-    bool killed;                    /* EXITED: a KILL for the run was carried out before its end */
+    struct run_end end; /* EXITED */
 };
+
+_Static_assert(sizeof(struct wire_reply) == 16 + 56, "no padding");
 
 /* Decodes one message that came with fd_count descriptors (WIRE_RUN_FDS with a RUN, none with
  * others); req->env is borrowed from message. Whether numbers belong to a hook, run or file is not
@@ -141,9 +88,6 @@ bool wire_env_check(struct str env, size_t *count) MUST_CHECK;
 
 /* Is this string NAME=... with a name that starts with INFORMERD_? */
 bool wire_env_is_ours(const char *s) MUST_CHECK;
-
-/* Encodes a reply. */
-void wire_reply_encode(const struct wire_reply *reply, char out[WIRE_REPLY_SIZE]);
 
 /* Decodes one reply. ERR_PROTOCOL: the helper never sends such a reply. */
 enum err_kind wire_reply_decode(struct str message, struct wire_reply *reply,

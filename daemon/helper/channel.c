@@ -13,7 +13,7 @@
 struct queued {
     struct list link;
     int fd; /* -1 = none */
-    char data[WIRE_REPLY_SIZE];
+    struct wire_reply reply;
 };
 
 /* The buffer of a control message, aligned for its head. */
@@ -108,7 +108,7 @@ enum channel_got channel_receive(struct channel *c, struct channel_message *m)
 static bool send_now(const struct channel *c, struct queued *q)
 {
     union control control = {0};
-    struct iovec iov = {q->data, sizeof(q->data)};
+    struct iovec iov = {&q->reply, sizeof(q->reply)};
     struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
 
     if (q->fd >= 0) {
@@ -143,7 +143,7 @@ void channel_reply(struct channel *c, const struct wire_reply *reply, int fd)
 
     q->fd = fd;
     list_init(&q->link);
-    wire_reply_encode(reply, q->data);
+    q->reply = *reply;
     /* A reply is sent at once only if no other waits: replies keep their order. */
     if (c->fd < 0 || (list_is_empty(&c->queue) && send_now(c, q)))
         drop_queued(q);

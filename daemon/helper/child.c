@@ -202,42 +202,34 @@ static int enter_program(const struct start *s)
  * come before the change of user, as they need the rights of the helper; groups and gid come before
  * the uid, which gives up the right to set them. "exec" is last. */
 static const struct {
-    const char *stage;
+    enum run_stage stage;
     int (*run)(const struct start *s); /* 0 or an errno */
 } steps[] = {
-    {"setpgid",     set_group       },
-    {"signals",     set_signals     },
-    {"descriptors", set_descriptors },
-    {"limits",      set_limits      },
-    {"trust",       check_trust     },
-    {"output",      open_output     },
-    {"setgroups",   set_groups      },
-    {"setgid",      set_gid         },
-    {"setuid",      set_uid         },
-    {"pdeathsig",   set_death_signal},
-    {"chdir",       set_folder      },
-    {"exec",        enter_program   },
+    {RUN_STAGE_SETPGID,     set_group       },
+    {RUN_STAGE_SIGNALS,     set_signals     },
+    {RUN_STAGE_DESCRIPTORS, set_descriptors },
+    {RUN_STAGE_LIMITS,      set_limits      },
+    {RUN_STAGE_TRUST,       check_trust     },
+    {RUN_STAGE_OUTPUT,      open_output     },
+    {RUN_STAGE_SETGROUPS,   set_groups      },
+    {RUN_STAGE_SETGID,      set_gid         },
+    {RUN_STAGE_SETUID,      set_uid         },
+    {RUN_STAGE_PDEATHSIG,   set_death_signal},
+    {RUN_STAGE_CHDIR,       set_folder      },
+    {RUN_STAGE_EXEC,        enter_program   },
 };
-
-struct child_report child_refusal(const char *stage, int error)
-{
-    struct child_report report = {.how = WIRE_HOW_NOT_STARTED, .value = error};
-
-    strncpy(report.stage, stage, sizeof(report.stage) - 1);
-    return report;
-}
 
 /* The child after the fork: runs the steps, then the work. The report is smaller than PIPE_BUF, so
  * the pipe has all of it or nothing. */
 NORETURN static void be_child(struct start *s)
 {
-    struct child_report report = {.how = WIRE_HOW_EXITED};
+    struct run_end report = {.program = s->spec->program};
     int error = 0;
 
     for (size_t i = 0; i < ARRAY_LEN(steps) && error == 0; i++) {
         error = steps[i].run(s); /* "exec" of a program returns only if it fails */
         if (error != 0)
-            report = child_refusal(steps[i].stage, error);
+            report = run_end_refused(s->spec->program, steps[i].stage, error);
         else if (steps[i].run == set_descriptors)
             s->status_fd = STATUS_FD; /* set_descriptors() has moved it there */
     }
@@ -248,15 +240,15 @@ NORETURN static void be_child(struct start *s)
     _exit(NOT_ENTERED);
 }
 
-bool child_start(const struct child_spec *spec, struct child *out, struct child_report *why)
+bool child_start(const struct child_spec *spec, struct child *out, struct run_end *why)
 {
     int ends[2];
 
     /* A successful exec closes the pipe, which says that the program was entered. Nonblocking, so
-     * that child_reported() never waits (docs/decisions.md "Exec errors are read when the child is
+     * that child_end() never waits (docs/decisions.md "Exec errors are read when the child is
      * reaped"). */
     if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0) {
-        *why = child_refusal("pipe", errno);
+        *why = run_end_refused(spec->program, RUN_STAGE_PIPE, errno);
         return false;
     }
     struct start start = {spec, getpid(), ends[1]};
@@ -269,21 +261,27 @@ bool child_start(const struct child_spec *spec, struct child *out, struct child_
     close(ends[1]);
     if (pid < 0) {
         close(ends[0]);
-        *why = child_refusal("fork", error);
+        *why = run_end_refused(spec->program, RUN_STAGE_FORK, error);
         return false;
     }
     /* The child does so, too: whoever is first, runs_kill() finds the group. */
     if (!spec->shares_group)
         setpgid(pid, pid);
-    *out = (struct child){pid, ends[0]};
+    *out = (struct child){pid, ends[0], spec->program};
     return true;
 }
 
-bool child_reported(struct child *c, struct child_report *out)
+struct run_end child_end(struct child *c, const siginfo_t *info)
 {
-    ssize_t n = read(c->status_fd, out, sizeof(*out));
+    struct run_end end;
+    ssize_t n = read(c->status_fd, &end, sizeof(end));
 
     close(c->status_fd);
     c->status_fd = -1;
-    return n == (ssize_t)sizeof(*out);
+    if (n != (ssize_t)sizeof(end))
+        end = (struct run_end){.program = c->program,
+                               .kind =
+                                   info->si_code == CLD_EXITED ? RUN_END_EXITED : RUN_END_SIGNALED,
+                               .value = info->si_status};
+    return end;
 }

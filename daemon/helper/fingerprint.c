@@ -109,7 +109,7 @@ static int put_digest(const struct buf *sums)
     return n < 0 ? errno : EIO;
 }
 
-void fingerprint_work(const struct child_spec *spec, struct child_report *out)
+void fingerprint_work(const struct child_spec *spec, struct run_end *out)
 {
     const struct path_trust path_trust = {
         .owners = {spec->hook->change_user ? spec->hook->uid : 0}};
@@ -124,7 +124,6 @@ void fingerprint_work(const struct child_spec *spec, struct child_report *out)
     if (error == 0)
         error = put_digest(&sums);
     buf_free(&sums);
-    *out = (struct child_report){.how = WIRE_HOW_EXITED};
     if (error != 0)
-        *out = child_refusal("read", error);
+        *out = run_end_refused(spec->program, RUN_STAGE_READ, error);
 }

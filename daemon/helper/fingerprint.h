@@ -11,9 +11,9 @@
 
 /* The `work` of a child_spec. Reads the files of the hook (helper_hook.files), 64 MiB of each at
  * most, and follows links; writes a struct digest to stdout. Of a larger file the size counts, too.
- * A path that is no file, or that does not exist or cannot be opened, counts as "no file". Report:
- * EXITED with 0, or NOT_STARTED with the stage "read" when the system failed (EIO, EMFILE) and
- * another try may help. Signals end the process. */
-void fingerprint_work(const struct child_spec *spec, struct child_report *out);
+ * A path that is no file, or that does not exist or cannot be opened, counts as "no file". *out:
+ * a good end, or REFUSED with READ when the system failed (EIO, EMFILE) and another try may help.
+ * Signals end the process. */
+void fingerprint_work(const struct child_spec *spec, struct run_end *out);
 
 #endif

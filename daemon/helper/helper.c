@@ -41,21 +41,17 @@ struct helper {
 
 /* A runs_end_cb. The slot is free before main hears of the end: main may ask for the next run at
  * once. */
-static void reply_end(void *arg, const struct wire_reply *reply)
+static void reply_end(void *arg, uint64_t id, const struct run_end *end)
 {
     struct helper *h = arg;
 
-    slots_free(&h->slots, reply->id);
-    channel_reply(&h->channel, reply, -1);
+    slots_free(&h->slots, id);
+    channel_reply(&h->channel, &(struct wire_reply){WIRE_EXITED, 0, id, *end}, -1);
 }
 
-static void reply_not_started(struct helper *h, uint64_t id, const struct child_report *why)
+static void refuse(struct helper *h, const struct wire_request *req, struct run_end why)
 {
-    struct wire_reply reply = {
-        .type = WIRE_EXITED, .id = id, .how = WIRE_HOW_NOT_STARTED, .value = why->value};
-
-    memcpy(reply.stage, why->stage, sizeof(reply.stage));
-    channel_reply(&h->channel, &reply, -1);
+    channel_reply(&h->channel, &(struct wire_reply){WIRE_EXITED, 0, req->id, why}, -1);
 }
 
 /* The environment of a run: the fixed strings of the hook, then the strings that main sent. The
@@ -78,50 +74,53 @@ static const char **make_env(const struct helper_hook *hook, struct str sent, si
 }
 
 /* A program is either argv, or a function of the helper. */
-static void choose_program(struct child_spec *spec, enum wire_program program)
+static void choose_program(struct child_spec *spec)
 {
-    switch (program) {
-    case WIRE_PROGRAM_COMMAND:
+    switch (spec->program) {
+    case RUN_PROGRAM_COMMAND:
         spec->argv = spec->hook->argv;
         break;
-    case WIRE_PROGRAM_OUTPUT:
+    case RUN_PROGRAM_OUTPUT:
         spec->work = output_run_write;
         break;
-    case WIRE_PROGRAM_REMOVE:
+    case RUN_PROGRAM_REMOVE:
         spec->work = output_run_remove;
         break;
-    case WIRE_PROGRAM_APPLY:
+    case RUN_PROGRAM_APPLY:
         spec->argv = spec->hook->apply;
         break;
-    case WIRE_PROGRAM_FINGERPRINT:
+    case RUN_PROGRAM_FINGERPRINT:
         spec->work = fingerprint_work;
         break;
-    case WIRE_PROGRAM_SWEEP:
+    case RUN_PROGRAM_SWEEP:
         spec->work = output_sweep_work;
+        break;
+    case RUN_PROGRAM_CHECK: /* main cannot ask for it */
         break;
     }
 }
 
-/* False: no child was started, and *why is the report. EMFILE tells main that the system is short
+/* False: no child was started, and *why is the end of the run. EMFILE tells main that the system is short
  * of descriptors, so it tries the run again without counting a failure (docs/design.md "Retry"). */
 static bool start_run(struct helper *h, const struct wire_request *req, struct child *child,
-                      struct child_report *why)
+                      struct run_end *why)
 {
     const struct helper_hook *hook = &h->params->hooks[req->number];
-    struct child_spec spec = {.hook = hook, .nofile_soft = h->params->nofile_soft};
+    struct child_spec spec = {
+        .hook = hook, .program = req->program, .nofile_soft = h->params->nofile_soft};
     size_t env_count;
 
     if (h->message.fds_lost) {
-        *why = child_refusal("receive", EMFILE);
+        *why = run_end_refused(req->program, RUN_STAGE_RECEIVE, EMFILE);
         return false;
     }
     if (!wire_env_check(req->env, &env_count)) {
-        *why = child_refusal("environment", EINVAL);
+        *why = run_end_refused(req->program, RUN_STAGE_ENVIRONMENT, EINVAL);
         return false;
     }
     const char **env = make_env(hook, req->env, env_count);
     spec.env = env;
-    choose_program(&spec, req->program);
+    choose_program(&spec);
     memcpy(spec.fds, h->message.fds, sizeof(spec.fds));
     bool is_started = child_start(&spec, child, why);
     free(env);
@@ -145,16 +144,17 @@ static const char *run_name(struct str env)
  * hooks. */
 static void refuse_too_many(struct helper *h, const struct wire_request *req)
 {
-    const struct child_report why = child_refusal("concurrency", EBUSY);
+    size_t n;
+    const char *name = wire_env_check(req->env, &n) ? run_name(req->env) : NULL;
 
     log_error("helper: run refused: more runs at a time than the configuration allows",
-              KV_U64("hook", req->number), KV_U64("run", req->id));
-    reply_not_started(h, req->id, &why);
+              KV_U64("hook", req->number), KV_STR("run", name));
+    refuse(h, req, run_end_refused(req->program, RUN_STAGE_CONCURRENCY, EBUSY));
 }
 
 static void on_run(struct helper *h, const struct wire_request *req)
 {
-    struct child_report why;
+    struct run_end why;
     struct child child;
 
     if (!slots_take(&h->slots, req->id, req->number, req->program)) {
@@ -163,14 +163,13 @@ static void on_run(struct helper *h, const struct wire_request *req)
         runs_add(&h->runs, req->id, &h->params->hooks[req->number], child, run_name(req->env));
     } else {
         slots_free(&h->slots, req->id);
-        reply_not_started(h, req->id, &why);
+        refuse(h, req, why);
     }
 }
 
 /* runs_clear() may call reply_end() before it returns, so the slot is taken first. */
 static void on_clear(struct helper *h, const struct wire_request *req)
 {
-    const struct child_report why = child_refusal("environment", EINVAL);
     size_t env_count;
 
     if (!slots_take_clear(&h->slots, req->id)) {
@@ -181,7 +180,7 @@ static void on_clear(struct helper *h, const struct wire_request *req)
         runs_clear(&h->runs, req->id, run_name(req->env));
     } else {
         slots_free(&h->slots, req->id);
-        reply_not_started(h, req->id, &why);
+        refuse(h, req, run_end_refused(req->program, RUN_STAGE_ENVIRONMENT, EINVAL));
     }
 }
 
@@ -211,24 +210,26 @@ static void on_open(struct helper *h, const struct wire_request *req)
     struct wire_reply reply = {.type = WIRE_OPENED, .id = req->id};
     int fd = open_credential(&h->params->files[req->number]);
 
-    reply.value = fd < 0 ? errno : 0;
+    reply.error = fd < 0 ? errno : 0;
     channel_reply(&h->channel, &reply, fd);
 }
 
 /* Does the hook have the parameters that this program needs? */
-static bool has_program(const struct helper_hook *hook, enum wire_program program)
+static bool has_program(const struct helper_hook *hook, enum run_program program)
 {
     switch (program) {
-    case WIRE_PROGRAM_COMMAND:
+    case RUN_PROGRAM_COMMAND:
         break;
-    case WIRE_PROGRAM_OUTPUT:
-    case WIRE_PROGRAM_REMOVE:
-    case WIRE_PROGRAM_SWEEP:
+    case RUN_PROGRAM_OUTPUT:
+    case RUN_PROGRAM_REMOVE:
+    case RUN_PROGRAM_SWEEP:
         return hook->output != NULL;
-    case WIRE_PROGRAM_APPLY:
+    case RUN_PROGRAM_APPLY:
         return hook->apply != NULL;
-    case WIRE_PROGRAM_FINGERPRINT:
+    case RUN_PROGRAM_FINGERPRINT:
         return hook->files != NULL;
+    case RUN_PROGRAM_CHECK:
+        return false;
     }
     return true;
 }

@@ -36,45 +36,29 @@ static bool open_fds(int fds[WIRE_RUN_FDS])
     return fds[0] >= 0 && fds[1] >= 0 && fds[2] >= 0;
 }
 
-static void wait_for(struct child *child, struct child_report *out)
-{
-    siginfo_t info = {0};
-
-    while (waitid(P_PID, (id_t)child->pid, &info, WEXITED) < 0 && errno == EINTR)
-        continue;
-    /* The check was not started. Its step becomes e.g. "exec check", to tell it from a step of the
-     * command; "%.9s" cuts it to the room that there is. */
-    if (child_reported(child, out)) {
-        char stage[WIRE_STAGE_SIZE];
-
-        snprintf(stage, sizeof(stage), "%.9s check", out->stage);
-        memcpy(out->stage, stage, sizeof(stage));
-        return;
-    }
-    *out = (struct child_report){
-        .how = info.si_code == CLD_EXITED ? WIRE_HOW_EXITED : WIRE_HOW_SIGNALED,
-        .value = info.si_status,
-        .stage = WIRE_CHECK,
-    };
-}
-
-bool output_check_run(const struct child_spec *spec, const char *file, struct child_report *out)
+bool output_check_run(const struct child_spec *spec, const char *file, struct run_end *out)
 {
     struct child_spec check = {
         .hook = spec->hook,
+        .program = RUN_PROGRAM_CHECK,
         .argv = make_argv(spec->hook->check, file),
         .env = spec->env,
         .nofile_soft = spec->nofile_soft,
         .shares_group = true,
     };
+    siginfo_t info = {0};
     struct child child;
 
     if (!open_fds(check.fds)) {
-        *out = child_refusal("files check", errno);
+        *out = run_end_refused(RUN_PROGRAM_CHECK, RUN_STAGE_FILES, errno);
         return false;
     }
-    if (!child_start(&check, &child, out))
+    if (!child_start(&check, &child, out)) {
+        out->program = spec->program; /* this process has no room for a child */
         return false;
-    wait_for(&child, out);
-    return out->how == WIRE_HOW_EXITED && out->value == 0;
+    }
+    while (waitid(P_PID, (id_t)child.pid, &info, WEXITED) < 0 && errno == EINTR)
+        continue;
+    *out = child_end(&child, &info);
+    return run_end_is_good(out);
 }

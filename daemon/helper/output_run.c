@@ -26,11 +26,11 @@ struct output_run {
     size_t fixed; /* bytes of the path that are the fixed folder */
     struct output_folder folder;
     struct output_file file;
-    off_t size;         /* bytes of stdin */
-    const char *result; /* a WIRE_* stage; NULL = the steps are not done yet */
+    off_t size;            /* bytes of stdin */
+    enum run_stage result; /* SAME, WRITTEN, REMOVED; NONE = the steps are not done yet */
     bool is_removed;
-    bool prunes_all;             /* removes all empty folders; else only those that it made */
-    struct child_report *report; /* filled by the check if that fails, else by walk() */
+    bool prunes_all;     /* removes all empty folders; else only those that it made */
+    struct run_end *end; /* filled by the check if that fails, else by walk() */
 };
 
 static int result(int rc)
@@ -76,7 +76,7 @@ static const char *value_of(const char *const *env, const char *name)
 }
 
 /* A path that the names cannot make stays impossible: main parks the key for the stage
- * WIRE_TEMPLATE. */
+ * TEMPLATE. */
 static int expand(struct output_run *r)
 {
     const char *const *env = r->spec->env;
@@ -145,7 +145,7 @@ static int look(struct output_run *r)
 static int compare(struct output_run *r)
 {
     if (output_file_is_same(&r->file, STDIN_FILENO, r->size))
-        r->result = WIRE_SAME;
+        r->result = RUN_STAGE_SAME;
     return 0;
 }
 
@@ -182,8 +182,8 @@ static int sync_file(struct output_run *r)
     return result(fsync(r->file.fd));
 }
 
-/* The check sees the new file under its hidden name. output_check_run() has filled the report when
- * the check fails. */
+/* The check sees the new file under its hidden name. output_check_run() has filled r->end when the
+ * check fails. */
 static int check(struct output_run *r)
 {
     struct buf file = {0};
@@ -192,7 +192,7 @@ static int check(struct output_run *r)
         return 0;
     buf_append(&file, r->path.data, (size_t)(file_name(r) - r->path.data));
     buf_puts(&file, r->file.temp);
-    bool is_good = output_check_run(r->spec, buf_cstr(&file), r->report);
+    bool is_good = output_check_run(r->spec, buf_cstr(&file), r->end);
     buf_free(&file);
     return is_good ? 0 : ECANCELED;
 }
@@ -205,7 +205,7 @@ static int commit(struct output_run *r)
 
 static int sync_written(struct output_run *r)
 {
-    r->result = WIRE_WRITTEN;
+    r->result = RUN_STAGE_WRITTEN;
     return output_folder_sync(&r->folder);
 }
 
@@ -215,7 +215,7 @@ static int find_folder(struct output_run *r)
     int error = open_folder(r, false);
 
     if (error == ENOENT)
-        r->result = WIRE_SAME;
+        r->result = RUN_STAGE_SAME;
     return error == ENOENT ? 0 : error;
 }
 
@@ -226,54 +226,55 @@ static int remove_file(struct output_run *r)
 
 static int sync_removed(struct output_run *r)
 {
-    r->result = r->is_removed ? WIRE_REMOVED : WIRE_SAME;
+    r->result = r->is_removed ? RUN_STAGE_REMOVED : RUN_STAGE_SAME;
     return output_folder_sync(&r->folder);
 }
 
 /* ---- Sequences */
 
 struct step {
-    const char *stage;
+    enum run_stage stage;
     int (*run)(struct output_run *r);
 };
 
 /* The owner comes before the mode, which chown() may change; both and the bytes are on disk before
  * the check and the rename, so that after a power cut the file has them. */
 static const struct step write_steps[] = {
-    {WIRE_TEMPLATE,  expand       },
-    {"input",        measure_input},
-    {"folder",       make_folder  },
-    {"target",       look         },
-    {WIRE_SAME,      compare      },
-    {"create",       create       },
-    {"write",        fill         },
-    {"owner",        own          },
-    {"mode",         set_mode     },
-    {"fsync",        sync_file    },
-    {WIRE_CHECK,     check        },
-    {"rename",       commit       },
-    {"fsync folder", sync_written },
+    {RUN_STAGE_TEMPLATE,     expand       },
+    {RUN_STAGE_INPUT,        measure_input},
+    {RUN_STAGE_FOLDER,       make_folder  },
+    {RUN_STAGE_TARGET,       look         },
+    {RUN_STAGE_NONE,         compare      }, /* cannot fail */
+    {RUN_STAGE_CREATE,       create       },
+    {RUN_STAGE_WRITE,        fill         },
+    {RUN_STAGE_OWNER,        own          },
+    {RUN_STAGE_MODE,         set_mode     },
+    {RUN_STAGE_FSYNC,        sync_file    },
+    {RUN_STAGE_NONE,         check        }, /* says by itself how it failed */
+    {RUN_STAGE_RENAME,       commit       },
+    {RUN_STAGE_FSYNC_FOLDER, sync_written },
 };
 
 static const struct step remove_steps[] = {
-    {WIRE_TEMPLATE,  expand      },
-    {"folder",       find_folder },
-    {"target",       look        },
-    {"remove",       remove_file },
-    {"fsync folder", sync_removed},
+    {RUN_STAGE_TEMPLATE,     expand      },
+    {RUN_STAGE_FOLDER,       find_folder },
+    {RUN_STAGE_TARGET,       look        },
+    {RUN_STAGE_REMOVE,       remove_file },
+    {RUN_STAGE_FSYNC_FOLDER, sync_removed},
 };
 
-/* Fills the report for a step that failed. */
+/* Fills the end for a step that failed. */
 static void explain(const struct output_run *r, const struct step *step, int error)
 {
     int signal_number = told_signal(r);
 
-    if (step->run == check) /* output_check_run() has filled the report */
+    if (step->run == check)
         return;
     if (error == EINTR && signal_number != 0)
-        *r->report = (struct child_report){.how = WIRE_HOW_SIGNALED, .value = signal_number};
+        *r->end = (struct run_end){
+            .program = r->spec->program, .kind = RUN_END_SIGNALED, .value = signal_number};
     else
-        *r->report = child_refusal(step->stage, error);
+        *r->end = run_end_refused(r->spec->program, step->stage, error);
 }
 
 /* Runs the steps until one fails or one sets the result; then tidies up. The new file goes before
@@ -283,7 +284,7 @@ static void walk(struct output_run *r, const struct step *steps, size_t count)
     int error = 0;
 
     umask(0); /* modes are what they are set to */
-    for (size_t i = 0; i < count && error == 0 && r->result == NULL; i++) {
+    for (size_t i = 0; i < count && error == 0 && r->result == RUN_STAGE_NONE; i++) {
         error = steps[i].run(r);
         if (error != 0)
             explain(r, &steps[i], error);
@@ -292,22 +293,21 @@ static void walk(struct output_run *r, const struct step *steps, size_t count)
     output_folder_prune(&r->folder, !r->prunes_all);
     output_folder_close(&r->folder);
     buf_free(&r->path);
-    if (error != 0)
-        return;
-    *r->report = (struct child_report){.how = WIRE_HOW_EXITED};
-    strncpy(r->report->stage, r->result, sizeof(r->report->stage) - 1);
+    /* The check may have left its own good end. */
+    if (error == 0)
+        *r->end = (struct run_end){.program = r->spec->program, .stage = r->result};
 }
 
-void output_run_write(const struct child_spec *spec, struct child_report *out)
+void output_run_write(const struct child_spec *spec, struct run_end *out)
 {
-    struct output_run r = {.spec = spec, .file.fd = -1, .report = out};
+    struct output_run r = {.spec = spec, .file.fd = -1, .end = out};
 
     walk(&r, write_steps, ARRAY_LEN(write_steps));
 }
 
-void output_run_remove(const struct child_spec *spec, struct child_report *out)
+void output_run_remove(const struct child_spec *spec, struct run_end *out)
 {
-    struct output_run r = {.spec = spec, .file.fd = -1, .prunes_all = true, .report = out};
+    struct output_run r = {.spec = spec, .file.fd = -1, .prunes_all = true, .end = out};
 
     walk(&r, remove_steps, ARRAY_LEN(remove_steps));
 }

@@ -12,13 +12,12 @@
 /* The `work` of a child_spec: writes the whole of stdin, a sealed memory file, to the hook's output
  * file. INFORMERD_NAMESPACE, INFORMERD_NAME and INFORMERD_CLUSTER of spec->env are the names in the
  * path. Signals are blocked. If a signal that ends a process has come before the rename, the old
- * file stays, the new one is removed, and the report is SIGNALED. Otherwise the report is EXITED
- * with WIRE_WRITTEN or WIRE_SAME, the failure of the check, or NOT_STARTED with the step that
- * failed. */
-void output_run_write(const struct child_spec *spec, struct child_report *out);
+ * file stays, the new one is removed, and the end is SIGNALED. Otherwise *out is a good end with
+ * WRITTEN or SAME, the failure of the check, or REFUSED with the step that failed. */
+void output_run_write(const struct child_spec *spec, struct run_end *out);
 
 /* The same to remove the file, and the folders of the path that are empty then, except the fixed
- * one. Report: EXITED with WIRE_REMOVED or WIRE_SAME, or NOT_STARTED. */
-void output_run_remove(const struct child_spec *spec, struct child_report *out);
+ * one. *out: a good end with REMOVED or SAME, or REFUSED. */
+void output_run_remove(const struct child_spec *spec, struct run_end *out);
 
 #endif

@@ -182,7 +182,7 @@ static int answer(enum wire_swept swept)
     return write(STDOUT_FILENO, &byte, 1) == 1 ? 0 : EIO;
 }
 
-void output_sweep_work(const struct child_spec *spec, struct child_report *out)
+void output_sweep_work(const struct child_spec *spec, struct run_end *out)
 {
     struct sweep *s = MEM_NEW(struct sweep, .hook = spec->hook);
     struct buf input = {0};
@@ -200,7 +200,6 @@ void output_sweep_work(const struct child_spec *spec, struct child_report *out)
         error = answer(sweep(s));
     buf_free(&input);
     free(s);
-    *out = (struct child_report){.how = WIRE_HOW_EXITED};
     if (error != 0)
-        *out = child_refusal("sweep", error);
+        *out = run_end_refused(spec->program, RUN_STAGE_SWEEP, error);
 }

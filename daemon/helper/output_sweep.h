@@ -12,8 +12,8 @@
 #include "helper/child.h"
 
 /* The `work` of a child_spec: reads stray files from stdin, removes them, and answers on stdout, in
- * the format of WIRE_PROGRAM_SWEEP in base/wire.h; WIRE_SWEEP_MAX files at most. Report: EXITED
- * with 0, or NOT_STARTED with the stage "sweep" if stdin or stdout fails. */
-void output_sweep_work(const struct child_spec *spec, struct child_report *out);
+ * the format of RUN_PROGRAM_SWEEP in base/run_end.h; WIRE_SWEEP_MAX files at most. *out: a
+ * good end, or REFUSED with SWEEP if stdin or stdout fails. */
+void output_sweep_work(const struct child_spec *spec, struct run_end *out);
 
 #endif

@@ -79,11 +79,11 @@ static uint64_t field(const char *line, int n)
     return line != NULL ? strtoull(line, NULL, DECIMAL) : 0;
 }
 
-static void copy_name(const char *from, const char *end, char out[WIRE_COMM_SIZE])
+static void copy_name(const char *from, const char *end, char out[RUN_END_COMM_SIZE])
 {
     size_t n = 0;
 
-    for (; from < end && n < WIRE_COMM_SIZE - 1; from++) {
+    for (; from < end && n < RUN_END_COMM_SIZE - 1; from++) {
         out[n] = '?';
         if (*from >= ' ' && *from <= '~')
             out[n] = *from;

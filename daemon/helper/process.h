@@ -19,7 +19,7 @@ struct process {
     pid_t pid;
     pid_t parent;
     uint64_t start; /* ticks since boot; together with pid the identity of the process */
-    char name[WIRE_COMM_SIZE];
+    char name[RUN_END_COMM_SIZE];
 };
 
 enum process_state {

@@ -41,9 +41,9 @@ struct run {
     /* Descendants that were seen when the run was signaled, or later. They may have lost their
      * parent since, and lack the name in their environment. */
     struct descent_set witnessed;
-    struct wire_reply end; /* CLEARING: the reply that waits until the processes are gone */
-    uint64_t deadline_ms;  /* CLEARING: the last look; in runs_end_all() the next escalation */
-    uint64_t retry_ms;     /* CLEARING: the next look */
+    struct run_end end;   /* CLEARING: it waits until the processes are gone */
+    uint64_t deadline_ms; /* CLEARING: the last look; in runs_end_all() the next escalation */
+    uint64_t retry_ms;    /* CLEARING: the next look */
 };
 
 void runs_init(struct runs *r, runs_end_cb *on_end, void *arg)
@@ -160,21 +160,21 @@ static bool collect(struct runs *r, struct run *run, struct descent_set *out)
     return is_known && dead == 0;
 }
 
-/* Puts the processes that are left into a reply: their number, and one of them by name; NULL = no
- * process is left. */
-static void tell_left(struct wire_reply *reply, size_t count, const struct process *one)
+/* Notes the processes that are left: their number, and one of them by name; NULL = no process is
+ * left. */
+static void tell_left(struct run *run, size_t count, const struct process *one)
 {
     static const struct process nobody;
     const struct process *p = one != NULL ? one : &nobody;
 
-    reply->left = (uint32_t)count;
-    reply->left_pid = p->pid;
-    memcpy(reply->left_comm, p->name, sizeof(reply->left_comm));
+    run->end.left = (uint32_t)count;
+    run->end.left_pid = p->pid;
+    memcpy(run->end.left_comm, p->name, sizeof(run->end.left_comm));
 }
 
 /* After a good end: counts the processes that are spared. Here the group counts: its leader is not
  * reaped, so the number of the group is still its own. */
-static void count_left(struct runs *r, const struct run *run, struct wire_reply *reply)
+static void count_left(struct runs *r, struct run *run)
 {
     struct descent_set left = {0};
 
@@ -184,7 +184,7 @@ static void count_left(struct runs *r, const struct run *run, struct wire_reply 
         return;
     orphans_collect(&r->orphans, run->name, run->child.pid, &left);
     descent_extend(&r->orphans.descent, &left);
-    tell_left(reply, left.count, left.count > 0 ? &left.all[0] : NULL);
+    tell_left(run, left.count, left.count > 0 ? &left.all[0] : NULL);
     descent_set_free(&left);
 }
 
@@ -203,14 +203,14 @@ static void freeze(const struct runs *r, struct descent_set *set)
 }
 
 /* Kills the processes of the run that it finds. True: no process is left, except processes that may
- * not be killed (of another user, when the helper is not root); the reply has their number. */
-static bool clear(struct runs *r, struct run *run, struct wire_reply *reply)
+ * not be killed (of another user, when the helper is not root); run->end has their number. */
+static bool clear(struct runs *r, struct run *run)
 {
     struct descent_set left = {0};
     bool is_clear = collect(r, run, &left);
 
     freeze(r, &left);
-    tell_left(reply, 0, NULL);
+    tell_left(run, 0, NULL);
     for (size_t i = 0; i < left.count; i++) {
         enum process_sent sent = process_signal(r->orphans.descent.proc, &left.all[i], SIGKILL);
 
@@ -219,7 +219,7 @@ static bool clear(struct runs *r, struct run *run, struct wire_reply *reply)
         if (sent != PROCESS_REFUSED)
             is_clear = false; /* it is about to end, or its children may be orphans by now */
         if (sent != PROCESS_WAS_GONE)
-            tell_left(reply, reply->left + 1, &left.all[i]);
+            tell_left(run, run->end.left + 1, &left.all[i]);
     }
     descent_set_free(&left);
     return is_clear;
@@ -265,16 +265,17 @@ static uint64_t now_ms(void)
     return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
 }
 
-/* The run is over. The last run moves to its place, so the reply is copied before. */
+/* The run is over. The last run moves to its place, so its end is copied before. */
 static void forget(struct runs *r, struct run *run)
 {
-    struct wire_reply reply = run->end;
+    struct run_end end = run->end;
+    uint64_t id = run->id;
 
     if (run->state == RUN_CLEARING)
         r->clearing--;
     drop_run(run);
     *run = r->all[--r->count];
-    r->on_end(r->arg, &reply);
+    r->on_end(r->arg, id, &end);
 }
 
 static uint64_t cpu_us(const struct rusage *usage)
@@ -288,7 +289,7 @@ static uint64_t cpu_us(const struct rusage *usage)
 static void go_on_clearing(struct runs *r, struct run *run, uint64_t now)
 {
     run->retry_ms = now + RETRY_MS;
-    if (clear(r, run, &run->end) || now >= run->deadline_ms)
+    if (clear(r, run) || now >= run->deadline_ms)
         forget(r, run);
 }
 
@@ -305,30 +306,7 @@ static void start_clearing(struct runs *r, struct run *run)
 void runs_clear(struct runs *r, uint64_t id, const char *name)
 {
     runs_add(r, id, NULL, (struct child){.status_fd = -1}, name);
-    struct run *run = &r->all[r->count - 1];
-
-    run->end = (struct wire_reply){.type = WIRE_EXITED, .id = id};
-    start_clearing(r, run);
-}
-
-/* Makes the reply. A report of the child wins over its exit status: the program was not entered, or
- * there was none. */
-static void describe(struct run *run, const siginfo_t *info)
-{
-    struct child_report report;
-
-    run->end = (struct wire_reply){
-        .type = WIRE_EXITED,
-        .id = run->id,
-        .how = info->si_code == CLD_EXITED ? WIRE_HOW_EXITED : WIRE_HOW_SIGNALED,
-        .value = info->si_status,
-        .killed = run->state != RUN_RUNNING,
-    };
-    if (child_reported(&run->child, &report)) {
-        run->end.how = report.how;
-        run->end.value = report.value;
-        memcpy(run->end.stage, report.stage, sizeof(run->end.stage));
-    }
+    start_clearing(r, &r->all[r->count - 1]);
 }
 
 /* The program has ended and is a zombie: its children are the helper's by now, and its number,
@@ -338,11 +316,11 @@ static void end_run(struct runs *r, struct run *run, const siginfo_t *info)
 {
     struct rusage usage = {0};
 
-    describe(run, info);
-    bool is_good = run->end.how == WIRE_HOW_EXITED && run->end.value == 0;
-    bool is_spared = is_good && run->state == RUN_RUNNING;
+    run->end = child_end(&run->child, info);
+    run->end.killed = run->state != RUN_RUNNING;
+    bool is_spared = run_end_is_good(&run->end) && run->state == RUN_RUNNING;
     if (is_spared)
-        count_left(r, run, &run->end);
+        count_left(r, run);
     else
         kill(-run->child.pid, SIGKILL);
     wait4(run->child.pid, NULL, 0, &usage);
@@ -430,7 +408,7 @@ static void start_end(const struct runs *r, struct run *run, uint64_t now)
 static void give_up(struct runs *r, struct run *run)
 {
     run->state = RUN_GIVEN_UP;
-    clear(r, run, &run->end);
+    clear(r, run);
 }
 
 /* RUNNING or SIGNALED: SIGKILL after the grace. KILLED: given up after LAST_WAIT_MS. */

@@ -12,13 +12,12 @@
 #include <stdint.h>
 
 #include "base/compiler.h"
-#include "base/wire.h"
 #include "helper/child.h"
 #include "helper/orphans.h"
 
-/* A run is over; runs has forgotten it already, so its id is free. reply is borrowed. Called inside
+/* A run is over; runs has forgotten it already, so its id is free. end is borrowed. Called inside
  * of runs_reap(), runs_clear() and runs_end_all(). */
-typedef void runs_end_cb(void *arg, const struct wire_reply *reply);
+typedef void runs_end_cb(void *arg, uint64_t id, const struct run_end *end);
 
 struct runs {
     struct run *all; /* in no order */
@@ -58,7 +57,7 @@ void runs_kill(struct runs *r, uint64_t id, int signal_number);
 void runs_clear(struct runs *r, uint64_t id, const char *name);
 
 /* Reaps every child that has ended. After a good end the other processes of the run are spared, and
- * the reply counts them. After any other end the group of the run gets SIGKILL, before its leader
+ * its end counts them. After any other end the group of the run gets SIGKILL, before its leader
  * is reaped (docs/decisions.md "A process group is killed before its leader is reaped"), then the
  * processes that escaped from the group. on_end runs for each run that is over; after a bad end
  * once no process is left, or after 5 s. */

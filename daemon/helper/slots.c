@@ -79,24 +79,25 @@ static bool take(struct slots *s, uint64_t id, size_t wq)
 
 /* A run writes its file after its command has ended, and a removal takes the place of the command:
  * so both use the slot of the command. */
-static enum slot_kind work_queue_of(enum wire_program program)
+static enum slot_kind work_queue_of(enum run_program program)
 {
     switch (program) {
-    case WIRE_PROGRAM_COMMAND:
-    case WIRE_PROGRAM_OUTPUT:
-    case WIRE_PROGRAM_REMOVE:
+    case RUN_PROGRAM_COMMAND:
+    case RUN_PROGRAM_OUTPUT:
+    case RUN_PROGRAM_REMOVE:
+    case RUN_PROGRAM_CHECK: /* main cannot ask for it */
         break;
-    case WIRE_PROGRAM_APPLY:
+    case RUN_PROGRAM_APPLY:
         return WORK_QUEUE_APPLY;
-    case WIRE_PROGRAM_FINGERPRINT:
+    case RUN_PROGRAM_FINGERPRINT:
         return WORK_QUEUE_FINGERPRINT;
-    case WIRE_PROGRAM_SWEEP:
+    case RUN_PROGRAM_SWEEP:
         return WORK_QUEUE_SWEEP;
     }
     return WORK_QUEUE_COMMAND;
 }
 
-bool slots_take(struct slots *s, uint64_t id, uint32_t hook, enum wire_program program)
+bool slots_take(struct slots *s, uint64_t id, uint32_t hook, enum run_program program)
 {
     return take(s, id, (size_t)hook * WORK_QUEUES + work_queue_of(program));
 }

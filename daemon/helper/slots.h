@@ -33,7 +33,7 @@ void slots_fini(struct slots *s);
 
 /* Takes a slot for a run; no other run may have the id. hook is the number of the hook in params.
  * False: the configuration allows no further run. */
-bool slots_take(struct slots *s, uint64_t id, uint32_t hook, enum wire_program program) MUST_CHECK;
+bool slots_take(struct slots *s, uint64_t id, uint32_t hook, enum run_program program) MUST_CHECK;
 
 /* The same for a CLEAR. A CLEAR follows a command, so there are as many slots for it as for
  * commands of all hooks together. */

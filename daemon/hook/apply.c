@@ -85,32 +85,29 @@ void apply_started(struct apply *a, uint64_t now_ms)
     scheduler_started(&a->work_queue, now_ms);
 }
 
-static void note_end(struct apply *a, const struct apply_end *end)
+void apply_ended(struct apply *a, struct scheduler *s, const struct run *run,
+                 enum scheduler_result end, const char *text, uint64_t now_ms)
 {
-    a->runs_ok += end->how == SCHEDULER_DONE;
-    a->runs_failed += end->how == SCHEDULER_FAILED;
-    if (end->how == SCHEDULER_DONE)
-        a->last_error[0] = '\0';
-    else
-        snprintf(a->last_error, sizeof(a->last_error), "%s", end->text);
-}
-
-void apply_ended(struct apply *a, struct scheduler *s, const struct apply_end *end, uint64_t now_ms)
-{
+    bool ok = end == SCHEDULER_DONE;
     /* A file was written while apply ran: the program may have read it, or may have been past
      * it. */
-    bool again = end->how == SCHEDULER_DONE && a->touched_ms != NEVER_MS;
+    bool again = ok && a->touched_ms != NEVER_MS;
 
-    note_end(a, end);
-    if (end->how == SCHEDULER_DONE)
+    a->runs_ok += ok;
+    a->runs_failed += !ok && end != SCHEDULER_NOT_STARTED;
+    if (ok) {
+        a->last_error[0] = '\0';
         a->since_ms = a->touched_ms;
+    } else {
+        snprintf(a->last_error, sizeof(a->last_error), "%s", text);
+    }
     /* No program ran, so the limit of the hold counts from the first write of that run again. */
-    if (end->how == SCHEDULER_NOT_STARTED) {
-        scheduler_unstarted(&a->work_queue, end->started_ms);
+    if (end == SCHEDULER_NOT_STARTED) {
+        scheduler_unstarted(&a->work_queue, run->started_ms);
         if (a->covered_ms != NEVER_MS)
             a->touched_ms = a->covered_ms;
     }
-    scheduler_done(s, &a->work_queue, &a->work_item, again ? SCHEDULER_AGAIN : end->how, now_ms);
+    scheduler_done(s, &a->work_queue, &a->work_item, again ? SCHEDULER_AGAIN : end, now_ms);
     /* A manual run that was ordered while this run was under way starts at once, but not when the
      * system is short of something: then it waits for the next try. */
     if (a->work_item.manual_runs != 0 && !a->work_item.not_started)

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "hook/run.h"
 #include "hook/scheduler.h"
 
 /* Runs of the command hold apply back for so long at most, from the first write that waits
@@ -68,16 +69,10 @@ uint64_t apply_wake_ms(const struct apply *a);
 /* A run of apply starts. */
 void apply_started(struct apply *a, uint64_t now_ms);
 
-/* How a run of apply ended. */
-struct apply_end {
-    enum scheduler_result how; /* DONE, FAILED or NOT_STARTED */
-    const char *text;          /* how it failed; borrowed */
-    uint64_t started_ms;
-};
-
-/* The run of apply has ended. Files that were written while it ran are due again. */
-void apply_ended(struct apply *a, struct scheduler *s, const struct apply_end *end,
-                 uint64_t now_ms);
+/* The run of apply has ended: DONE, FAILED, PARKED or NOT_STARTED; text says how it failed. Files
+ * that were written while it ran are due again. */
+void apply_ended(struct apply *a, struct scheduler *s, const struct run *run,
+                 enum scheduler_result end, const char *text, uint64_t now_ms);
 
 /* For how long a file has waited to be applied, in ms; 0 = no file waits, or apply is parked. */
 uint64_t apply_age_ms(const struct apply *a, uint64_t now_ms);

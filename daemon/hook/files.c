@@ -226,18 +226,19 @@ bool files_ended(const struct run *run, const struct run_result *result)
     struct file *file = file_of(run);
     struct file was;
 
-    if (file == NULL || result->file == RUN_FILE_NONE)
+    if (file == NULL || run_end_file(&result->end) == NULL)
         return false;
     was = *file;
     if (run->kind == RUN_REMOVE)
-        return result->file == RUN_FILE_REMOVED || was.seen;
+        return result->end.stage == RUN_STAGE_REMOVED || was.seen;
     file->seen = true;
     file->digest = result->digest;
     if (!was.seen || !digest_eq(was.digest, result->digest))
         touch(&run->hook->files, file);
     /* An equal file is applied, too, if no run is known that wrote or found these bytes
      * (docs/decisions.md "Whether a file was applied is known by its digest"). */
-    return result->file == RUN_FILE_WRITTEN || !was.seen || !digest_eq(was.digest, result->digest);
+    return result->end.stage == RUN_STAGE_WRITTEN || !was.seen ||
+           !digest_eq(was.digest, result->digest);
 }
 
 bool files_forget(const struct run *run)

@@ -44,12 +44,11 @@ void history_add(struct history *h, const struct run *run, const struct run_resu
         .reason = run->reason,
         .attempt = run->attempt,
         .outcome = outcome,
+        .end = result->end,
         .text = mem_strdup(result->text),
         .file = mem_strdup(run->file),
-        .became = result->file,
         .ended_ns = result->wall_ns,
         .took_ms = now_ms - run->started_ms,
-        .cpu_us = result->cpu_us,
         .dropped = result->dropped,
     };
     buf_append_str(&r->out, result->out);

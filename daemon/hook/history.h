@@ -29,12 +29,11 @@ struct history_run {
     enum run_reason reason;
     unsigned attempt;
     enum history_outcome outcome;
-    char *text;           /* as run_result.text */
-    char *file;           /* path of its file; NULL = none */
-    enum run_file became; /* what the run has done with its file */
-    uint64_t ended_ns;    /* wall clock */
+    struct run_end end;
+    char *text;        /* as run_result.text */
+    char *file;        /* path of its file; NULL = none */
+    uint64_t ended_ns; /* wall clock */
     uint64_t took_ms;
-    uint64_t cpu_us;
     uint64_t dropped; /* bytes of output over log_limit */
     struct buf out;   /* the end of its stdout (OUTPUT_TAIL_BYTES) */
     struct buf err;   /* the end of its stderr */

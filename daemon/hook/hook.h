@@ -123,7 +123,7 @@ struct hooks_verdict {
     uint64_t retry_ms; /* the run failed and is tried again after so long; NEVER_MS = it is not */
 };
 
-/* The run has ended; frees it. A run that ended with RUN_NOT_STARTED counts for nothing and does
+/* The run has ended; frees it. A run that a shortage kept from starting counts for nothing and does
  * not enter the history; its outcome is HISTORY_FAILED. */
 struct hooks_verdict hooks_finish(struct hooks *hs, struct run *run,
                                   const struct run_result *result, uint64_t now_ms);

@@ -4,6 +4,7 @@
 
 #include "hook/hook_parked.h"
 #include "hook/hook_work_item.h"
+#include "hook/shortage.h"
 
 /* The delivery whose work item ran; NULL in modes batch and snapshot. */
 static struct delivery *delivery_of(const struct run *run)
@@ -11,23 +12,29 @@ static struct delivery *delivery_of(const struct run *run)
     return run_keyed(run) != NULL ? run_keyed(run)->delivery : NULL;
 }
 
-/* The result as such, before it is known whether the work item is really parked: only a status of
- * the command itself is looked up in park_exit. */
-static enum history_outcome judge(const struct hook *h, const struct run_result *r)
-{
-    if (r->end == RUN_EXITED && r->status == 0)
-        return HISTORY_OK;
-    if (r->end == RUN_UNFIT)
-        return HISTORY_PARKED;
-    for (size_t i = 0; r->end == RUN_EXITED && i < h->rules.park_exit_count; i++)
-        if (h->rules.park_exit[i] == r->status)
-            return HISTORY_PARKED;
-    return HISTORY_FAILED;
-}
-
+/* The system was short of something, so nothing ran. Asked often, and seldom of a run that was
+ * refused. */
 static bool is_not_started(const struct run_result *r)
 {
-    return r->end == RUN_NOT_STARTED;
+    return r->end.kind == RUN_END_REFUSED && shortage_of(&r->end) != SHORTAGE_NONE;
+}
+
+/* The result as such, before it is known whether the work item is really parked. park_exit names
+ * statuses of the command, not of its check or of apply. */
+static enum history_outcome judge(const struct hook *h, const struct run_result *r)
+{
+    const struct run_end *end = &r->end;
+    bool exited = end->program == RUN_PROGRAM_COMMAND && end->kind == RUN_END_EXITED &&
+                  end->cut == RUN_CUT_NONE;
+
+    if (run_end_is_good(end))
+        return HISTORY_OK;
+    if (run_end_is_unfit(end))
+        return HISTORY_PARKED;
+    for (size_t i = 0; exited && i < h->rules.park_exit_count; i++)
+        if (h->rules.park_exit[i] == end->value)
+            return HISTORY_PARKED;
+    return HISTORY_FAILED;
 }
 
 /* A rerun that could not be started is still due as a rerun: it is tried again by its time, and no
@@ -86,13 +93,12 @@ static void note_events(struct hook *h, const struct run *run, const struct run_
 
 /* After a failure in mode object: is another event due now than the one that failed? Then it need
  * not wait for the pause. An end that has failed too often is superseded here. */
-static bool another_matter(struct hook *h, const struct run_event *was, unsigned failures,
-                           bool parked, uint64_t now_ms)
+static bool another_matter(struct hook *h, const struct run_event *was, bool parked,
+                           uint64_t now_ms)
 {
     struct delivery_event due[2];
     struct delivery *dl = was->delivery;
-
-    bool superseded = hook_gives_way(h, dl, failures, parked);
+    bool superseded = hook_gives_way(h, dl, dl->work_item.failures + 1, parked);
 
     if (superseded)
         delivery_supersede(&h->queue, dl, now_ms);
@@ -115,28 +121,32 @@ static enum scheduler_result outcome_of_not_started(const struct hook *h, const 
                                                               : SCHEDULER_DONE;
 }
 
+/* A failed run is tried again, or it was the last try: the one place that decides it. */
+static enum scheduler_result failed(const struct work_queue *wq, const struct work_item *u,
+                                    bool parks)
+{
+    return parks || scheduler_is_last_try(wq, u) ? SCHEDULER_PARKED : SCHEDULER_FAILED;
+}
+
 /* What the scheduler must know of the end. Called when the events are settled, so that "due" means
  * the state after this run. */
 static enum scheduler_result outcome(struct hook *h, const struct run *run,
-                                     const struct run_result *r, uint64_t now_ms)
+                                     const struct run_result *r, enum history_outcome judged,
+                                     uint64_t now_ms)
 {
     const struct delivery *dl = delivery_of(run);
-    enum history_outcome end = judge(h, r);
-    bool parks = end == HISTORY_PARKED || scheduler_is_last_try(&h->work_queue, run->work_item);
-    unsigned failures = run->work_item->failures + 1;
+    enum scheduler_result if_due =
+        judged == HISTORY_OK ? SCHEDULER_AGAIN
+                             : failed(&h->work_queue, run->work_item, judged == HISTORY_PARKED);
 
     if (dl != NULL && hook_delivery_over(h, dl))
         hook_manual_runs_void(h, run->work_item);
     if (is_not_started(r))
         return outcome_of_not_started(h, run, r);
-    if (end != HISTORY_OK && dl != NULL &&
-        another_matter(h, &run->events[0], failures, parks, now_ms))
+    if (judged != HISTORY_OK && dl != NULL &&
+        another_matter(h, &run->events[0], if_due == SCHEDULER_PARKED, now_ms))
         return SCHEDULER_AGAIN;
-    if (!hook_work_item_due(h, run->work_item, dl))
-        return SCHEDULER_DONE;
-    if (end == HISTORY_OK)
-        return SCHEDULER_AGAIN;
-    return parks ? SCHEDULER_PARKED : SCHEDULER_FAILED;
+    return hook_work_item_due(h, run->work_item, dl) ? if_due : SCHEDULER_DONE;
 }
 
 /* Releases the deliveries of the run. Two events of one delivery stand side by side, and it may be
@@ -212,7 +222,8 @@ static void note_file(struct hook *h, const struct run *run, const struct run_re
 {
     bool touched = files_ended(run, r);
 
-    if (r->file != RUN_FILE_NONE) /* A stray may have waited for the file that takes its place. */
+    if (run_end_file(&r->end) !=
+        NULL) /* A stray may have waited for the file that takes its place. */
         h->strays.look = true;
     if (touched)
         apply_touch(&h->apply, now_ms);
@@ -225,38 +236,6 @@ static void note_file(struct hook *h, const struct run *run, const struct run_re
         retry_parked(h, now_ms);
 }
 
-/* park_exit is about statuses of the command, not of apply. */
-static enum scheduler_result apply_outcome(const struct run_result *r)
-{
-    if (is_not_started(r))
-        return SCHEDULER_NOT_STARTED;
-    return r->end == RUN_EXITED && r->status == 0 ? SCHEDULER_DONE : SCHEDULER_FAILED;
-}
-
-static struct hooks_verdict finish_apply(struct hooks *hs, struct run *run,
-                                         const struct run_result *r, uint64_t now_ms)
-{
-    struct hook *h = run->hook;
-    struct work_item *u = &h->apply.work_item;
-    enum scheduler_result end = apply_outcome(r);
-    struct hooks_verdict v = {.outcome = HISTORY_OK, .retry_ms = NEVER_MS};
-
-    note_manual_run(h, run, r, end == SCHEDULER_DONE);
-    apply_ended(&h->apply, &hs->scheduler, &(struct apply_end){end, r->text, run->started_ms},
-                now_ms);
-    if (u->state == WORK_ITEM_BACKOFF)
-        v.retry_ms = u->timer.due_ms - now_ms;
-    if (end != SCHEDULER_DONE)
-        v.outcome = u->state == WORK_ITEM_PARKED ? HISTORY_PARKED : HISTORY_FAILED;
-    h->given_up += u->state == WORK_ITEM_PARKED;
-    if (end != SCHEDULER_NOT_STARTED) {
-        history_add(&h->history, run, r, v.outcome, now_ms);
-        h->gate = h->gate == GATE_APPLY ? GATE_OPEN : h->gate;
-    }
-    run_free(run);
-    return v;
-}
-
 /* The work item is parked. A run that could not get its fields or its file, or that informerd cut
  * off, is not recorded as parked: the next process must find out for itself, as all of that may be
  * different then. */
@@ -266,10 +245,50 @@ static void note_parked(struct hook *h, const struct run *run, const struct run_
     struct delivery *dl = delivery_of(run);
 
     if (dl != NULL) {
-        dl->unfit = r->end == RUN_UNFIT || r->stopped;
+        dl->unfit = run_end_is_unfit(&r->end) || r->stopped;
         delivery_touch(&h->queue, dl);
     }
     hook_parked_note(h, dl, r->wall_ns, now_ms);
+}
+
+/* The work item has left RUNNING: notes the run in the history, and tells what follows. A result that
+ * parks may have met a change, which brings the next try forward: the work item's state decides. */
+static struct hooks_verdict conclude(const struct run *run, const struct run_result *r,
+                                     enum history_outcome judged, uint64_t now_ms)
+{
+    struct hook *h = run->hook;
+    const struct work_item *u = run->work_item;
+    bool parked = u->state == WORK_ITEM_PARKED;
+    struct hooks_verdict v = {.outcome = HISTORY_OK, .retry_ms = NEVER_MS};
+
+    if (u->state == WORK_ITEM_BACKOFF)
+        v.retry_ms = u->timer.due_ms - now_ms;
+    if (judged != HISTORY_OK)
+        v.outcome = parked ? HISTORY_PARKED : HISTORY_FAILED;
+    h->given_up += parked && (judged == HISTORY_FAILED || run_end_is_unfit(&r->end));
+    if (!is_not_started(r))
+        history_add(&h->history, run, r, v.outcome, now_ms);
+    return v;
+}
+
+static struct hooks_verdict finish_apply(struct hooks *hs, struct run *run,
+                                         const struct run_result *r, uint64_t now_ms)
+{
+    struct hook *h = run->hook;
+    enum history_outcome judged = judge(h, r);
+    enum scheduler_result end = SCHEDULER_DONE;
+
+    if (is_not_started(r))
+        end = SCHEDULER_NOT_STARTED;
+    else if (judged != HISTORY_OK)
+        end = failed(&h->apply.work_queue, run->work_item, false);
+    note_manual_run(h, run, r, judged == HISTORY_OK);
+    apply_ended(&h->apply, &hs->scheduler, run, end, r->text, now_ms);
+    if (end != SCHEDULER_NOT_STARTED && h->gate == GATE_APPLY)
+        h->gate = GATE_OPEN;
+    struct hooks_verdict v = conclude(run, r, judged, now_ms);
+    run_free(run);
+    return v;
 }
 
 void hooks_began(struct run *run, uint64_t now_ms)
@@ -288,8 +307,8 @@ struct hooks_verdict hooks_finish(struct hooks *hs, struct run *run,
         return finish_apply(hs, run, result, now_ms);
     struct hook *h = run->hook;
     struct work_item *u = run->work_item;
-    struct hooks_verdict v = {.outcome = judge(h, result), .retry_ms = NEVER_MS};
-    bool ok = v.outcome == HISTORY_OK;
+    enum history_outcome judged = judge(h, result);
+    bool ok = judged == HISTORY_OK;
 
     /* note_file() goes first: note_result() may open the gate, and if apply is due, it opens it to
      * GATE_APPLY only. */
@@ -299,22 +318,14 @@ struct hooks_verdict hooks_finish(struct hooks *hs, struct run *run,
     note_manual_run(h, run, result, ok);
     if (is_not_started(result))
         scheduler_unstarted(&h->work_queue, run->started_ms);
-    scheduler_done(&hs->scheduler, &h->work_queue, u, outcome(h, run, result, now_ms), now_ms);
-    if (u->state == WORK_ITEM_BACKOFF)
-        v.retry_ms = u->timer.due_ms - now_ms;
+    scheduler_done(&hs->scheduler, &h->work_queue, u, outcome(h, run, result, judged, now_ms),
+                   now_ms);
     if (u->state == WORK_ITEM_PARKED)
         note_parked(h, run, result, now_ms);
-    h->given_up +=
-        u->state == WORK_ITEM_PARKED && (v.outcome == HISTORY_FAILED || result->end == RUN_UNFIT);
-    /* A result that parks may have met a change, which brings the next try forward: the work item's
-     * state decides. */
-    if (!ok)
-        v.outcome = u->state == WORK_ITEM_PARKED ? HISTORY_PARKED : HISTORY_FAILED;
+    struct hooks_verdict v = conclude(run, result, judged, now_ms);
     schedule_rerun(h, run, result, now_ms);
     if (u->manual_runs != 0 && !u->not_started) /* ordered while this run was under way */
         scheduler_now(&h->work_queue, u);
-    if (!is_not_started(result))
-        history_add(&h->history, run, result, v.outcome, now_ms);
     release_deliveries(run);
     hook_check_first(h);
     run_free(run);

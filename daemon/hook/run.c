@@ -24,13 +24,6 @@ const char *run_kind_name(enum run_kind kind)
     return names[kind];
 }
 
-const char *run_file_name(enum run_file file)
-{
-    static const char *const names[] = {NULL, "same", "written", "removed"};
-
-    return names[file];
-}
-
 const struct run_event *run_keyed(const struct run *run)
 {
     bool keyed = run->hook->rules.mode == HOOK_OBJECT && run->kind != RUN_APPLY;

@@ -12,8 +12,8 @@
 #include "base/buf.h"
 #include "base/digest.h"
 #include "base/list.h"
+#include "base/run_end.h"
 #include "hook/delivery_snapshot.h"
-#include "hook/shortage.h"
 
 struct hook;
 
@@ -55,39 +55,16 @@ struct run {
     bool held_back;
 };
 
-/* How a run ended, as far as the scheduler must know. */
-enum run_end {
-    RUN_EXITED, /* the program ended by itself, with a status */
-    RUN_FAILED, /* killed, timed out, or not started for a reason that may pass */
-    RUN_UNFIT,  /* the run cannot get its fields or its file: a retry helps only after a change */
-    /* The system was short of something (hook/shortage): this does not count as a run of the
-     * hook. */
-    RUN_NOT_STARTED,
-};
-
-/* What a run has done with its file. */
-enum run_file {
-    RUN_FILE_NONE, /* nothing: the file is as it was before */
-    RUN_FILE_SAME, /* the file was already as it should be; REMOVE: there was no file */
-    RUN_FILE_WRITTEN,
-    RUN_FILE_REMOVED,
-};
-
 /* The result of a run. Strings are borrowed. */
 struct run_result {
-    enum run_end end;
-    int status;             /* EXITED */
-    enum shortage shortage; /* RUN_NOT_STARTED: what the system was short of */
-    const char *text;       /* "exit status 3", "timeout after 30000 ms: killed by signal 9" */
-    uint64_t wall_ns;       /* when it ended */
-    /* User and system time of the program and of the children that it waited for. */
-    uint64_t cpu_us;
-    struct str out;   /* the last bytes of its stdout, not always UTF-8 */
-    struct str err;   /* the last bytes of its stderr */
-    uint64_t dropped; /* bytes of output beyond log_limit, not logged */
+    struct run_end end; /* of its last program; a shortage (hook/shortage) is no run of the hook */
+    const char *text;   /* "exit status 3", "timeout after 30000 ms: killed by signal 9" */
+    uint64_t wall_ns;   /* when it ended */
+    struct str out;     /* the last bytes of its stdout, not always UTF-8 */
+    struct str err;     /* the last bytes of its stderr */
+    uint64_t dropped;   /* bytes of output beyond log_limit, not logged */
     /* Informerd stopped the run because informerd itself ends; the next process runs it again. */
     bool stopped;
-    enum run_file file;
     struct digest digest; /* of the file's bytes; SAME and WRITTEN, but not of REMOVE */
 };
 
@@ -118,9 +95,6 @@ const char *run_key(const struct run *run);
 
 /* "command", "remove", "apply". */
 const char *run_kind_name(enum run_kind kind);
-
-/* "same", "written", "removed", NULL. */
-const char *run_file_name(enum run_file file);
 
 /* "existing", "change", "retry", "rerun", "renew", "manual". */
 const char *run_reason_name(enum run_reason reason);

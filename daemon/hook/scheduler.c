@@ -162,7 +162,7 @@ void scheduler_touch(struct work_queue *wq, struct work_item *u, uint64_t now_ms
 }
 
 /* Keeps count of the work items that could not be started: when none is left, the shortage is over
- * and io/shortage_log says so. */
+ * and io/runner says so. */
 static void set_not_started(struct work_queue *wq, struct work_item *u, bool not_started)
 {
     wq->not_started += not_started;
@@ -310,13 +310,12 @@ static void back_off(struct scheduler *s, struct work_queue *wq, struct work_ite
                      enum scheduler_result result)
 {
     bool changed = u->first_ms != NEVER_MS;
-    bool parks = result == SCHEDULER_PARKED || scheduler_is_last_try(wq, u);
     /* A run that parks is a step of the backoff, too: a change may un-park it, and its next failure
      * goes on from there. */
     uint64_t ms = backoff_step(&u->backoff, &wq->params.retry, &s->rng);
 
     u->failures++;
-    if (parks && !changed) {
+    if (result == SCHEDULER_PARKED && !changed) {
         scheduler_park(wq, u);
         return;
     }

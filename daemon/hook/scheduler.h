@@ -166,7 +166,8 @@ enum scheduler_result {
 void scheduler_done(struct scheduler *s, struct work_queue *wq, struct work_item *u,
                     enum scheduler_result result, uint64_t now_ms);
 
-/* Would a failure of the run under way park the work item, because `attempts` are used up? */
+/* Would a failure of the run under way park the work item, because `attempts` are used up? The owner
+ * asks, and says PARKED in scheduler_done() then. */
 bool scheduler_is_last_try(const struct work_queue *wq, const struct work_item *u);
 
 /* Is a work item of the queue running, or would one start if there were a slot and min_interval

@@ -2,10 +2,6 @@
 #include "hook/shortage.h"
 
 #include <errno.h>
-#include <stddef.h>
-#include <string.h>
-
-#include "base/compiler.h"
 
 /* Bits 1 << enum shortage: of what a step of a start can be short. */
 enum {
@@ -14,23 +10,20 @@ enum {
     MEMORY = 1 << SHORTAGE_MEMORY
 };
 
-/* The steps of a start in main, and in the helper and its child (helper/child.c). An errno counts
+/* What a step of a start can be short of, in main, and in the helper and its child. An errno counts
  * only at a step that can be short of that: EAGAIN means a limit of processes at fork, setuid and
  * exec, and something else at the other steps. */
-static const struct {
-    const char *stage;
-    unsigned needs;
-} stages[] = {
-    {SHORTAGE_MEMORY_FILE, FDS | MEMORY        },
-    {"send",               FDS | MEMORY        },
-    {"receive",            FDS                 },
-    {"pipe",               FDS | MEMORY        },
-    {"fork",               PROCS | MEMORY      },
-    {"descriptors",        FDS | MEMORY        },
-    {"setgroups",          MEMORY              },
-    {"setgid",             MEMORY              },
-    {"setuid",             PROCS | MEMORY      }, /* RLIMIT_NPROC of the hook's user ... */
-    {"exec",               FDS | PROCS | MEMORY}, /* ... which newer kernels look at here */
+static const unsigned needs[RUN_STAGES] = {
+    [RUN_STAGE_MEMORY_FILE] = FDS | MEMORY,
+    [RUN_STAGE_SEND] = FDS | MEMORY,
+    [RUN_STAGE_RECEIVE] = FDS,
+    [RUN_STAGE_PIPE] = FDS | MEMORY,
+    [RUN_STAGE_FORK] = PROCS | MEMORY,
+    [RUN_STAGE_DESCRIPTORS] = FDS | MEMORY,
+    [RUN_STAGE_SETGROUPS] = MEMORY,
+    [RUN_STAGE_SETGID] = MEMORY,
+    [RUN_STAGE_SETUID] = PROCS | MEMORY,     /* RLIMIT_NPROC of the hook's user ... */
+    [RUN_STAGE_EXEC] = FDS | PROCS | MEMORY, /* ... which newer kernels look at here */
 };
 
 static enum shortage kind_of(int error)
@@ -51,14 +44,14 @@ static enum shortage kind_of(int error)
     }
 }
 
-enum shortage shortage_lacking(const char *stage, int error)
+enum shortage shortage_of(const struct run_end *end)
 {
-    enum shortage kind = kind_of(error);
+    bool follows = end->program == RUN_PROGRAM_OUTPUT || end->program == RUN_PROGRAM_CHECK;
 
-    for (size_t i = 0; i < ARRAY_LEN(stages); i++)
-        if (strcmp(stage, stages[i].stage) == 0)
-            return (stages[i].needs & 1U << kind) != 0 ? kind : SHORTAGE_NONE;
-    return SHORTAGE_NONE;
+    if (end->kind != RUN_END_REFUSED || follows)
+        return SHORTAGE_NONE;
+    enum shortage kind = kind_of(end->value);
+    return (needs[end->stage] & 1U << kind) != 0 ? kind : SHORTAGE_NONE;
 }
 
 const char *shortage_name(enum shortage shortage)

@@ -7,6 +7,8 @@
 #ifndef HOOK_SHORTAGE_H
 #define HOOK_SHORTAGE_H
 
+#include "base/run_end.h"
+
 /* What the system is short of. */
 enum shortage {
     SHORTAGE_NONE, /* the start failed for another reason */
@@ -16,15 +18,12 @@ enum shortage {
     SHORTAGE_KINDS
 };
 
-/* The name of the one step of a start that main does itself, besides "pipe"; the other steps are
- * the helper's (helper/child.c). */
-#define SHORTAGE_MEMORY_FILE "memory file"
-
-/* What the system was short of when this step of a start failed with this errno. A program that
- * does not exist, may not be executed or is no program, and a user that may not be taken, are no
- * shortage, whatever the errno would mean elsewhere. Nor is a step outside of a start, such as
- * writing an output file to a full disk. */
-enum shortage shortage_lacking(const char *stage, int error);
+/* What the system was short of, so that no program of the run was started. A program that does not
+ * exist, may not be executed or is no program, and a user that may not be taken, are no shortage,
+ * whatever the errno would mean elsewhere. Nor is a step outside of a start, such as writing an
+ * output file to a full disk. Once the command has run there was a run, even if its file could not
+ * be written then. */
+enum shortage shortage_of(const struct run_end *end);
 
 /* "descriptors", "processes", "memory". Not for SHORTAGE_NONE. */
 const char *shortage_name(enum shortage shortage);

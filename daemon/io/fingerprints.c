@@ -16,20 +16,18 @@
 /* Reads that are under way at a time: each one is a process of the helper. */
 enum { AT_ONCE = 8 };
 
-/* Run ids from here on are those of fingerprints: FIRST_RUN + number of the hook. Runs of hooks
- * count from 1, and strays_driver has the ids from 2^62. */
-#define FIRST_RUN (UINT64_C(1) << 63)
-
 enum ask_state {
     ASK_WAITING,  /* the helper was not asked yet */
     ASK_READING,  /* a process of the helper reads the hook's files */
-    ASK_DUE,      /* there is a digest or an error: the callback is due */
-    ASK_ANSWERED, /* the callback has run */
+    ASK_DUE,      /* there is a digest or an error: on_digest is due */
+    ASK_ANSWERED, /* on_digest has run */
 };
 
 /* The question about one hook. */
 struct ask {
+    struct fingerprints *of;
     enum ask_state state;
+    struct helper_run run;
     int fd; /* READING: our end of the pipe that the answer comes through */
     struct digest digest;
     struct err err; /* kind OK = digest holds the answer */
@@ -37,7 +35,7 @@ struct ask {
 
 struct fingerprints {
     struct fingerprints_params params;
-    fingerprints_cb *cb;
+    const struct fingerprints_events *events;
     void *arg;
     struct ask *asks;
     size_t reading;
@@ -46,9 +44,12 @@ struct fingerprints {
 };
 
 /* The read is over, with an answer or an error: on_turn() goes on with it. */
-static void settle(struct fingerprints *f, struct ask *a, enum ask_state state)
+static void settle(struct ask *a, enum ask_state state)
 {
+    struct fingerprints *f = a->of;
+
     if (a->state == ASK_READING) {
+        helper_run_forget(&a->run);
         close(a->fd);
         f->reading--;
     }
@@ -87,19 +88,19 @@ static bool open_fds(struct ask *a, int fds[WIRE_RUN_FDS])
 }
 
 /* Asks the helper about one hook. */
-static void begin(struct fingerprints *f, struct ask *a)
+static void begin(struct ask *a)
 {
-    size_t hook = (size_t)(a - f->asks);
+    struct fingerprints *f = a->of;
     int fds[WIRE_RUN_FDS];
 
     if (!open_fds(a, fds)) {
         fail(a, "pipe", errno);
-        settle(f, a, ASK_DUE);
+        settle(a, ASK_DUE);
         return;
     }
     a->state = ASK_READING;
     f->reading++;
-    helper_link_run(f->params.link, FIRST_RUN + hook, (uint32_t)hook, WIRE_PROGRAM_FINGERPRINT,
+    helper_link_run(f->params.link, &a->run, (uint32_t)(a - f->asks), RUN_PROGRAM_FINGERPRINT,
                     str_c(NULL), fds);
 }
 
@@ -111,25 +112,28 @@ static struct ask *first_in(struct fingerprints *f, enum ask_state state)
     return NULL;
 }
 
-/* Keeps reads under way and runs one callback. Only one callback runs in each turn, and last: it
- * may dispose f. */
+/* Keeps reads under way and reports one thing. Only one event comes in each turn, and last: it may
+ * dispose f. */
 static void on_turn(struct loop_task *task)
 {
     struct fingerprints *f = container_of(task, struct fingerprints, turn);
     struct ask *a;
 
     while (f->reading < AT_ONCE && (a = first_in(f, ASK_WAITING)) != NULL)
-        begin(f, a);
+        begin(a);
     a = first_in(f, ASK_DUE);
-    /* Nothing is under way and nothing waits: the time limit has no use any more. */
-    if (a == NULL && f->reading == 0)
+    /* Nothing is under way and nothing waits: on_turn() does not come again. */
+    if (a == NULL && f->reading == 0) {
         deadline_stop(f->timer);
+        f->events->on_ready(f->arg);
+    }
     if (a == NULL)
         return;
     a->state = ASK_ANSWERED;
     loop_defer(f->params.loop, &f->turn);
     bool known = a->err.kind == ERR_OK;
-    f->cb(f->arg, (size_t)(a - f->asks), known ? &a->digest : NULL, known ? NULL : &a->err);
+    f->events->on_digest(f->arg, (size_t)(a - f->asks), known ? &a->digest : NULL,
+                         known ? NULL : &a->err);
 }
 
 /* Ends all questions that have no answer with an error, as the time is over or nobody wants to
@@ -140,10 +144,10 @@ static void kill_all(struct fingerprints *f, enum ask_state then)
         struct ask *a = &f->asks[i];
 
         if (a->state == ASK_READING)
-            helper_link_kill(f->params.link, FIRST_RUN + i, SIGKILL);
+            helper_link_kill(f->params.link, &a->run, SIGKILL);
         if (a->state == ASK_READING || a->state == ASK_WAITING) {
             fail(a, "no answer in time", ETIMEDOUT);
-            settle(f, a, then);
+            settle(a, then);
         }
     }
 }
@@ -153,43 +157,35 @@ static void on_late(void *arg)
     kill_all(arg, ASK_DUE);
 }
 
-struct fingerprints *fingerprints_create(const struct fingerprints_params *params,
-                                         fingerprints_cb *cb, void *arg)
+/* The process has ended: takes its answer. The pipe does not block: a process without an answer is an
+ * error. */
+static void on_exited(struct helper_run *run, const struct run_end *end)
 {
-    struct fingerprints *f = MEM_NEW(struct fingerprints, .params = *params, .cb = cb, .arg = arg);
+    struct ask *a = container_of(run, struct ask, run);
+
+    if (end->kind == RUN_END_REFUSED)
+        fail(a, run_stage_name(end->stage), end->value);
+    else if (!run_end_is_good(end))
+        fail(a, "killed", EINTR);
+    else if (read(a->fd, &a->digest, sizeof(a->digest)) != (ssize_t)sizeof(a->digest))
+        fail(a, "no answer", EPROTO);
+    settle(a, ASK_DUE);
+}
+
+struct fingerprints *fingerprints_create(const struct fingerprints_params *params,
+                                         const struct fingerprints_events *events, void *arg)
+{
+    struct fingerprints *f =
+        MEM_NEW(struct fingerprints, .params = *params, .events = events, .arg = arg);
 
     f->asks = mem_array(params->hook_count + 1, sizeof(*f->asks));
+    for (size_t i = 0; i < params->hook_count; i++)
+        f->asks[i] = (struct ask){.of = f, .run.on_exited = on_exited};
     loop_task_init(&f->turn, on_turn);
     f->timer = deadline_create(params->loop, on_late, f);
     deadline_start(f->timer, params->timeout_ms);
     loop_defer(params->loop, &f->turn);
     return f;
-}
-
-/* Reads the answer of a process that has ended. The pipe does not block: a process without an
- * answer is an error. */
-static void take(struct ask *a, const struct helper_link_exit *end)
-{
-    if (end->how == HELPER_LINK_NOT_STARTED)
-        fail(a, end->stage, end->value);
-    else if (end->how != HELPER_LINK_EXITED || end->value != 0)
-        fail(a, "killed", EINTR);
-    else if (read(a->fd, &a->digest, sizeof(a->digest)) != (ssize_t)sizeof(a->digest))
-        fail(a, "no answer", EPROTO);
-}
-
-bool fingerprints_exited(struct fingerprints *f, const struct helper_link_exit *end)
-{
-    uint64_t hook = end->run - FIRST_RUN;
-
-    if (end->run < FIRST_RUN)
-        return false;
-    /* The hook's question may have ended at the time limit, and its process later. */
-    if (f == NULL || hook >= f->params.hook_count || f->asks[hook].state != ASK_READING)
-        return true;
-    take(&f->asks[hook], end);
-    settle(f, &f->asks[hook], ASK_DUE);
-    return true;
 }
 
 void fingerprints_dispose(struct fingerprints **fp)
@@ -199,8 +195,7 @@ void fingerprints_dispose(struct fingerprints **fp)
     if (f == NULL)
         return;
     *fp = NULL;
-    /* ASK_ANSWERED, so that no callback runs. Ends of these processes are recognised by their
-     * ids. */
+    /* ASK_ANSWERED, so that no event comes. */
     kill_all(f, ASK_ANSWERED);
     loop_cancel(&f->turn);
     deadline_dispose(&f->timer);

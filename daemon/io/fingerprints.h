@@ -6,7 +6,6 @@
 #ifndef IO_FINGERPRINTS_H
 #define IO_FINGERPRINTS_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,10 +16,14 @@
 struct fingerprints;
 struct loop;
 
-/* Called once for each hook, in any order, each time in a turn of its own. digest NULL: the digest
- * could not be made, and err says why; else err is NULL. May dispose the object. */
-typedef void fingerprints_cb(void *arg, size_t hook, const struct digest *digest,
-                             const struct err *err);
+/* Called from the loop, each time in a turn of its own. Each may dispose the object. */
+struct fingerprints_events {
+    /* Once for each hook, in any order. digest NULL: the digest could not be made, and err says why;
+     * else err is NULL. */
+    void (*on_digest)(void *arg, size_t hook, const struct digest *digest, const struct err *err);
+    /* Once: all hooks have been reported. Also if there is none. */
+    void (*on_ready)(void *arg);
+};
 
 /* Borrowed; loop and link must outlive the object. */
 struct fingerprints_params {
@@ -32,16 +35,11 @@ struct fingerprints_params {
 };
 
 /* Begins to ask in the next turn, for a few hooks at a time. Never NULL; release with
- * fingerprints_dispose(). */
+ * fingerprints_dispose(). events must outlive the object. */
 struct fingerprints *fingerprints_create(const struct fingerprints_params *params,
-                                         fingerprints_cb *cb, void *arg);
+                                         const struct fingerprints_events *events, void *arg);
 
-/* To be given the end of each run of the link. False: the run is not one of these. After
- * fingerprints_dispose() f is NULL: ends that still come are recognised all the same. No other run
- * may have an id of 2^63 or more. */
-bool fingerprints_exited(struct fingerprints *f, const struct helper_link_exit *end);
-
-/* The end for the user: *f is NULL, the callback never runs again, and reads under way are killed.
+/* The end for the user: *f is NULL, no event follows, and reads under way are killed.
  * NULL is fine. */
 void fingerprints_dispose(struct fingerprints **f);
 

@@ -33,9 +33,11 @@ struct helper_link {
     int fd;
     const struct helper_link_events *events;
     void *arg;
-    struct list unsent; /* requests, of struct message, oldest first: the socket was full */
-    struct buf refused; /* ends of runs, of struct helper_link_exit, that on_refuse() reports */
-    struct loop_task refuse; /* queued iff refused is not empty */
+    struct list unsent;      /* requests, of struct message, oldest first: the socket was full */
+    struct list runs;        /* of struct helper_run: asked for, and not ended yet */
+    struct list refused;     /* of struct helper_run: on_refuse() reports their end */
+    struct loop_task refuse; /* queued if refused is not empty */
+    uint64_t last_id;        /* of a run */
 };
 
 /* A request and its descriptors, until the socket has taken it. */
@@ -77,6 +79,19 @@ static void listen_to(struct helper_link *l)
     uv_poll_start(&l->poll, events, on_poll);
 }
 
+void helper_run_forget(struct helper_run *run)
+{
+    if (run->id != 0)
+        list_remove(&run->link);
+    run->id = 0;
+}
+
+static void forget_all(struct list *runs)
+{
+    list_each (pos, tmp, runs)
+        helper_run_forget(list_entry(pos, struct helper_run, link));
+}
+
 /* Changes the state. From LOST on nothing is sent, received or reported. */
 static void enter(struct helper_link *l, enum link_state state)
 {
@@ -92,7 +107,8 @@ static void enter(struct helper_link *l, enum link_state state)
     loop_cancel(&l->refuse);
     list_each (pos, tmp, &l->unsent)
         drop_message(list_entry(pos, struct message, link));
-    buf_free(&l->refused);
+    forget_all(&l->runs);
+    forget_all(&l->refused);
 }
 
 static void lose(struct helper_link *l, const struct err *err)
@@ -103,30 +119,41 @@ static void lose(struct helper_link *l, const struct err *err)
 
 /* ---- Requests */
 
-/* Reports the ends of runs that could not be asked for. */
+static struct helper_run *find(const struct helper_link *l, uint64_t id)
+{
+    list_each (pos, tmp, &l->runs)
+        if (list_entry(pos, struct helper_run, link)->id == id)
+            return list_entry(pos, struct helper_run, link);
+    return NULL;
+}
+
+/* Reports the end of one run that could not be asked for. Only one in each turn, and last: the event
+ * may begin another run, which is refused too, or dispose the link. */
 static void on_refuse(struct loop_task *task)
 {
     struct helper_link *l = container_of(task, struct helper_link, refuse);
-    struct buf refused = l->refused; /* taken out, as an event may add to it or dispose the link */
-    struct helper_link_exit end;
+    struct list *first = list_first(&l->refused);
 
-    l->refused = (struct buf){0};
-    for (size_t at = 0; l->state == LINK_OPEN && at < refused.len; at += sizeof(end)) {
-        memcpy(&end, refused.data + at, sizeof(end));
-        l->events->on_exited(l->arg, &end);
-    }
-    buf_free(&refused);
+    if (first == NULL) /* forgotten meanwhile */
+        return;
+    struct helper_run *run = list_entry(first, struct helper_run, link);
+    helper_run_forget(run);
+    if (!list_is_empty(&l->refused))
+        loop_defer(l->loop, &l->refuse);
+    run->on_exited(run, &run->refused);
 }
 
-/* The run could not be asked for: it ends as not started, in the next turn, since on_exited never
- * comes inside helper_link_run(). The stage "send" lets hook/shortage see that the system was short
- * of something. */
-static void refuse(struct helper_link *l, uint64_t run, int error)
+/* The run could not be asked for: it ends as refused, in a later turn, since on_exited never comes
+ * inside helper_link_run(). With SEND hook/shortage sees that the system was short of something. */
+static void refuse(struct helper_link *l, const struct wire_request_image *head, int error)
 {
-    struct helper_link_exit end = {
-        .run = run, .how = HELPER_LINK_NOT_STARTED, .value = error, .stage = "send"};
+    struct helper_run *run = find(l, head->id);
 
-    buf_append(&l->refused, &end, sizeof(end));
+    if (run == NULL) /* forgotten meanwhile */
+        return;
+    run->refused = run_end_refused((enum run_program)head->program, RUN_STAGE_SEND, error);
+    list_remove(&run->link);
+    list_append(&l->refused, &run->link);
     loop_defer(l->loop, &l->refuse);
 }
 
@@ -166,7 +193,7 @@ static void finish(struct helper_link *l, const struct message *m, int error)
     if (error == 0 || error == EPIPE || error == ECONNRESET)
         return;
     if (m->head.type == WIRE_RUN || m->head.type == WIRE_CLEAR)
-        refuse(l, m->head.id, error);
+        refuse(l, &m->head, error);
     else
         log_error("helper: a request could not be sent", KV_U64("type", m->head.type),
                   KV_STR("error", strerrordesc_np(error)));
@@ -195,7 +222,9 @@ static void submit(struct helper_link *l, struct message *m)
         close_fds(m->fds, m->fd_count);
         return;
     }
-    if (list_is_empty(&l->unsent))
+    if (m->env.n > HELPER_LINK_ENV_MAX) /* the helper receives no message that is longer */
+        error = E2BIG;
+    else if (list_is_empty(&l->unsent))
         error = send_now(l, m);
     if (error == EAGAIN) {
         enqueue(l, m);
@@ -220,42 +249,45 @@ static void send_queued(struct helper_link *l)
     listen_to(l);
 }
 
-void helper_link_run(struct helper_link *l, uint64_t run, uint32_t hook, enum wire_program program,
-                     struct str env, const int fds[3])
+/* Notes that a run is under way, and asks for it. */
+static void begin(struct helper_link *l, struct helper_run *run, struct message *m)
+{
+    if (l->state == LINK_OPEN) {
+        ensure(run->id == 0);
+        run->id = m->head.id = ++l->last_id;
+        list_init(&run->link);
+        list_append(&l->runs, &run->link);
+    }
+    submit(l, m);
+}
+
+void helper_link_run(struct helper_link *l, struct helper_run *run, uint32_t hook,
+                     enum run_program program, struct str env, const int fds[3])
 {
     struct message m = {
-        .head = {WIRE_RUN, hook, run, program, 0},
+        .head = {WIRE_RUN, hook, 0, program, 0},
           .env = env, .fd_count = FDS_MAX
     };
 
     memcpy(m.fds, fds, sizeof(m.fds));
-    /* The helper receives no message that is longer. */
-    if (l->state == LINK_OPEN && env.n > HELPER_LINK_ENV_MAX) {
-        refuse(l, run, E2BIG);
-        close_fds(m.fds, m.fd_count);
-        return;
-    }
-    submit(l, &m);
+    begin(l, run, &m);
 }
 
-void helper_link_kill(struct helper_link *l, uint64_t run, int signal_number)
+void helper_link_kill(struct helper_link *l, const struct helper_run *run, int signal_number)
 {
     struct message m = {
-        .head = {WIRE_KILL, (uint32_t)signal_number, run, 0, 0}
+        .head = {WIRE_KILL, (uint32_t)signal_number, run->id, 0, 0}
     };
 
     ensure(signal_number > 0 && signal_number < NSIG);
     submit(l, &m);
 }
 
-void helper_link_clear(struct helper_link *l, uint64_t run, struct str env)
+void helper_link_clear(struct helper_link *l, struct helper_run *run, struct str env)
 {
-    struct message m = {
-        .head = {WIRE_CLEAR, 0, run, 0, 0},
-          .env = env
-    };
+    struct message m = {.head.type = WIRE_CLEAR, .env = env};
 
-    submit(l, &m);
+    begin(l, run, &m);
 }
 
 void helper_link_open(struct helper_link *l, uint32_t file, uint64_t tag)
@@ -274,7 +306,7 @@ void helper_link_open(struct helper_link *l, uint32_t file, uint64_t tag)
 static enum err_kind receive(const struct helper_link *l, struct wire_reply *reply, int *fd,
                              struct err *err)
 {
-    char bytes[WIRE_REPLY_SIZE];
+    char bytes[sizeof(*reply)];
     union control control;
     struct iovec iov = {bytes, sizeof(bytes)};
     struct msghdr msg = {.msg_iov = &iov,
@@ -298,27 +330,13 @@ static enum err_kind receive(const struct helper_link *l, struct wire_reply *rep
     return wire_reply_decode(str_of(bytes, (size_t)n), reply, err);
 }
 
-static void deliver_exit(struct helper_link *l, const struct wire_reply *reply)
-{
-    struct helper_link_exit end = {.run = reply->id,
-                                   .how = (enum helper_link_how)reply->how,
-                                   .value = reply->value,
-                                   .cpu_us = reply->cpu_us,
-                                   .left = reply->left,
-                                   .left_pid = reply->left_pid,
-                                   .killed = reply->killed};
-
-    memcpy(end.stage, reply->stage, sizeof(end.stage));
-    memcpy(end.left_comm, reply->left_comm, sizeof(end.left_comm));
-    l->events->on_exited(l->arg, &end);
-}
-
 /* Reports one reply. If the result is ERR_OK, fd was given to the event. A descriptor that no reply
  * should have is a broken helper. */
 static enum err_kind deliver(struct helper_link *l, const struct wire_reply *reply, int fd,
                              struct err *err)
 {
-    bool is_file = reply->type == WIRE_OPENED && reply->value == 0;
+    bool is_file = reply->type == WIRE_OPENED && reply->error == 0;
+    struct helper_run *run;
 
     if (fd >= 0 && !is_file)
         return err_set(err, ERR_PROTOCOL, 0,
@@ -326,12 +344,16 @@ static enum err_kind deliver(struct helper_link *l, const struct wire_reply *rep
                        (int)reply->type);
     switch (reply->type) {
     case WIRE_EXITED:
-        deliver_exit(l, reply);
+        run = find(l, reply->id);
+        if (run == NULL) /* it was forgotten */
+            break;
+        helper_run_forget(run);
+        run->on_exited(run, &reply->end);
         break;
-    /* The value is 0 without a descriptor: the file was opened, but this process has too many
+    /* The error is 0 without a descriptor: the file was opened, but this process has too many
      * open. */
     case WIRE_OPENED:
-        l->events->on_opened(l->arg, reply->id, fd, is_file && fd < 0 ? EMFILE : reply->value);
+        l->events->on_opened(l->arg, reply->id, fd, is_file && fd < 0 ? EMFILE : reply->error);
         break;
     }
     return ERR_OK;
@@ -380,6 +402,8 @@ struct helper_link *helper_link_create(struct loop *loop, int fd,
         MEM_NEW(struct helper_link, .loop = loop, .fd = fd, .events = events, .arg = arg);
 
     list_init(&l->unsent);
+    list_init(&l->runs);
+    list_init(&l->refused);
     loop_task_init(&l->refuse, on_refuse);
     ensure(uv_poll_init(loop_uv(loop), &l->poll, fd) == 0);
     enter(l, LINK_OPEN);

@@ -39,8 +39,8 @@ enum job_state {
 struct job {
     struct list link;
     enum job_state state;
-    enum job_cut cut;
-    enum wire_program program; /* the program under way, or the last one */
+    enum run_cut cut; /* why the program under way was signaled; of no account if it had ended */
+    struct helper_run program; /* the program under way */
     const struct runner_params *params;
     const struct runner_hook *hook;
     struct run *run; /* NULL once ENDED */
@@ -49,11 +49,10 @@ struct job {
     char *key;
     struct buf env; /* environment of the programs, until the last one has started */
     struct job_fds fds;
-    int first[WIRE_RUN_FDS];      /* NEW: the descriptors for the first program; else -1 */
-    struct helper_link_exit exit; /* how the last program ended */
-    uint64_t cpu_us;              /* of the programs before the last one */
-    struct digest digest;         /* of the captured stdout */
-    struct deadline *deadline;    /* the time limit of the state */
+    int first[WIRE_RUN_FDS];   /* NEW: the descriptors for the first program; else -1 */
+    struct run_end end;        /* of the last program; its cpu_us is that of all of them */
+    struct digest digest;      /* of the captured stdout */
+    struct deadline *deadline; /* the time limit of the state */
     const struct job_events *events;
     void *arg;
 };
@@ -96,19 +95,18 @@ static void enter(struct job *j, enum job_state state)
         deadline_start(j->deadline, j->hook->timeout_ms - young_ms(j));
         break;
     case JOB_TERMINATING:
-        helper_link_kill(j->params->link, j->id, j->hook->kill_signal);
+        helper_link_kill(j->params->link, &j->program, j->hook->kill_signal);
         deadline_start(j->deadline, j->hook->kill_grace_ms);
         break;
     case JOB_KILLED:
-        helper_link_kill(j->params->link, j->id, SIGKILL);
+        helper_link_kill(j->params->link, &j->program, SIGKILL);
         break;
     case JOB_CAPTURING:
     case JOB_ENDED:
         deadline_start(j->deadline, LINGER_MS);
         break;
     case JOB_CLEARING:
-        j->cpu_us = j->exit.cpu_us;
-        helper_link_clear(j->params->link, j->id, buf_str(&j->env));
+        helper_link_clear(j->params->link, &j->program, buf_str(&j->env));
         break;
     }
 }
@@ -121,22 +119,25 @@ static bool is_alive(const struct job *j)
 
 /* ---- The end of the run */
 
-/* The run is over, with this result. Output that can be read now is logged first, so that the lines
- * of a run come before the line about its end. */
-static void over(struct job *j, struct run_result *result)
+/* The run is over; text says how. Output that can be read now is logged first, so that the lines of a
+ * run come before the line about its end. */
+static void over(struct job *j, const char *text)
 {
     struct run *run = j->run;
 
     job_fds_last(&j->fds);
-    result->wall_ns = loop_wall_ns();
-    result->cpu_us = j->cpu_us + j->exit.cpu_us;
-    result->out = output_log_drain(&j->fds.output_log, OUTPUT_LOG_STDOUT);
-    result->err = output_log_drain(&j->fds.output_log, OUTPUT_LOG_STDERR);
-    result->dropped = output_log_dropped(&j->fds.output_log);
-    result->digest = j->digest;
+    struct run_result result = {
+        .end = j->end,
+        .text = text,
+        .wall_ns = loop_wall_ns(),
+        .out = output_log_drain(&j->fds.output_log, OUTPUT_LOG_STDOUT),
+        .err = output_log_drain(&j->fds.output_log, OUTPUT_LOG_STDERR),
+        .dropped = output_log_dropped(&j->fds.output_log),
+        .digest = j->digest,
+    };
     j->run = NULL;
     /* run belongs to the receiver from here on */
-    j->events->on_over(j->arg, run, &j->exit, result);
+    j->events->on_over(j->arg, run, &result);
     enter(j, JOB_ENDED);
     check_gone(j);
 }
@@ -144,32 +145,34 @@ static void over(struct job *j, struct run_result *result)
 /* Ends the run by what its last program did. */
 static void end_run(struct job *j)
 {
-    const struct job_end end = {j->program, j->hook, j->run->file, j->cut, &j->exit};
     char text[JOB_END_TEXT];
-    struct run_result result = {0};
 
-    job_end_judge(&end, text, &result);
-    over(j, &result);
+    job_end_put(text, &j->end, j->hook, j->run->file);
+    over(j, text);
 }
 
 /* Ends the run as failed although the command succeeded: no file could be made of its stdout. */
 static void fail_run(struct job *j, const char *text)
 {
-    struct run_result result = {.end = RUN_FAILED, .text = text};
-
-    over(j, &result);
+    j->end.cut = RUN_CUT_GIVEN_UP;
+    over(j, text);
 }
 
 /* ---- Programs */
 
-/* Starts a program of the run. All of them have the id of the run. */
-static void launch(struct job *j, enum wire_program program, const int fds[WIRE_RUN_FDS])
+/* Whether the stdout of the command becomes a file: a second program follows then. */
+static bool captures_output(const struct run *run)
 {
-    j->program = program;
-    helper_link_run(j->params->link, j->id, (uint32_t)j->run->hook->index, program,
+    return run->kind == RUN_COMMAND && run->file != NULL;
+}
+
+static void launch(struct job *j, enum run_program program, const int fds[WIRE_RUN_FDS])
+{
+    j->cut = RUN_CUT_NONE;
+    helper_link_run(j->params->link, &j->program, (uint32_t)j->run->hook->index, program,
                     buf_str(&j->env), fds);
     enter(j, JOB_YOUNG);
-    log_debug(program == WIRE_PROGRAM_OUTPUT ? "hook's file is written" : "hook started",
+    log_debug(program == RUN_PROGRAM_OUTPUT ? "hook's file is written" : "hook started",
               KV_STR("hook", j->name), KV_STR("key", j->key), KV_U64("run", j->id),
               KV_STR("program", run_kind_name(j->run->kind)), KV_INT("attempt", j->run->attempt));
 }
@@ -180,14 +183,12 @@ static void write_file(struct job *j)
     int fds[WIRE_RUN_FDS] = {-1, -1, -1};
     struct err err = {0};
 
-    j->cpu_us = j->exit.cpu_us;
-    j->cut = JOB_CUT_NONE; /* a timeout that came after the end */
     /* found when the rest was read, after the end of the command */
     if (output_capture_is_full(j->fds.output_capture)) {
-        j->cut = JOB_CUT_FULL;
+        j->end.cut = RUN_CUT_FULL;
         end_run(j);
     } else if (job_fds_second(&j->fds, &j->digest, fds, &err) == ERR_OK) {
-        launch(j, WIRE_PROGRAM_OUTPUT, fds);
+        launch(j, RUN_PROGRAM_OUTPUT, fds);
     } else {
         job_fds_close(fds);
         fail_run(j, err.text);
@@ -201,7 +202,7 @@ static void on_full(void *arg)
 
     if (!is_alive(j))
         return;
-    j->cut = JOB_CUT_FULL;
+    j->cut = RUN_CUT_FULL;
     enter(j, JOB_TERMINATING);
 }
 
@@ -225,7 +226,7 @@ static void on_deadline(void *arg)
         enter(j, JOB_RUNNING);
         break;
     case JOB_RUNNING:
-        j->cut = JOB_CUT_TIMEOUT;
+        j->cut = RUN_CUT_TIMEOUT;
         enter(j, JOB_TERMINATING);
         break;
     case JOB_TERMINATING:
@@ -249,6 +250,31 @@ static void on_deadline(void *arg)
     }
 }
 
+/* A program of the job has ended: starts the next one, or the run is over. */
+static void on_exited(struct helper_run *program, const struct run_end *end)
+{
+    struct job *j = container_of(program, struct job, program);
+    uint64_t cpu_us = j->end.cpu_us + end->cpu_us;
+
+    j->end = *end;
+    j->end.cpu_us = cpu_us;
+    run_end_cut(&j->end, j->cut);
+    if (j->state == JOB_CLEARING)
+        fail_run(j, "output: a process that the command left behind still holds its stdout after "
+                    "1 s, so it may not be whole (was killed)");
+    else if (end->program != RUN_PROGRAM_COMMAND || !captures_output(j->run) ||
+             !run_end_is_good(&j->end))
+        end_run(j);
+    /* job_kill() came before the command's end: informerd stops, and no program is started any
+     * more. */
+    else if (!is_alive(j) && j->cut == RUN_CUT_NONE)
+        fail_run(j, "output: informerd stops before it was written");
+    else if (output_capture_drain(j->fds.output_capture))
+        write_file(j);
+    else
+        enter(j, JOB_CAPTURING);
+}
+
 /* ---- The start */
 
 /* Opens the stdin of the first program: the input document as a memory file. No program reads one
@@ -267,12 +293,6 @@ static enum err_kind open_input(struct job *j, int *fd, struct err *err)
     return kind;
 }
 
-/* Whether the stdout of the command becomes a file: a second program follows then. */
-static bool captures_output(const struct run *run)
-{
-    return run->kind == RUN_COMMAND && run->file != NULL;
-}
-
 /* Opens the descriptors of the first program. The input comes last, as it costs most. */
 static enum err_kind open_fds(struct job *j, int fds[WIRE_RUN_FDS], struct err *err)
 {
@@ -285,9 +305,9 @@ static enum err_kind open_fds(struct job *j, int fds[WIRE_RUN_FDS], struct err *
 static struct job *new_job(const struct runner_params *params, struct run *run,
                            const struct job_events *events, void *arg)
 {
-    struct job *j =
-        MEM_NEW(struct job, .params = params, .hook = &params->by_index[run->hook->index],
-                .run = run, .id = run->id, .events = events, .arg = arg);
+    struct job *j = MEM_NEW(struct job, .params = params,
+                            .hook = &params->by_index[run->hook->index], .run = run, .id = run->id,
+                            .program.on_exited = on_exited, .events = events, .arg = arg);
 
     list_init(&j->link);
     j->name = mem_strdup(run->hook->name);
@@ -304,17 +324,17 @@ static struct job *new_job(const struct runner_params *params, struct run *run,
 }
 
 /* The first program of the run. */
-static enum wire_program program_of(const struct run *run)
+static enum run_program program_of(const struct run *run)
 {
     switch (run->kind) {
     case RUN_REMOVE:
-        return WIRE_PROGRAM_REMOVE;
+        return RUN_PROGRAM_REMOVE;
     case RUN_APPLY:
-        return WIRE_PROGRAM_APPLY;
+        return RUN_PROGRAM_APPLY;
     case RUN_COMMAND:
         break;
     }
-    return WIRE_PROGRAM_COMMAND;
+    return RUN_PROGRAM_COMMAND;
 }
 
 enum err_kind job_create(const struct runner_params *params, struct run *run,
@@ -357,28 +377,6 @@ void job_kill(struct job *j)
         fail_run(j, "output: informerd stops before it was written");
 }
 
-void job_exited(struct job *j, const struct helper_link_exit *end)
-{
-    /* How the command ended; only after a good end its captured stdout counts. */
-    const struct job_end command = {j->program, j->hook, j->run->file, j->cut, end};
-    bool goes_on = captures_output(j->run) && j->program == WIRE_PROGRAM_COMMAND;
-
-    j->exit = *end;
-    if (j->state == JOB_CLEARING)
-        fail_run(j, "output: a process that the command left behind still holds its stdout after "
-                    "1 s, so it may not be whole (was killed)");
-    else if (!goes_on || !job_end_is_good(&command))
-        end_run(j);
-    /* job_kill() came before the command's end: informerd stops, and no program is started any
-     * more. */
-    else if (!is_alive(j) && j->cut == JOB_CUT_NONE)
-        fail_run(j, "output: informerd stops before it was written");
-    else if (output_capture_drain(j->fds.output_capture))
-        write_file(j);
-    else
-        enter(j, JOB_CAPTURING);
-}
-
 void job_dispose(struct job **jp)
 {
     struct job *j = *jp;
@@ -387,6 +385,7 @@ void job_dispose(struct job **jp)
         return;
     *jp = NULL;
     list_remove(&j->link);
+    helper_run_forget(&j->program);
     job_fds_close(j->first);
     job_fds_fini(&j->fds);
     deadline_dispose(&j->deadline);

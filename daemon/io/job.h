@@ -13,12 +13,11 @@
 /* Owned by the runner until job_events.on_gone. */
 struct job;
 
-/* All are called from the loop or from job_exited() and job_kill(). */
+/* All are called from the loop or from job_kill(). */
 struct job_events {
-    /* The run is over: job_run() is NULL from here on. end says how its last program ended; end,
-     * and what result borrows, live until return. */
-    void (*on_over)(void *arg, struct run *run, const struct helper_link_exit *end,
-                    const struct run_result *result);
+    /* The run is over: job_run() is NULL from here on. What result borrows lives until return; the
+     * receiver sets result->stopped. */
+    void (*on_over)(void *arg, struct run *run, struct run_result *result);
     /* After on_over: the output of the run has ended too, or was given up. The receiver disposes
      * the job. */
     void (*on_gone)(void *arg, struct job *job);
@@ -28,7 +27,7 @@ struct job_events {
  * shows the same states as the events of the run
  * (docs/decisions.md "The input of a run is made before the wait for its records"). params, run and
  * events must outlive the job. On an error *out is NULL. ERR_IO: there are no descriptors or no
- * memory file; err.code is the errno, and shortage_lacking() with SHORTAGE_MEMORY_FILE covers both.
+ * memory file; err.code is the errno, and the stage MEMORY_FILE covers both.
  * ERR_CONFIG, ERR_TOO_BIG: its `fields` make no environment (payload_put_env()). */
 enum err_kind job_create(const struct runner_params *params, struct run *run,
                          const struct job_events *events, void *arg, struct job **out,
@@ -42,9 +41,6 @@ struct run *job_run(const struct job *j);
 
 /* Sends the kill signal now, and SIGKILL after the grace period. No further program is started. */
 void job_kill(struct job *j);
-
-/* To be called when a program of the job has ended: starts the next one, or the run is over. */
-void job_exited(struct job *j, const struct helper_link_exit *end);
 
 /* The end for the user: *j is NULL, and no event follows. Processes of the run go on. NULL is
  * fine. */

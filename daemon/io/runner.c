@@ -5,12 +5,10 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/panic.h"
+#include "hook/shortage.h"
 #include "io/deadline.h"
-#include "io/helper_link.h"
 #include "io/job.h"
 #include "io/loop.h"
-#include "io/shortage_log.h"
 #include "io/state_driver.h"
 #include "io/strays_driver.h"
 
@@ -58,13 +56,64 @@ struct runner {
     struct deadline *hangs; /* the time limit of the oldest opening */
     /* number of commits, plus 1, when the disk was found to hang; 0 = it does not hang */
     uint64_t hung_at;
-    struct shortage_log shortage;
+    enum shortage *lacks;           /* by hook.index: what kept its last run from starting */
+    size_t lacking[SHORTAGE_KINDS]; /* number of hooks that lack it */
     struct strays_driver *strays_driver;
     bool *left_told;      /* by hook.index: the log has said that its runs leave processes behind */
     bool *forgotten_told; /* the same: that parked ends of it are forgotten */
     struct loop_task kick;
     struct deadline *wake; /* runs when the scheduler has something due although nothing happened */
 };
+
+/* ---- Shortages: logged when the first hook meets one, and when the last one has got over it */
+
+/* The shortage of the hook is over. */
+static void end_shortage(struct runner *r, const struct hook *h)
+{
+    enum shortage lacks = r->lacks[h->index];
+
+    r->lacks[h->index] = SHORTAGE_NONE;
+    if (lacks != SHORTAGE_NONE && --r->lacking[lacks] == 0)
+        log_info("runs can be started again", KV_STR("short_of", shortage_name(lacks)));
+}
+
+/* A run of the hook could not be started. The hook may have lacked another resource before. */
+static void begin_shortage(struct runner *r, const struct hook *h, enum shortage shortage,
+                           const char *result)
+{
+    /* Constant texts, as an operator looks for them. */
+    static const char *const messages[SHORTAGE_KINDS] = {
+        "",
+        "cannot start runs: out of descriptors",
+        "cannot start runs: out of processes",
+        "cannot start runs: out of memory",
+    };
+
+    if (r->lacks[h->index] == shortage)
+        return;
+    end_shortage(r, h);
+    r->lacks[h->index] = shortage;
+    if (r->lacking[shortage]++ == 0)
+        log_warn(messages[shortage], KV_STR("short_of", shortage_name(shortage)),
+                 KV_STR("hook", h->name), KV_STR("result", result),
+                 KV_STR("advice", shortage_advice(shortage)));
+}
+
+/* Looks for hooks that have got over their shortage: each of their work items that were not started
+ * has run since, or has nothing due any more. Called after every run: without a shortage it must
+ * cost nothing. */
+static void check_shortages(struct runner *r)
+{
+    size_t any = 0;
+
+    for (size_t i = SHORTAGE_NONE + 1; i < SHORTAGE_KINDS; i++)
+        any += r->lacking[i];
+    for (size_t i = 0; any > 0 && i < r->params.hooks->n; i++)
+        if (hook_not_started(r->params.hooks->v[i]) == 0)
+            end_shortage(r, r->params.hooks->v[i]);
+}
+
+/* ---- Ends of runs */
 
 /* Logs a run that succeeded. A single run is one of many and is logged for debugging only; but
  * people look for the line that a burst of files has taken effect, or that a failure is over. */
@@ -99,11 +148,12 @@ static void finish(struct runner *r, struct run *run, const struct run_result *r
 {
     const struct hook *h = run->hook;
     bool was_failing = h->last_error[0] != '\0';
+    enum shortage shortage = shortage_of(&result->end);
     struct hooks_verdict v =
         hooks_finish(r->params.hooks, run, result, loop_now_ms(r->params.loop));
 
-    if (result->end == RUN_NOT_STARTED) {
-        shortage_log_begin(&r->shortage, h, result);
+    if (shortage != SHORTAGE_NONE) {
+        begin_shortage(r, h, shortage, result->text);
     } else {
         const struct history_run *ended = history_get(&h->history, 0);
 
@@ -114,21 +164,20 @@ static void finish(struct runner *r, struct run *run, const struct run_result *r
         if (r->events->on_result != NULL)
             r->events->on_result(r->arg, h, ended);
     }
-    shortage_log_check(&r->shortage, r->params.hooks);
+    check_shortages(r);
     r->events->on_deliveries(r->arg);
     r->events->on_progress(r->arg);
 }
 
 /* Logs processes that the run left behind: after a success once per hook, because a hook that means
  * to leave them does so every time; after a failure every time, as they could not be killed. */
-static void log_left(struct runner *r, const struct run *run, const struct helper_link_exit *end,
-                     const struct run_result *result)
+static void log_left(struct runner *r, const struct run *run, const struct run_end *end)
 {
     bool *told = &r->left_told[run->hook->index];
-    bool well = end->how == HELPER_LINK_EXITED && end->value == 0 && !end->killed;
+    bool well = end->kind == RUN_END_EXITED && end->value == 0 && !end->killed;
     /* Status 0 after a kill signal is a success, too, unless the signal was sent for the timeout or
      * for too much output. */
-    bool good = well || (result->end == RUN_EXITED && result->status == 0);
+    bool good = well || run_end_is_good(end);
 
     if (end->left == 0 || (good && *told))
         return;
@@ -142,19 +191,17 @@ static void log_left(struct runner *r, const struct run *run, const struct helpe
 
 /* A job has ended its run. stopped: informerd ended the run itself, so it is no failure of the hook
  * and the next process tries it again. */
-static void on_over(void *arg, struct run *run, const struct helper_link_exit *end,
-                    const struct run_result *result)
+static void on_over(void *arg, struct run *run, struct run_result *result)
 {
     struct runner *r = arg;
-    struct run_result told = *result;
 
-    told.stopped = r->state == RUNNER_KILLING;
+    result->stopped = r->state == RUNNER_KILLING;
     r->running--;
-    log_left(r, run, end, result);
+    log_left(r, run, &result->end);
     /* before on_deliveries defers the turn of the state driver: so the records of the runs that
      * start next are in the same commit */
     runner_kick(r);
-    finish(r, run, &told);
+    finish(r, run, result);
 }
 
 static void on_gone(void *arg, struct job *job)
@@ -163,30 +210,29 @@ static void on_gone(void *arg, struct job *job)
     job_dispose(&job);
 }
 
-/* The job could not be made. A run that cannot get its `fields` would fail again and is parked
- * (RUN_UNFIT); a run that the system was too short for is tried again. */
+/* The job could not be made. A run that cannot get its `fields` or its file would fail again and is
+ * parked; a run that the system was too short for is tried again. */
 static void refuse(struct runner *r, struct run *run, const struct err *err)
 {
-    struct run_result result = {.end = RUN_FAILED, .text = err->text, .wall_ns = loop_wall_ns()};
+    enum run_stage stage = err->kind == ERR_IO ? RUN_STAGE_MEMORY_FILE : RUN_STAGE_FIELDS;
+    const struct run_result result = {
+        .end = run_end_refused(RUN_PROGRAM_COMMAND, stage, err->code),
+        .text = err->text,
+        .wall_ns = loop_wall_ns(),
+    };
 
-    if (err->kind == ERR_IO)
-        result.shortage = shortage_lacking(SHORTAGE_MEMORY_FILE, err->code);
-    if (result.shortage != SHORTAGE_NONE)
-        result.end = RUN_NOT_STARTED;
-    else if (err->kind == ERR_CONFIG || err->kind == ERR_TOO_BIG)
-        result.end = RUN_UNFIT;
     finish(r, run, &result);
 }
 
 /* Ends a run as handled without starting a program. */
 static void skip(struct runner *r, struct run *run, const char *text)
 {
-    static const enum run_file became[] = {RUN_FILE_WRITTEN, RUN_FILE_REMOVED, RUN_FILE_NONE};
-    const struct run_result result = {.end = RUN_EXITED,
-                                      .text = text,
-                                      .wall_ns = loop_wall_ns(),
-                                      .file =
-                                          run->file != NULL ? became[run->kind] : RUN_FILE_NONE};
+    static const enum run_stage became[] = {RUN_STAGE_WRITTEN, RUN_STAGE_REMOVED, RUN_STAGE_NONE};
+    const struct run_result result = {
+        .end.stage = run->file != NULL ? became[run->kind] : RUN_STAGE_NONE,
+        .text = text,
+        .wall_ns = loop_wall_ns(),
+    };
 
     finish(r, run, &result);
 }
@@ -409,7 +455,7 @@ static void start_due(struct runner *r)
     if (r->state == RUNNER_ON)
         strays_driver_look(r->strays_driver);
     await_openings(r);
-    shortage_log_check(&r->shortage, r->params.hooks);
+    check_shortages(r);
     uint64_t due = hooks_wake_ms(r->params.hooks);
     uint64_t now = loop_now_ms(r->params.loop);
     if (r->state == RUNNER_ON && due != NEVER_MS)
@@ -449,7 +495,7 @@ struct runner *runner_create(const struct runner_params *params, const struct ru
     r->arg = arg;
     r->left_told = mem_array(params->hooks->n + 1, sizeof(*r->left_told));
     r->forgotten_told = mem_array(params->hooks->n + 1, sizeof(*r->forgotten_told));
-    shortage_log_init(&r->shortage, params->hooks->n);
+    r->lacks = mem_array(params->hooks->n + 1, sizeof(*r->lacks));
     list_init(&r->openings);
     list_init(&r->jobs);
     r->strays_driver =
@@ -477,29 +523,6 @@ void runner_kick(struct runner *r)
     loop_defer(r->params.loop, &r->kick);
 }
 
-/* The job whose run has this id. A job that only waits for output has no run. */
-static struct job *find(struct runner *r, uint64_t id)
-{
-    list_each (pos, tmp, &r->jobs) {
-        struct job *job = job_of_link(pos);
-
-        if (job_run(job) != NULL && job_run(job)->id == id)
-            return job;
-    }
-    return NULL;
-}
-
-void runner_exited(struct runner *r, const struct helper_link_exit *end)
-{
-    /* Ends of runs that are not of hooks are recognised by their ids. */
-    if (strays_driver_exited(r->strays_driver, end))
-        return;
-    struct job *job = find(r, end->run);
-
-    ensure(job != NULL);
-    job_exited(job, end);
-}
-
 void runner_stop(struct runner *r)
 {
     r->state = RUNNER_STOPPING;
@@ -507,7 +530,7 @@ void runner_stop(struct runner *r)
 
 void runner_kill_all(struct runner *r)
 {
-    const struct run_result result = {.end = RUN_FAILED,
+    const struct run_result result = {.end.cut = RUN_CUT_GIVEN_UP,
                                       .text = "not started: informerd ends",
                                       .wall_ns = loop_wall_ns(),
                                       .stopped = true};
@@ -562,7 +585,7 @@ void runner_dispose(struct runner **rp)
     deadline_dispose(&r->hangs);
     deadline_dispose(&r->wake);
     strays_driver_dispose(&r->strays_driver);
-    shortage_log_fini(&r->shortage);
+    free(r->lacks);
     free(r->left_told);
     free(r->forgotten_told);
     free(r);

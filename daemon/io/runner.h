@@ -14,7 +14,6 @@
 #include "hook/payload.h"
 
 struct helper_link;
-struct helper_link_exit;
 struct state_driver;
 struct loop;
 struct runner;
@@ -69,9 +68,6 @@ void runner_begin(struct runner *r);
 
 /* Something may be due: asks the scheduler in the next turn of the loop. Cheap to call often. */
 void runner_kick(struct runner *r);
-
-/* To be given the end of each run of the link that is not of fingerprints. */
-void runner_exited(struct runner *r, const struct helper_link_exit *end);
 
 /* Starts no new runs from now on; runs under way go on. */
 void runner_stop(struct runner *r);

@@ -14,13 +14,11 @@
 #include "io/loop.h"
 #include "io/memfile.h"
 
-/* Run ids from here up to those of fingerprints (2^63) are ours: FIRST_RUN + index of the hook. */
-#define FIRST_RUN (UINT64_C(1) << 62)
-
 /* The stray files of one hook. While answers is not -1 the helper removes some of them. */
 struct sweep {
     struct strays_driver *of;
     struct hook *hook;
+    struct helper_run run;
     int answers;  /* our end of the pipe that the helper answers through; -1 = no run */
     size_t asked; /* files that the helper was asked about */
     struct deadline *timer;
@@ -39,19 +37,7 @@ static void on_late(void *arg)
 {
     const struct sweep *w = arg;
 
-    helper_link_kill(w->of->params.link, FIRST_RUN + (uint64_t)(w - w->of->all), SIGKILL);
-}
-
-struct strays_driver *strays_driver_create(const struct strays_driver_params *params,
-                                           void (*on_swept)(void *arg), void *arg)
-{
-    struct strays_driver *d =
-        MEM_NEW(struct strays_driver, .params = *params, .on_swept = on_swept, .arg = arg);
-
-    d->all = mem_array(params->hooks->n + 1, sizeof(*d->all));
-    for (size_t i = 0; i < params->hooks->n; i++)
-        d->all[i] = (struct sweep){.of = d, .hook = params->hooks->v[i], .answers = -1};
-    return d;
+    helper_link_kill(w->of->params.link, &w->run, SIGKILL);
 }
 
 /* A file that was gone already needs no line. */
@@ -146,7 +132,6 @@ static bool open_fds(struct sweep *w, int fds[WIRE_RUN_FDS])
 static void begin(struct sweep *w)
 {
     struct strays_driver *d = w->of;
-    uint64_t number = (uint64_t)(w - d->all);
     int fds[WIRE_RUN_FDS];
 
     if (!open_fds(w, fds)) {
@@ -156,8 +141,8 @@ static void begin(struct sweep *w)
     if (w->timer == NULL)
         w->timer = deadline_create(d->params.loop, on_late, w);
     deadline_start(w->timer, d->params.timeout_ms);
-    helper_link_run(d->params.link, FIRST_RUN + number, (uint32_t)w->hook->index,
-                    WIRE_PROGRAM_SWEEP, str_c(NULL), fds);
+    helper_link_run(d->params.link, &w->run, (uint32_t)w->hook->index, RUN_PROGRAM_SWEEP,
+                    str_c(NULL), fds);
 }
 
 /* --dry-run: logs the files and counts them as removed, so that the hook may run. The state is not
@@ -194,22 +179,32 @@ void strays_driver_look(struct strays_driver *d)
     }
 }
 
-bool strays_driver_exited(struct strays_driver *d, const struct helper_link_exit *end)
+/* The helper's process has ended. The answers fit into the pipe, so they are complete. */
+static void on_exited(struct helper_run *run, const struct run_end *end)
 {
+    struct sweep *w = container_of(run, struct sweep, run);
     unsigned char answers[WIRE_SWEEP_MAX];
-    uint64_t number = end->run - FIRST_RUN;
-
-    if (end->run < FIRST_RUN || number >= d->params.hooks->n || d->all[number].answers < 0)
-        return false;
-    struct sweep *w = &d->all[number];
-    /* The answers fit into the pipe, so they are complete when the process has ended. */
     ssize_t n = read(w->answers, answers, sizeof(answers));
+
+    (void)end; /* files without an answer count as failed */
     close(w->answers);
     w->answers = -1;
     deadline_stop(w->timer);
     take_answers(w, answers, n > 0 ? (size_t)n : 0, w->asked);
-    d->on_swept(d->arg);
-    return true;
+    w->of->on_swept(w->of->arg);
+}
+
+struct strays_driver *strays_driver_create(const struct strays_driver_params *params,
+                                           void (*on_swept)(void *arg), void *arg)
+{
+    struct strays_driver *d =
+        MEM_NEW(struct strays_driver, .params = *params, .on_swept = on_swept, .arg = arg);
+
+    d->all = mem_array(params->hooks->n + 1, sizeof(*d->all));
+    for (size_t i = 0; i < params->hooks->n; i++)
+        d->all[i] = (struct sweep){
+            .of = d, .hook = params->hooks->v[i], .run.on_exited = on_exited, .answers = -1};
+    return d;
 }
 
 void strays_driver_dispose(struct strays_driver **dp)
@@ -220,6 +215,7 @@ void strays_driver_dispose(struct strays_driver **dp)
         return;
     *dp = NULL;
     for (size_t i = 0; i < d->params.hooks->n; i++) {
+        helper_run_forget(&d->all[i].run);
         if (d->all[i].answers >= 0)
             close(d->all[i].answers);
         deadline_dispose(&d->all[i].timer);

@@ -34,10 +34,6 @@ struct strays_driver *strays_driver_create(const struct strays_driver_params *pa
  * way. */
 void strays_driver_look(struct strays_driver *d);
 
-/* To be given the end of each run of the link. False: the run is not one of these. No other run may
- * have an id from 2^62 up to 2^63. */
-bool strays_driver_exited(struct strays_driver *d, const struct helper_link_exit *end);
-
 /* The end for the user: *d is NULL. NULL is fine. */
 void strays_driver_dispose(struct strays_driver **d);
 

@@ -40,8 +40,17 @@ static uint64_t now_ns(void)
     return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
+/* A run under way; freed when it has ended. */
+struct asked {
+    struct helper_run run;
+    struct bench *b;
+};
+
+static void on_exited(struct helper_run *run, const struct run_end *end);
+
 static void start_one(struct bench *b)
 {
+    struct asked *a = MEM_NEW(struct asked, .run.on_exited = on_exited, .b = b);
     uint64_t begin = now_ns();
     int out[2];
     int err[2];
@@ -49,7 +58,7 @@ static void start_one(struct bench *b)
 
     ensure(memfile_create("bench", b->document, &doc, NULL) == ERR_OK);
     ensure(pipe2(out, O_CLOEXEC | O_NONBLOCK) == 0 && pipe2(err, O_CLOEXEC | O_NONBLOCK) == 0);
-    helper_link_run(b->link, b->started, 0, WIRE_PROGRAM_COMMAND, str_of(env, sizeof(env)),
+    helper_link_run(b->link, &a->run, 0, RUN_PROGRAM_COMMAND, str_of(env, sizeof(env)),
                     (int[]){doc, out[1], err[1]});
     b->took_ns[b->started++] = now_ns() - begin;
     close(out[0]);
@@ -62,13 +71,15 @@ static void start_more(struct bench *b)
         start_one(b);
 }
 
-static void on_exited(void *arg, const struct helper_link_exit *end)
+static void on_exited(struct helper_run *run, const struct run_end *end)
 {
-    struct bench *b = arg;
+    struct asked *a = container_of(run, struct asked, run);
+    struct bench *b = a->b;
 
-    ensure(end->how == HELPER_LINK_EXITED && end->value == 0);
+    ensure(run_end_is_good(end));
     b->cpu_us += end->cpu_us;
     b->ended++;
+    free(a);
     start_more(b);
     if (b->ended == b->runs)
         loop_stop(b->loop);
@@ -145,7 +156,7 @@ static size_t argument(int argc, char **argv, int i, size_t otherwise)
 
 int main(int argc, char **argv)
 {
-    static const struct helper_link_events events = {on_exited, on_opened, on_lost};
+    static const struct helper_link_events events = {on_opened, on_lost};
     static const char *const program[] = {"/bin/true", NULL};
     static const char *const fixed[] = {"PATH=/usr/sbin:/usr/bin:/sbin:/bin", NULL};
     const struct helper_hook hook = {

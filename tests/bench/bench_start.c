@@ -75,13 +75,11 @@ static struct object *make_object(size_t number, unsigned version)
 
 static void start_next(struct bench *b);
 
-static void on_over(void *arg, struct run *run, const struct helper_link_exit *end,
-                    const struct run_result *result)
+static void on_over(void *arg, struct run *run, struct run_result *result)
 {
     struct bench *b = arg;
 
-    (void)end;
-    if (result->end != RUN_EXITED || result->status != 0)
+    if (!run_end_is_good(&result->end))
         panic("hook: %s", result->text);
     hooks_finish(&b->hooks, run, result, loop_now_ms(b->loop));
 }
@@ -118,13 +116,6 @@ static void start_next(struct bench *b)
     b->took_ns[b->done] = clock_ns(CLOCK_MONOTONIC) - before;
     b->cpu_ns[b->done] = clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_before;
     object_unref(&o);
-}
-
-static void on_exited(void *arg, const struct helper_link_exit *end)
-{
-    const struct bench *b = arg;
-
-    job_exited(b->job, end);
 }
 
 static void on_opened(void *arg, uint64_t tag, int fd, int error)
@@ -194,7 +185,7 @@ static void open_gate(struct bench *b)
 
 static void build(struct bench *b, int fd)
 {
-    static const struct helper_link_events events = {on_exited, on_opened, on_lost};
+    static const struct helper_link_events events = {on_opened, on_lost};
     static const struct runner_hook hook = {
         .program = "/bin/true", .timeout_ms = 30000, .kill_signal = SIGTERM, .kill_grace_ms = 1000};
     struct hook_source source = {.name = "services"};

@@ -178,8 +178,7 @@ static void make_input(const struct graph *g, struct run *run)
 
 static void end_run(struct graph *g, struct run *run, bool good)
 {
-    const struct run_result result = {.end = RUN_EXITED,
-                                      .status = good ? 0 : 1,
+    const struct run_result result = {.end.value = good ? 0 : 1,
                                       .text = good ? "exit status 0" : "exit status 1",
                                       .wall_ns = now(g).wall_ns,
                                       .out = str_c("the addresses of this service are in use\n")};

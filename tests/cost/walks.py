@@ -38,8 +38,8 @@ WALKS = {
     "event": ("list_append", "hooks_delta", "hook/deliver", True),
     "item": ("list_append", "list_watch_body", "cache/store", False),
     "commit": ("map_put", "hooks_delta", "hook/deliver", False),
-    "history": ("history_add", "runner_exited", "hook/history", True),
-    "journal": ("journal_run", "runner_exited", "admin/journal", True),
+    "history": ("history_add", "on_exited", "hook/history", True),
+    "journal": ("journal_run", "on_exited", "admin/journal", True),
 }
 CONFIG = """
 {user}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sim/handler.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -187,19 +188,22 @@ static uint64_t draw_ms(const struct handler *h)
     return slow ? clock_pick(h->clock, 400, 4000) : clock_pick(h->clock, 1, 400);
 }
 
+static const struct run_end unfit = {.kind = RUN_END_REFUSED, .stage = RUN_STAGE_FIELDS};
+static const struct run_end no_process = {
+    .kind = RUN_END_REFUSED, .stage = RUN_STAGE_FORK, .value = EAGAIN};
+
 static struct handler_plan fail(struct handler *h)
 {
-    struct handler_plan p = {
-        .ms = draw_ms(h), .end = RUN_EXITED, .effect = clock_percent(h->clock, 50)};
+    struct handler_plan p = {.ms = draw_ms(h), .effect = clock_percent(h->clock, 50)};
 
     h->failures++;
     if (clock_percent(h->clock, h->rules->hang_percent)) {
         p.ms = clock_percent(h->clock, 80) ? HANDLER_TIMEOUT_MS : HANDLER_LONG_MS;
-        p.end = RUN_FAILED;
+        p.end.cut = RUN_CUT_TIMEOUT;
     } else if (clock_percent(h->clock, 20)) {
-        p.end = RUN_FAILED;
+        p.end.cut = RUN_CUT_TIMEOUT;
     } else {
-        p.status = (int)clock_pick(h->clock, 1, RULES_STATUSES);
+        p.end.value = (int)clock_pick(h->clock, 1, RULES_STATUSES);
     }
     return p;
 }
@@ -212,32 +216,31 @@ static struct handler_plan fail_file(struct handler *h, const struct run *run)
 
     h->failures++;
     return (struct handler_plan){
-        .ms = draw_ms(h), .end = RUN_FAILED, .effect = writes, .writes = writes};
+        .ms = draw_ms(h), .end.cut = RUN_CUT_TIMEOUT, .effect = writes, .writes = writes};
 }
 
 struct handler_plan handler_plan(struct handler *h, const struct run *run)
 {
     if (!is_fit(h, run)) {
         h->failures++;
-        return (struct handler_plan){.end = RUN_UNFIT};
+        return (struct handler_plan){.end = unfit};
     }
     if (!h->well && clock_percent(h->clock, h->rules->not_started_percent))
-        return (struct handler_plan){.ms = clock_pick(h->clock, 0, 3), .end = RUN_NOT_STARTED};
+        return (struct handler_plan){.ms = clock_pick(h->clock, 0, 3), .end = no_process};
     if (!h->well && clock_percent(h->clock, h->rules->percent))
         return fail(h);
     if (!h->well && h->rules->output && clock_percent(h->clock, h->rules->file_percent))
         return fail_file(h, run);
-    return (struct handler_plan){
-        .ms = draw_ms(h), .end = RUN_EXITED, .effect = true, .writes = true};
+    return (struct handler_plan){.ms = draw_ms(h), .effect = true, .writes = true};
 }
 
 struct handler_plan handler_plan_apply(struct handler *h)
 {
     if (!h->well && clock_percent(h->clock, h->rules->not_started_percent))
-        return (struct handler_plan){.ms = clock_pick(h->clock, 0, 3), .end = RUN_NOT_STARTED};
+        return (struct handler_plan){.ms = clock_pick(h->clock, 0, 3), .end = no_process};
     if (!h->well && clock_percent(h->clock, h->rules->apply_percent))
         return fail(h);
-    return (struct handler_plan){.ms = draw_ms(h), .end = RUN_EXITED};
+    return (struct handler_plan){.ms = draw_ms(h)};
 }
 
 /* The content that hooks with output make of a state: they do not look at noise. */

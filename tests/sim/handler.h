@@ -38,8 +38,7 @@ struct handler {
 /* What a program is going to do. */
 struct handler_plan {
     uint64_t ms; /* how long it takes */
-    enum run_end end;
-    int status;
+    struct run_end end;
     bool effect;
     bool writes; /* the output file is in place although the run may fail */
 };

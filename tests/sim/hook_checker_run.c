@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/panic.h"
+#include "hook/shortage.h"
 #include "sim/answer.h"
 #include "sim/checked_hook.h"
 #include "sim/view_oracle.h"
@@ -339,8 +340,10 @@ void hook_checker_begin(struct hook_checker *w, const struct run *run)
 
 bool hook_checker_parks(const struct rules *r, const struct run_result *result)
 {
-    return result->end == RUN_UNFIT ||
-           (result->end == RUN_EXITED && (r->park_exit & 1U << result->status) != 0);
+    const struct run_end *end = &result->end;
+    bool exited = end->kind == RUN_END_EXITED && end->cut == RUN_CUT_NONE;
+
+    return run_end_is_unfit(end) || (exited && (r->park_exit & 1U << end->value) != 0);
 }
 
 /* rerun: a rerun that the system could not start. */
@@ -386,7 +389,7 @@ static void count_failure(const struct hook_checker *w, const struct run_timing 
                                                         : FEATURE_NOT_STARTED);
         return;
     }
-    if (result->end == RUN_UNFIT)
+    if (run_end_is_unfit(&result->end))
         checked_hook_count(w, FEATURE_UNFIT);
     if (p->changed)
         checked_hook_count(w, FEATURE_CHANGED_RUNNING);
@@ -452,8 +455,8 @@ const struct run_timing *hook_checker_end(struct hook_checker *w, const struct r
     bool by_key = h->rules->mode == HOOK_OBJECT;
     struct delivery_model *a = by_key ? delivery_model_of(h, &run->events[0]) : NULL;
     struct run_timing *p = by_key ? run_timing_of(h, a) : &h->timings[0][0];
-    struct run_timing_end end = {.ok = result->end == RUN_EXITED && result->status == 0,
-                                 .not_started = result->end == RUN_NOT_STARTED};
+    struct run_timing_end end = {.ok = run_end_is_good(&result->end),
+                                 .not_started = shortage_of(&result->end) != SHORTAGE_NONE};
 
     h->running--;
     note_result(h, end.ok, end.not_started, end.not_started && run->reason == RUN_RERUN);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/panic.h"
+#include "hook/shortage.h"
 
 /* apply waits for the command for 10 s at most (docs/design.md "Apply"), and for 1 s after a
  * shortage (docs/design.md "Retry"). */
@@ -133,7 +134,7 @@ static void note_same(struct output_files *s, struct output_files_file *f, uint6
 static void end_removal(struct output_files *s, struct output_files_file *f,
                         struct run_result *result)
 {
-    result->file = f->is ? RUN_FILE_REMOVED : RUN_FILE_SAME;
+    result->end.stage = f->is ? RUN_STAGE_REMOVED : RUN_STAGE_SAME;
     if (f->is || f->seen)
         touch(s);
     count(s, FEATURE_FILE_REMOVED);
@@ -152,7 +153,7 @@ static void end_file(struct output_files *s, const struct run *run, bool ok, boo
     } else if (ok) {
         bool same = f->is && f->bytes == bytes;
 
-        result->file = same ? RUN_FILE_SAME : RUN_FILE_WRITTEN;
+        result->end.stage = same ? RUN_STAGE_SAME : RUN_STAGE_WRITTEN;
         result->digest.lo = bytes;
         if (same)
             note_same(s, f, bytes);
@@ -176,7 +177,7 @@ void output_files_end(struct output_files *s, const struct run *run, bool ok, bo
     uint64_t before = s->writes;
 
     end_file(s, run, ok, writes, bytes, result);
-    if (run->manual_runs != 0 && result->end != RUN_NOT_STARTED)
+    if (run->manual_runs != 0 && shortage_of(&result->end) == SHORTAGE_NONE)
         want_again(s, s->writes > before);
 }
 
@@ -184,8 +185,8 @@ bool output_files_release(struct output_files *s, const struct run *run,
                           const struct run_result *result)
 {
     struct output_files_file *f = run->file != NULL ? file_of(s, run) : NULL;
-    bool not_started = result->end == RUN_NOT_STARTED;
-    bool removed = run->kind == RUN_REMOVE && result->end == RUN_EXITED && result->status == 0;
+    bool not_started = shortage_of(&result->end) != SHORTAGE_NONE;
+    bool removed = run->kind == RUN_REMOVE && run_end_is_good(&result->end);
 
     if (f == NULL || (not_started ? f->seen : !removed))
         return false;
@@ -310,11 +311,11 @@ static void note_failure(struct output_files *s)
 
 void output_files_end_apply(struct output_files *s, const struct run_result *result)
 {
-    bool ok = result->end == RUN_EXITED && result->status == 0;
+    bool ok = run_end_is_good(&result->end);
 
     s->running = false;
     s->ended_ms = s->opened_ms = now(s);
-    s->not_started = result->end == RUN_NOT_STARTED;
+    s->not_started = shortage_of(&result->end) != SHORTAGE_NONE;
     if (s->not_started) {
         count(s, FEATURE_APPLY_NOT_STARTED);
         s->free_ms = 0;

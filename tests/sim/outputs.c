@@ -40,12 +40,12 @@ void outputs_fill(struct outputs *o, const struct run *run, bool ok, bool writes
     if (run->kind == RUN_REMOVE) {
         if (!ok)
             return;
-        result->file = f->is ? RUN_FILE_REMOVED : RUN_FILE_SAME;
+        result->end.stage = f->is ? RUN_STAGE_REMOVED : RUN_STAGE_SAME;
         f->is = false;
         return;
     }
     if (ok) {
-        result->file = f->is && f->bytes == bytes ? RUN_FILE_SAME : RUN_FILE_WRITTEN;
+        result->end.stage = f->is && f->bytes == bytes ? RUN_STAGE_SAME : RUN_STAGE_WRITTEN;
         result->digest.lo = bytes;
     }
     if (!ok && !writes)
@@ -55,11 +55,11 @@ void outputs_fill(struct outputs *o, const struct run *run, bool ok, bool writes
 }
 
 /* A run succeeded: from now on the daemon knows the content that this run found or wrote. */
-static void note_known(struct outputs *o, const struct run *run, enum run_file became)
+static void note_known(struct outputs *o, const struct run *run, enum run_stage became)
 {
     size_t i = at(o, run);
 
-    if (became != RUN_FILE_SAME || (o->renewed[i] && run->kind != RUN_REMOVE))
+    if (became != RUN_STAGE_SAME || (o->renewed[i] && run->kind != RUN_REMOVE))
         o->writes++;
     else if (o->unsure[i])
         o->excused = true;
@@ -75,7 +75,7 @@ void outputs_end(struct outputs *o, const struct run *run, bool ok, bool writes,
     if (file_of(o, run) == NULL)
         return;
     if (ok) {
-        note_known(o, run, result->file);
+        note_known(o, run, result->end.stage);
     } else if (writes) {
         o->writes++;
         o->unsure[at(o, run)] = true;

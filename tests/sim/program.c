@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "base/panic.h"
+#include "hook/shortage.h"
 
 /* A program at work. */
 struct program {
@@ -34,7 +35,7 @@ static void free_program(struct program *p)
 static void check_verdict(const struct sim_hooks *c, const struct program *p,
                           const struct hooks_verdict *v, const struct run_timing *run_timing)
 {
-    bool ok = p->plan.end == RUN_EXITED && p->plan.status == 0;
+    bool ok = run_end_is_good(&p->plan.end);
     uint64_t retry_ms = NEVER_MS;
 
     if (run_timing->ordered_ms != NEVER_MS)
@@ -54,18 +55,17 @@ static void end_apply(struct program *p)
 {
     struct sim_hooks *c = p->sim_hooks;
     size_t hook = p->run->hook->index;
-    const struct run_result result = {
-        .end = p->plan.end, .status = p->plan.status, .text = "simulated", .wall_ns = 1};
+    struct run_result result = {.end = p->plan.end, .text = "simulated", .wall_ns = 1};
 
+    result.end.program = RUN_PROGRAM_APPLY;
     clock_trace(c->params.clock, "%s: apply %" PRIu64 " ends: %d, status %d", p->run->hook->name,
-                p->run->id, (int)p->plan.end, p->plan.status);
+                p->run->id, (int)p->plan.end.kind, p->plan.end.value);
     if (c->is_watched) {
         output_files_end_apply(&c->params.handlers[hook].output_files, &result);
-        hook_checker_end_apply(&c->hook_checker, hook, result.end == RUN_NOT_STARTED);
+        hook_checker_end_apply(&c->hook_checker, hook, shortage_of(&result.end) != SHORTAGE_NONE);
     }
     if (sim_hooks_remembers(c))
-        outputs_end_apply(&c->params.persist->outputs[hook],
-                          result.end == RUN_EXITED && result.status == 0);
+        outputs_end_apply(&c->params.persist->outputs[hook], run_end_is_good(&result.end));
     hooks_finish(&c->hooks, p->run, &result, now(c));
     free_program(p);
 }
@@ -90,7 +90,7 @@ static void end_files(struct sim_hooks *c, const struct program *p, bool ok,
             hook_checker_unpark(&c->hook_checker, hook);
     }
     clock_trace(c->params.clock, "%s: %s: file %d", h->rules->name,
-                p->run->file != NULL ? p->run->file : "none", (int)result->file);
+                p->run->file != NULL ? p->run->file : "none", (int)result->end.stage);
     if (sim_hooks_remembers(c))
         outputs_end(&c->params.persist->outputs[hook], p->run, ok, late, result);
 }
@@ -122,16 +122,15 @@ static void finish(struct sim_hooks *c, const struct program *p, const struct ru
     bool parked =
         !result->stopped && v.outcome == HISTORY_PARKED &&
         sim_hooks_says_parked(c, hook, source, key); /* unless a manual run was wanted meanwhile */
-    if (sim_hooks_remembers(c) && result->end != RUN_NOT_STARTED)
+    if (sim_hooks_remembers(c) && shortage_of(&result->end) == SHORTAGE_NONE)
         restart_oracle_verdict(w, hook, source, key, parked);
 }
 
 static void end_program(struct program *p)
 {
     struct sim_hooks *c = p->sim_hooks;
-    bool ok = p->plan.end == RUN_EXITED && p->plan.status == 0;
-    struct run_result result = {
-        .end = p->plan.end, .status = p->plan.status, .text = "simulated", .wall_ns = 1};
+    bool ok = run_end_is_good(&p->plan.end);
+    struct run_result result = {.end = p->plan.end, .text = "simulated", .wall_ns = 1};
 
     result.stopped = p->stopped;
     if (p->run->kind == RUN_APPLY) {
@@ -139,8 +138,8 @@ static void end_program(struct program *p)
         return;
     }
     clock_trace(c->params.clock, "%s: run %" PRIu64 " ends: %s, status %d", p->run->hook->name,
-                p->run->id, ok ? "well" : "badly", p->plan.status);
-    if (result.end != RUN_NOT_STARTED && !p->opening)
+                p->run->id, ok ? "well" : "badly", p->plan.end.value);
+    if (shortage_of(&result.end) == SHORTAGE_NONE && !p->opening)
         handler_end(&c->params.handlers[p->run->hook->index], p->run, ok, p->plan.effect);
     end_files(c, p, ok, &result);
     finish(c, p, &result);
@@ -153,7 +152,7 @@ static void begin_program(struct program *p)
     struct sim_hooks *c = p->sim_hooks;
 
     p->opening = false;
-    if (p->run->kind != RUN_APPLY && p->plan.end != RUN_NOT_STARTED) {
+    if (p->run->kind != RUN_APPLY && shortage_of(&p->plan.end) == SHORTAGE_NONE) {
         handler_tell(&c->params.handlers[p->run->hook->index], p->run);
         if (sim_hooks_remembers(c))
             restart_oracle_tell(&c->params.persist->restart_oracle, p->run);
@@ -237,13 +236,15 @@ static struct handler_plan plan_run(const struct sim_hooks *c, struct run *run)
               is ? err.text : "another one's");
     handler_start(h, run);
     if (is)
-        return (struct handler_plan){.end = RUN_UNFIT};
+        return (struct handler_plan){
+            .end = {.kind = RUN_END_REFUSED, .stage = RUN_STAGE_FIELDS}
+        };
     bool empty = run->kind == RUN_REMOVE && run->file == NULL;
     if (empty != nothing && c->is_watched)
         panic("%s, key %s: removes %s", h->rules->name, run_key(run),
               nothing ? "what is not its own" : "nothing");
     if (empty)
-        return (struct handler_plan){.end = RUN_EXITED, .effect = true};
+        return (struct handler_plan){.effect = true};
     return handler_plan(h, run);
 }
 
@@ -291,8 +292,8 @@ void program_start(struct sim_hooks *c, struct run *run)
 static void cut(struct sim_hooks *c, const struct program *p)
 {
     size_t hook = p->run->hook->index;
-    bool started = !p->opening && p->plan.end != RUN_NOT_STARTED;
-    bool effect = started && p->plan.end != RUN_UNFIT && clock_percent(c->params.clock, 50);
+    bool started = !p->opening && shortage_of(&p->plan.end) == SHORTAGE_NONE;
+    bool effect = started && !run_end_is_unfit(&p->plan.end) && clock_percent(c->params.clock, 50);
 
     if (p->run->kind == RUN_APPLY) {
         outputs_end_apply(&c->params.persist->outputs[hook], false);
@@ -315,8 +316,8 @@ void program_stop_all(struct sim_hooks *c)
         if (p->run->kind != RUN_APPLY)
             restart_oracle_cut(&c->params.persist->restart_oracle, p->run, !p->opening);
         c->params.features[FEATURE_STOPPED]++;
-        p->plan =
-            (struct handler_plan){.end = RUN_FAILED, .effect = clock_percent(c->params.clock, 50)};
+        p->plan = (struct handler_plan){.end.cut = RUN_CUT_TIMEOUT,
+                                        .effect = clock_percent(c->params.clock, 50)};
         p->stopped = true;
         end_program(p);
     }

@@ -313,7 +313,7 @@ void restart_oracle_end(struct restart_oracle *w, const struct run *run,
                         const struct run_result *result)
 {
     struct restart_oracle_hook *h = &w->hooks[run->hook->index];
-    bool ok = result->end == RUN_EXITED && result->status == 0;
+    bool ok = run_end_is_good(&result->end);
 
     h->owed = h->owed || !ok || run->held_back;
     h->cut_off = h->cut_off && !ok;

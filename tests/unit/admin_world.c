@@ -79,7 +79,7 @@ void admin_world_run(struct admin_world *t, const char *failure)
 {
     const struct run_result ok = {.text = "exit status 0", .wall_ns = WORLD_STARTED_NS};
     const struct run_result failed = {
-        .end = RUN_FAILED, .text = failure, .wall_ns = WORLD_STARTED_NS};
+        .end.cut = RUN_CUT_TIMEOUT, .text = failure, .wall_ns = WORLD_STARTED_NS};
 
     hooks_finish(&t->hooks, admin_world_start(t), failure[0] == '\0' ? &ok : &failed, t->now_ms);
 }

@@ -30,7 +30,7 @@ struct run *apply_rig_starts_whole(void)
 void apply_rig_write_first(const char *key, const char *uid)
 {
     hook_rig_change(0, DELTA_ADDED, key, uid, "\"a\":1");
-    hook_rig_end_file(apply_rig_starts(DELTA_ADDED, uid), RUN_FILE_WRITTEN, 1);
+    hook_rig_end_file(apply_rig_starts(DELTA_ADDED, uid), RUN_STAGE_WRITTEN, 1);
 }
 
 void apply_rig_apply_passes(enum run_reason reason)
@@ -44,7 +44,7 @@ struct hook *apply_rig_add_settled(struct hook_rig_hook p)
 
     hook_rig_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1");
     hook_rig_sync(0);
-    hook_rig_end_file(apply_rig_starts(DELTA_ADDED, "u1"), RUN_FILE_WRITTEN, 1);
+    hook_rig_end_file(apply_rig_starts(DELTA_ADDED, "u1"), RUN_STAGE_WRITTEN, 1);
     apply_rig_apply_passes(RUN_EXISTING);
     assert_int_equal(h->gate, GATE_OPEN);
     hook_rig_nothing();

@@ -31,14 +31,24 @@ static void after_event(struct helper_rig *w)
         helper_link_dispose(&w->link);
 }
 
-static void on_exited(void *arg, const struct helper_link_exit *end)
+/* A run with its number in the test. */
+struct asked {
+    struct helper_run run;
+    struct list link;
+    struct helper_rig *w;
+    uint64_t id;
+};
+
+static void on_exited(struct helper_run *run, const struct run_end *end)
 {
-    struct helper_rig *w = arg;
+    const struct asked *a = container_of(run, struct asked, run);
+    struct helper_rig *w = a->w;
 
     assert_non_null(w->link);
     w->end = *end;
+    w->end_of = a->id;
     w->exited++;
-    w->started += end->how != HELPER_LINK_NOT_STARTED;
+    w->started += end->kind != RUN_END_REFUSED;
     after_event(w);
 }
 
@@ -65,7 +75,18 @@ static void on_lost(void *arg, const struct err *err)
     after_event(w);
 }
 
-static const struct helper_link_events events = {on_exited, on_opened, on_lost};
+static const struct helper_link_events events = {on_opened, on_lost};
+
+struct helper_run *helper_rig_asked(struct helper_rig *w, uint64_t id)
+{
+    list_each (pos, tmp, &w->asked)
+        if (list_entry(pos, struct asked, link)->id == id)
+            return &list_entry(pos, struct asked, link)->run;
+    struct asked *a = MEM_NEW(struct asked, .run.on_exited = on_exited, .w = w, .id = id);
+    list_init(&a->link);
+    list_append(&w->asked, &a->link);
+    return &a->run;
+}
 
 void helper_rig_open_with(struct helper_rig *w, const struct helper_hook *hooks, size_t count)
 {
@@ -82,6 +103,7 @@ void helper_rig_open_with(struct helper_rig *w, const struct helper_hook *hooks,
     alarm(PATIENCE_S);
     play_clock_slow(SLOWNESS); /* so that a slow process meets no timeout of the helper */
     memset(w, 0, sizeof(*w));
+    list_init(&w->asked);
     assert_int_equal(helper_start(&params, &fd, &w->helper, NULL), ERR_OK);
     test_free(many);
     w->loop = loop_create();
@@ -122,6 +144,8 @@ void helper_rig_close(struct helper_rig *w)
 {
     helper_link_dispose(&w->link);
     helper_link_dispose(&w->link);
+    list_each (pos, tmp, &w->asked)
+        free(list_entry(pos, struct asked, link));
     loop_destroy(&w->loop); /* panics if a handle is left */
     if (w->helper > 0)
         assert_int_equal(helper_rig_wait(w), 0);
@@ -143,7 +167,7 @@ int helper_rig_run_with(struct helper_rig *w, uint64_t id, enum helper_rig_hook 
     buf_printf(&env, "INFORMERD_RUN=run-%llu", (unsigned long long)id);
     buf_putc(&env, '\0');
     w->called = true;
-    helper_link_run(w->link, id, hook, WIRE_PROGRAM_COMMAND, buf_str(&env),
+    helper_link_run(w->link, helper_rig_asked(w, id), hook, RUN_PROGRAM_COMMAND, buf_str(&env),
                     (int[]){in, out[1], error});
     w->called = false;
     buf_free(&env);

@@ -35,7 +35,9 @@ struct helper_rig {
     pid_t helper;
     size_t exited, opened, lost; /* events so far */
     size_t started;              /* how many of the runs that exited had a program started */
-    struct helper_link_exit end; /* the last event */
+    struct list asked;           /* what helper_rig_asked() made */
+    struct run_end end;          /* of the last event */
+    uint64_t end_of;             /* the number of its run */
     struct err err;              /* of on_lost */
     bool dispose;                /* to be called from inside the next event */
     bool called;                 /* inside a call of the test: no event may come */
@@ -58,6 +60,9 @@ void helper_rig_close(struct helper_rig *w);
 
 /* Waits for the end of the helper: its exit code, or minus the signal. */
 int helper_rig_wait(struct helper_rig *w);
+
+/* The run that has this number in the test; made if there is none. Owned by the rig. */
+struct helper_run *helper_rig_asked(struct helper_rig *w, uint64_t id);
 
 /* Runs a script as run id with INFORMERD_RUN=run-<id>; takes in (its stdin), returns the reading
  * end of its output. */

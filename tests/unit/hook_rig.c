@@ -165,15 +165,20 @@ struct run *hook_rig_starts_as(enum delta_type type, const char *uid, enum run_r
 
 struct hooks_verdict hook_rig_end(struct run *run, int status)
 {
-    const struct run_result result = {.status = status, .text = status == 0 ? "ok" : "exit"};
+    static const enum run_program programs[] = {RUN_PROGRAM_COMMAND, RUN_PROGRAM_REMOVE,
+                                                RUN_PROGRAM_APPLY};
+    const struct run_result result = {
+        .end = {.program = programs[run->kind], .value = status},
+        .text = status == 0 ? "ok" : "exit",
+    };
 
     return hooks_finish(&hook_rig.hooks, run, &result, hook_rig.now);
 }
 
-void hook_rig_end_file(struct run *run, enum run_file became, uint64_t number)
+void hook_rig_end_file(struct run *run, enum run_stage became, uint64_t number)
 {
     const struct run_result result = {
-        .text = "ok", .file = became, .digest = {number, number}
+        .text = "ok", .end.stage = became, .digest = {number, number}
     };
 
     assert_non_null(run->file);

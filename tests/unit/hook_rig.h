@@ -89,7 +89,7 @@ void hook_rig_event_is(const struct run *run, size_t i, enum delta_type type, co
 struct hooks_verdict hook_rig_end(struct run *run, int status);
 
 /* The run succeeds, and its file became so; number stands for the bytes of the file. */
-void hook_rig_end_file(struct run *run, enum run_file became, uint64_t number);
+void hook_rig_end_file(struct run *run, enum run_stage became, uint64_t number);
 
 /* The run that starts now is one of apply. */
 struct run *hook_rig_applies(enum run_reason reason, unsigned attempt);

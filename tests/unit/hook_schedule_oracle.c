@@ -220,11 +220,12 @@ bool hook_schedule_oracle_parks(const struct hook_schedule_oracle *w, const stru
                                 const struct run_result *result)
 {
     unsigned attempts = w->hook->work_queue.params.attempts;
-    bool exited = result->end == RUN_EXITED;
+    const struct run_end *end = &result->end;
+    bool exited = end->kind == RUN_END_EXITED && end->cut == RUN_CUT_NONE;
 
-    if (exited && result->status == 0)
+    if (exited && end->value == 0)
         return false;
-    return result->end == RUN_UNFIT || (exited && result->status == SCHEDULE_PARK) ||
+    return run_end_is_unfit(end) || (exited && end->value == SCHEDULE_PARK) ||
            (attempts > 0 && run->attempt >= attempts);
 }
 
@@ -232,7 +233,7 @@ void hook_schedule_oracle_ended(struct hook_schedule_oracle *w, const struct run
                                 const struct run_result *result, uint64_t now_ms)
 {
     struct hook_schedule_oracle_work_item *u = work_item_of(w, run);
-    bool ok = result->end == RUN_EXITED && result->status == 0;
+    bool ok = run_end_is_good(&result->end);
 
     w->running--;
     u->running = false;

@@ -80,7 +80,7 @@ static int memory_file(const char *bytes)
     return fd;
 }
 
-void output_rig_begin(struct output_rig *o, enum wire_program program, const char *namespace,
+void output_rig_begin(struct output_rig *o, enum run_program program, const char *namespace,
                       const char *name, const char *bytes)
 {
     struct buf env = {0};
@@ -94,7 +94,8 @@ void output_rig_begin(struct output_rig *o, enum wire_program program, const cha
     if (o->out >= 0)
         close(o->out);
     o->out = out[0];
-    helper_link_run(o->w.link, o->id, OUTPUT_RIG_HOOK, program, buf_str(&env),
+    helper_link_run(o->w.link, helper_rig_asked(&o->w, o->id), OUTPUT_RIG_HOOK, program,
+                    buf_str(&env),
                     (int[]){memory_file(bytes), out[1], fcntl(out[1], F_DUPFD_CLOEXEC, 3)});
     buf_free(&env);
 }
@@ -104,33 +105,39 @@ void output_rig_await(struct output_rig *o)
     HELPER_RIG_AWAIT(&o->w, o->w.exited == o->id);
 }
 
-void output_rig_expect(const struct output_rig *o, enum helper_link_how how, int value,
+void output_rig_expect(const struct output_rig *o, enum run_end_kind how, int value,
                        const char *stage)
 {
-    assert_string_equal(o->w.end.stage, stage);
-    assert_int_equal(o->w.end.how, how);
+    const struct run_end *end = &o->w.end;
+    char text[32];
+
+    snprintf(text, sizeof(text), "%s%s%s", run_stage_name(end->stage),
+             end->kind == RUN_END_REFUSED && end->program == RUN_PROGRAM_CHECK ? " " : "",
+             end->program == RUN_PROGRAM_CHECK ? "check" : "");
+    assert_string_equal(text, stage);
+    assert_int_equal(o->w.end.kind, how);
     assert_int_equal(o->w.end.value, value);
 }
 
 void output_rig_write(struct output_rig *o, const char *bytes, const char *stage)
 {
-    output_rig_begin(o, WIRE_PROGRAM_OUTPUT, "shop", "web", bytes);
+    output_rig_begin(o, RUN_PROGRAM_OUTPUT, "shop", "web", bytes);
     output_rig_await(o);
-    output_rig_expect(o, HELPER_LINK_EXITED, 0, stage);
+    output_rig_expect(o, RUN_END_EXITED, 0, stage);
 }
 
 void output_rig_refuse(struct output_rig *o, const char *bytes, const char *stage, int error)
 {
-    output_rig_begin(o, WIRE_PROGRAM_OUTPUT, "shop", "web", bytes);
+    output_rig_begin(o, RUN_PROGRAM_OUTPUT, "shop", "web", bytes);
     output_rig_await(o);
-    output_rig_expect(o, HELPER_LINK_NOT_STARTED, error, stage);
+    output_rig_expect(o, RUN_END_REFUSED, error, stage);
 }
 
 void output_rig_remove(struct output_rig *o, const char *stage)
 {
-    output_rig_begin(o, WIRE_PROGRAM_REMOVE, "shop", "web", "");
+    output_rig_begin(o, RUN_PROGRAM_REMOVE, "shop", "web", "");
     output_rig_await(o);
-    output_rig_expect(o, HELPER_LINK_EXITED, 0, stage);
+    output_rig_expect(o, RUN_END_EXITED, 0, stage);
 }
 
 const char *output_rig_path(const struct output_rig *o, const char *name)

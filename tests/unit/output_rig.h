@@ -42,13 +42,14 @@ void output_rig_open_owned(struct output_rig *o, uid_t uid, gid_t gid, mode_t mo
 void output_rig_close(struct output_rig *o);
 
 /* Starts a run; namespace may be "". */
-void output_rig_begin(struct output_rig *o, enum wire_program program, const char *namespace,
+void output_rig_begin(struct output_rig *o, enum run_program program, const char *namespace,
                       const char *name, const char *bytes);
 
 /* Waits for the end of the last run. */
 void output_rig_await(struct output_rig *o);
 
-/* OUTPUT of object "shop/web", to its end, which must have this stage. */
+/* OUTPUT of object "shop/web", to its end, which must have this stage; of the check: "check", or
+ * "exec check" if it was refused. */
 void output_rig_write(struct output_rig *o, const char *bytes, const char *stage);
 
 /* OUTPUT of object "shop/web", which must not start, with this stage and error. */
@@ -58,7 +59,7 @@ void output_rig_refuse(struct output_rig *o, const char *bytes, const char *stag
 void output_rig_remove(struct output_rig *o, const char *stage);
 
 /* Asserts the end of the last run. */
-void output_rig_expect(const struct output_rig *o, enum helper_link_how how, int value,
+void output_rig_expect(const struct output_rig *o, enum run_end_kind how, int value,
                        const char *stage);
 
 /* The path of a name in the folder; valid until the next call but three. */

@@ -92,7 +92,7 @@ static void test_status_of_a_synced_watch_and_a_hook_at_work(void **state)
     hooks_finish(&t->hooks, run, &(struct run_result){.text = "exit status 0"}, STARTED_MS + 2000);
     run = hooks_next(&t->hooks, NOW_MS);
     expect(t, "/v1/hooks", 200, "\"last_success\":\"2024-05-01T10:20:32Z\",\"last_error\":null");
-    hooks_finish(&t->hooks, run, &(struct run_result){.status = 3, .text = "exit 3"}, NOW_MS);
+    hooks_finish(&t->hooks, run, &(struct run_result){.end.value = 3, .text = "exit 3"}, NOW_MS);
     expect(t, "/v1/hooks", 200, "\"last_error\":\"exit 3\",\"runs_ok\":1,\"runs_failed\":1}");
 }
 

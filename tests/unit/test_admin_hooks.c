@@ -45,10 +45,9 @@ static void expect_body(struct admin_world *t, const char *target, const char *b
 static void finish(struct admin_world *t, struct run *run, const char *out, const char *err)
 {
     const struct run_result result = {
-        .end = RUN_FAILED,
+        .end = {.kind = RUN_END_SIGNALED, .value = 9, .cpu_us = 1000512},
         .text = "killed by signal 9",
         .wall_ns = WORLD_STARTED_NS,
-        .cpu_us = 1000512,
         .out = str_c(out),
         .err = str_c(err),
         .dropped = 77,

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "apply_rig.h"
 
+#include <errno.h>
+
 #include <stdio.h>
 
 #include "hook/why.h"
@@ -18,7 +20,7 @@ static void test_a_hook_without_apply_applies_nothing(void **state)
     struct hook *h = hook_rig_add(&(struct hook_rig_hook){.output = "/etc/${name}"});
     hook_rig_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1");
     hook_rig_sync(0);
-    hook_rig_end_file(apply_rig_starts(DELTA_ADDED, "u1"), RUN_FILE_WRITTEN, 1);
+    hook_rig_end_file(apply_rig_starts(DELTA_ADDED, "u1"), RUN_STAGE_WRITTEN, 1);
     assert_int_equal(h->gate, GATE_OPEN);
     hook_rig_waits_until(NEVER_MS);
     assert_true(hooks_quiet(&hook_rig.hooks));
@@ -33,11 +35,11 @@ static void test_first_runs_end_when_their_files_are_applied(void **state)
     hook_rig_sync(0);
     struct run *a = apply_rig_starts(DELTA_ADDED, "u1");
     struct run *b = apply_rig_starts(DELTA_ADDED, "u2");
-    hook_rig_end_file(a, RUN_FILE_WRITTEN, 1);
+    hook_rig_end_file(a, RUN_STAGE_WRITTEN, 1);
     hook_rig.now += APPLY_HOLD_MS + 5000; /* the wait for first runs has no limit */
     hook_rig_waits_until(NEVER_MS);
     assert_int_equal(h->gate, GATE_FIRST);
-    hook_rig_end_file(b, RUN_FILE_SAME, 1); /* the file may never have been applied */
+    hook_rig_end_file(b, RUN_STAGE_SAME, 1); /* the file may never have been applied */
     assert_int_equal(h->gate, GATE_APPLY);
     assert_false(hook_first_ended(h));
     assert_false(hooks_ready(&hook_rig.hooks));
@@ -67,7 +69,7 @@ static void test_the_first_snapshot_waits_for_its_apply_too(void **state)
     hook_rig_sync(0);
     struct run *run = apply_rig_starts_whole();
     assert_string_equal(run->file, "/etc/x.conf");
-    hook_rig_end_file(run, RUN_FILE_SAME, 7);
+    hook_rig_end_file(run, RUN_STAGE_SAME, 7);
     assert_int_equal(h->gate, GATE_APPLY);
     apply_rig_apply_passes(RUN_EXISTING);
     assert_int_equal(h->gate, GATE_OPEN);
@@ -95,7 +97,7 @@ static void test_a_burst_is_applied_once_after_its_last_write(void **state)
         }
         hook_rig_nothing();
         for (size_t k = i; k < i + 5; k++, hook_rig.now += 150)
-            hook_rig_end_file(runs[k], RUN_FILE_WRITTEN, k);
+            hook_rig_end_file(runs[k], RUN_STAGE_WRITTEN, k);
     }
     /* settling is over, and apply does not wait for runs of the command any more */
     assert_true(hook_rig.now - begin > 2000);
@@ -207,16 +209,16 @@ static void test_equal_bytes_are_applied_only_when_they_may_not_have_been(void *
     (void)state;
     struct hook *h = apply_rig_add_settled((struct hook_rig_hook){0});
     modify("\"a\":2");
-    hook_rig_end_file(apply_rig_starts(DELTA_MODIFIED, "u1"), RUN_FILE_SAME,
+    hook_rig_end_file(apply_rig_starts(DELTA_MODIFIED, "u1"), RUN_STAGE_SAME,
                       1); /* these bytes were applied before */
     hook_rig_waits_until(NEVER_MS);
     modify("\"a\":3");
-    hook_rig_end_file(apply_rig_starts(DELTA_MODIFIED, "u1"), RUN_FILE_SAME,
+    hook_rig_end_file(apply_rig_starts(DELTA_MODIFIED, "u1"), RUN_STAGE_SAME,
                       2); /* somebody else wrote these bytes */
     hook_rig_waits_until(hook_rig.now + 200);
     apply_rig_apply_passes(RUN_CHANGE);
     modify("\"a\":4");
-    hook_rig_end_file(apply_rig_starts(DELTA_MODIFIED, "u1"), RUN_FILE_WRITTEN,
+    hook_rig_end_file(apply_rig_starts(DELTA_MODIFIED, "u1"), RUN_STAGE_WRITTEN,
                       2); /* the same bytes again */
     hook_rig_waits_until(hook_rig.now + 200);
     apply_rig_apply_passes(RUN_CHANGE);
@@ -235,17 +237,17 @@ static void test_removing_a_file_is_applied(void **state)
     hook_rig_end(run, 1);
     hook_rig.now += 1000;
     run = apply_rig_starts(DELTA_DELETED, "u1");
-    hook_rig_end_file(run, RUN_FILE_SAME, 0); /* the failed run may have removed the file */
+    hook_rig_end_file(run, RUN_STAGE_SAME, 0); /* the failed run may have removed the file */
     hook_rig_waits_until(hook_rig.now + 200);
     apply_rig_apply_passes(RUN_CHANGE);
     hook_rig_change(0, DELTA_ADDED, "ns/a", "u2", "\"a\":1");
     hook_rig_end(apply_rig_starts(DELTA_ADDED, "u2"), 1);
     hook_rig_change(0, DELTA_DELETED, "ns/a", "u2", "\"a\":1");
-    hook_rig_end_file(apply_rig_starts(DELTA_DELETED, "u2"), RUN_FILE_SAME,
+    hook_rig_end_file(apply_rig_starts(DELTA_DELETED, "u2"), RUN_STAGE_SAME,
                       0); /* there never was a file */
     hook_rig_waits_until(NEVER_MS);
     hook_rig_change(0, DELTA_ADDED, "ns/a", "u3", "\"a\":1");
-    hook_rig_end_file(apply_rig_starts(DELTA_ADDED, "u3"), RUN_FILE_SAME,
+    hook_rig_end_file(apply_rig_starts(DELTA_ADDED, "u3"), RUN_STAGE_SAME,
                       1); /* the bytes of the file were forgotten with its incarnation */
     hook_rig_waits_until(hook_rig.now + 200);
     apply_rig_apply_passes(RUN_CHANGE);
@@ -279,13 +281,15 @@ static void test_apply_has_its_own_interval(void **state)
 static void test_a_shortage_is_no_attempt(void **state)
 {
     const struct run_result not_started = {
-        .end = RUN_NOT_STARTED, .shortage = SHORTAGE_PROCESSES, .text = "no processes"};
+        .end = {.kind = RUN_END_REFUSED, .stage = RUN_STAGE_FORK, .value = EAGAIN},
+        .text = "no processes"
+    };
 
     (void)state;
     struct hook *h = apply_rig_add((struct hook_rig_hook){0});
     hook_rig_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1");
     hook_rig_sync(0);
-    hook_rig_end_file(apply_rig_starts(DELTA_ADDED, "u1"), RUN_FILE_WRITTEN, 1);
+    hook_rig_end_file(apply_rig_starts(DELTA_ADDED, "u1"), RUN_STAGE_WRITTEN, 1);
     hooks_finish(&hook_rig.hooks, hook_rig_applies(RUN_EXISTING, 1), &not_started, hook_rig.now);
     assert_int_equal(h->gate, GATE_APPLY);
     assert_int_equal(hook_not_started(h), 1);
@@ -303,10 +307,10 @@ static void test_a_manual_run_waits_for_the_apply_that_it_made_due(void **state)
     (void)state;
     struct hook *h = apply_rig_add_settled((struct hook_rig_hook){0});
     assert_int_equal(hook_run_manually(h, str_c("ns/a"), &err), ERR_OK);
-    hook_rig_end_file(apply_rig_starts(DELTA_MODIFIED, "u1"), RUN_FILE_SAME, 1);
+    hook_rig_end_file(apply_rig_starts(DELTA_MODIFIED, "u1"), RUN_STAGE_SAME, 1);
     assert_int_equal(hook_rig_manual_run(h)->left, 0); /* no file to apply */
     assert_int_equal(hook_run_manually(h, str_c("ns/a"), &err), ERR_OK);
-    hook_rig_end_file(apply_rig_starts(DELTA_MODIFIED, "u1"), RUN_FILE_WRITTEN, 1);
+    hook_rig_end_file(apply_rig_starts(DELTA_MODIFIED, "u1"), RUN_STAGE_WRITTEN, 1);
     assert_int_equal(hook_rig_manual_run(h)->left, 1);
     assert_int_equal(hook_rig_manual_run(h)->total, 2);
     hook_rig_end(hook_rig_applies(RUN_MANUAL, 1), 7); /* at once, without settling */
@@ -335,8 +339,8 @@ static void test_a_manual_run_of_a_key_retries_a_failed_apply(void **state)
     struct hook *h = add_failed_apply();
     assert_int_equal(hook_run_manually(h, str_c("ns/a"), &err), ERR_OK);
     assert_int_equal(hook_run_manually(h, str_c("ns/b"), &err), ERR_OK);
-    hook_rig_end_file(apply_rig_starts(DELTA_MODIFIED, "u1"), RUN_FILE_SAME, 1);
-    hook_rig_end_file(apply_rig_starts(DELTA_MODIFIED, "u2"), RUN_FILE_SAME, 1);
+    hook_rig_end_file(apply_rig_starts(DELTA_MODIFIED, "u1"), RUN_STAGE_SAME, 1);
+    hook_rig_end_file(apply_rig_starts(DELTA_MODIFIED, "u2"), RUN_STAGE_SAME, 1);
     assert_int_equal(hook_rig_manual_run(h)->left, 1);
     assert_int_equal(manual_runs_find(&h->manual_runs, 1)->left, 1);
     hook_rig_end(hook_rig_applies(RUN_MANUAL, 2), 4);
@@ -355,8 +359,8 @@ static void test_a_manual_run_retries_a_failed_apply_behind_the_command(void **s
     hook_rig.now += 60000;
     assert_int_equal(hook_run_manually(h, (struct str){0}, &err), ERR_OK);
     assert_int_equal(hook_rig_manual_run(h)->total, 3);
-    hook_rig_end_file(apply_rig_starts(DELTA_MODIFIED, "u1"), RUN_FILE_SAME, 1);
-    hook_rig_end_file(apply_rig_starts(DELTA_MODIFIED, "u2"), RUN_FILE_WRITTEN, 1);
+    hook_rig_end_file(apply_rig_starts(DELTA_MODIFIED, "u1"), RUN_STAGE_SAME, 1);
+    hook_rig_end_file(apply_rig_starts(DELTA_MODIFIED, "u2"), RUN_STAGE_WRITTEN, 1);
     hook_rig_end(hook_rig_applies(RUN_MANUAL, 2), 0);
     assert_int_equal(hook_rig_manual_run(h)->left, 0);
     assert_int_equal(hook_rig_manual_run(h)->failed, 0);
@@ -375,7 +379,7 @@ static void test_runs_of_apply_are_in_the_history(void **state)
     assert_ptr_equal(history_of_apply(&h->history), apply);
     assert_ptr_equal(history_of_key(&h->history, "one", "ns/a"), run);
     assert_string_equal(run->file, "/etc/x/ns/a.conf");
-    assert_int_equal(run->became, RUN_FILE_WRITTEN);
+    assert_int_equal(run->end.stage, RUN_STAGE_WRITTEN);
     assert_null(history_of_key(&h->history, "", ""));
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "apply_rig.h"
 
+#include <errno.h>
+
 #include "hook/why.h"
 
 /* Reasons for which written files are not applied yet. */
@@ -22,7 +24,7 @@ static void test_a_command_that_hangs_holds_apply_back_for_ten_seconds(void **st
     apply_rig_write_first("ns/d", "u4"); /* the second write does not prolong the wait */
     hook_rig_waits_until(wrote + APPLY_HOLD_MS);
     apply_rig_apply_passes(RUN_CHANGE);
-    hook_rig_end_file(hangs, RUN_FILE_WRITTEN, 9);
+    hook_rig_end_file(hangs, RUN_STAGE_WRITTEN, 9);
     hook_rig_waits_until(hook_rig.now + 200);
     apply_rig_apply_passes(RUN_CHANGE);
     hook_rig_waits_until(NEVER_MS);
@@ -34,7 +36,9 @@ static void test_an_apply_that_was_not_started_is_held_back_like_the_first_time(
 {
     (void)state;
     const struct run_result not_started = {
-        .end = RUN_NOT_STARTED, .shortage = SHORTAGE_PROCESSES, .text = "no processes"};
+        .end = {.kind = RUN_END_REFUSED, .stage = RUN_STAGE_FORK, .value = EAGAIN},
+        .text = "no processes"
+    };
     apply_rig_add_settled((struct hook_rig_hook){0});
     apply_rig_write_first("ns/b", "u2");
     uint64_t wrote = hook_rig.now;
@@ -46,7 +50,7 @@ static void test_an_apply_that_was_not_started_is_held_back_like_the_first_time(
     hook_rig_nothing();
     hook_rig_waits_until(wrote + APPLY_HOLD_MS);
     apply_rig_apply_passes(RUN_CHANGE);
-    hook_rig_end_file(hangs, RUN_FILE_WRITTEN, 9);
+    hook_rig_end_file(hangs, RUN_STAGE_WRITTEN, 9);
 }
 
 static void test_work_items_that_wait_for_min_interval_hold_apply_back(void **state)
@@ -57,10 +61,10 @@ static void test_work_items_that_wait_for_min_interval_hold_apply_back(void **st
     hook_rig_nothing();
     hook_rig.now += 3000;
     hook_rig_change(0, DELTA_ADDED, "ns/b", "u2", "\"a\":1");
-    hook_rig_end_file(apply_rig_starts(DELTA_MODIFIED, "u1"), RUN_FILE_WRITTEN, 2);
+    hook_rig_end_file(apply_rig_starts(DELTA_MODIFIED, "u1"), RUN_STAGE_WRITTEN, 2);
     hook_rig_waits_until(hook_rig.now + 200);
     hook_rig_waits_until(hook_rig.now + 2800); /* ns/b is ready: its write comes along */
-    hook_rig_end_file(apply_rig_starts(DELTA_ADDED, "u2"), RUN_FILE_WRITTEN, 3);
+    hook_rig_end_file(apply_rig_starts(DELTA_ADDED, "u2"), RUN_STAGE_WRITTEN, 3);
     apply_rig_apply_passes(RUN_CHANGE);
     hook_rig_waits_until(NEVER_MS);
 }

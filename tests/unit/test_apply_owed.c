@@ -17,8 +17,7 @@ static struct hook *fail_first(enum hook_mode mode, int status)
     struct err err;
     assert_int_equal(files_claim(run, &err), ERR_OK);
     hooks_finish(&hook_rig.hooks, run,
-                 &(struct run_result){.end = RUN_EXITED, .text = "", .file = RUN_FILE_WRITTEN},
-                 hook_rig.now);
+                 &(struct run_result){.text = "", .end.stage = RUN_STAGE_WRITTEN}, hook_rig.now);
     restarted_hook_keep();
     restarted_hook_restart();
     hook_rig_change(0, DELTA_ADDED, "ns/n", "u1", "\"a\":2");

@@ -8,7 +8,7 @@ static void load(const char *key, const char *uid, const char *data)
     hook_rig_change(0, DELTA_ADDED, key, uid, data);
 }
 
-static void writes(enum run_file became, uint64_t number)
+static void writes(enum run_stage became, uint64_t number)
 {
     struct err err = {0};
     struct run *run = hook_rig_next();
@@ -25,7 +25,11 @@ static void is_refused(const char *uid)
     struct run *run = hook_rig_starts(DELTA_ADDED, uid);
 
     assert_int_equal(files_claim(run, &err), ERR_CONFIG);
-    hooks_finish(&hook_rig.hooks, run, &(struct run_result){.end = RUN_UNFIT, .text = err.text},
+    hooks_finish(&hook_rig.hooks, run,
+                 &(struct run_result){
+                     .end = {.kind = RUN_END_REFUSED, .stage = RUN_STAGE_FIELDS},
+                       .text = err.text
+    },
                  hook_rig.now);
     restarted_hook_keep();
 }
@@ -41,7 +45,7 @@ static void test_apply_is_due_until_it_has_succeeded(void **state)
     restarted_hook_add(with_file());
     load("ns/n", "u1", "\"a\":1");
     hook_rig_sync(0);
-    writes(RUN_FILE_WRITTEN, 1);
+    writes(RUN_STAGE_WRITTEN, 1);
     restarted_hook_restart();
     load("ns/n", "u1", "\"a\":1");
     hook_rig_sync(0);
@@ -66,14 +70,14 @@ static void test_a_file_that_is_known_is_not_applied_again(void **state)
     restarted_hook_add(with_file());
     load("ns/n", "u1", "\"a\":1");
     hook_rig_sync(0);
-    writes(RUN_FILE_WRITTEN, 1);
+    writes(RUN_STAGE_WRITTEN, 1);
     hook_rig_end(hook_rig_applies(RUN_EXISTING, 1), 0);
     restarted_hook_keep();
     assert_int_equal(restarted_hook.disk.file_count, 1);
     restarted_hook_restart();
     load("ns/n", "u1", "\"a\":2");
     hook_rig_sync(0);
-    writes(RUN_FILE_SAME, 1);
+    writes(RUN_STAGE_SAME, 1);
     hook_rig_nothing();
     restarted_hook_restart();
     hook_record_renew(restarted_hook.hook);
@@ -81,12 +85,12 @@ static void test_a_file_that_is_known_is_not_applied_again(void **state)
     restarted_hook_restart();
     load("ns/n", "u1", "\"a\":2");
     hook_rig_sync(0);
-    writes(RUN_FILE_SAME, 1); /* the effect of apply is gone */
+    writes(RUN_STAGE_SAME, 1); /* the effect of apply is gone */
     hook_rig_end(hook_rig_applies(RUN_EXISTING, 1), 0);
     restarted_hook_keep();
     restarted_hook_restart();
     hook_rig_sync(0);
-    writes(RUN_FILE_REMOVED, 0);
+    writes(RUN_STAGE_REMOVED, 0);
     assert_int_equal(restarted_hook.disk.file_count, 0);
 }
 
@@ -97,7 +101,7 @@ static void test_each_process_tries_a_key_whose_file_belonged_to_another_key(voi
     restarted_hook_add((struct hook_rig_hook){.output = "/x/${name}"});
     load("ns/n", "u1", "\"a\":1");
     hook_rig_sync(0);
-    writes(RUN_FILE_WRITTEN, 1);
+    writes(RUN_STAGE_WRITTEN, 1);
     load("ms/n", "u2", "\"a\":2");
     is_refused("u2");
     restarted_hook_restart();
@@ -106,9 +110,9 @@ static void test_each_process_tries_a_key_whose_file_belonged_to_another_key(voi
     hook_rig_sync(0);
     is_refused("u2");
     hook_rig_change(0, DELTA_DELETED, "ns/n", "u1", "\"a\":1");
-    writes(RUN_FILE_REMOVED, 0);
+    writes(RUN_STAGE_REMOVED, 0);
     hook_rig.now += 3600000;
-    writes(RUN_FILE_WRITTEN, 2);
+    writes(RUN_STAGE_WRITTEN, 2);
     assert_string_equal(restarted_hook.disk.files[0].key, "ms/n");
 }
 
@@ -118,13 +122,13 @@ static void test_a_file_of_a_key_that_is_known_no_more_is_free(void **state)
     restarted_hook_add((struct hook_rig_hook){.output = "/x/${name}"});
     load("ns/n", "u1", "\"a\":1");
     hook_rig_sync(0);
-    writes(RUN_FILE_WRITTEN, 1);
+    writes(RUN_STAGE_WRITTEN, 1);
     restarted_hook_restart();
     delivery_log_forget(&restarted_hook.hook->queue, 0); /* another cluster answers now */
     restarted_hook_keep();
     load("ms/n", "u2", "\"a\":1");
     hook_rig_sync(0);
-    writes(RUN_FILE_SAME, 1);
+    writes(RUN_STAGE_SAME, 1);
     assert_string_equal(restarted_hook.disk.files[0].key, "ms/n");
     load("ns/n", "u3", "\"a\":1");
     is_refused("u3");

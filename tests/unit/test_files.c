@@ -27,7 +27,10 @@ static void claims(struct run *run, const char *path)
 static void refused(struct run *run, enum err_kind kind, const char *text)
 {
     struct err err = {0};
-    const struct run_result result = {.end = RUN_UNFIT, .text = err.text};
+    const struct run_result result = {
+        .end = {.kind = RUN_END_REFUSED, .stage = RUN_STAGE_FIELDS},
+          .text = err.text
+    };
 
     assert_int_equal(files_claim(run, &err), kind);
     if (strstr(err.text, text) == NULL)
@@ -50,7 +53,7 @@ static void writes(const char *path)
     struct run *run = next(RUN_COMMAND);
 
     claims(run, path);
-    hook_rig_end_file(run, RUN_FILE_WRITTEN, 1);
+    hook_rig_end_file(run, RUN_STAGE_WRITTEN, 1);
 }
 
 static void removes(const char *path)
@@ -59,7 +62,7 @@ static void removes(const char *path)
 
     claims(run, path);
     if (path != NULL)
-        hook_rig_end_file(run, RUN_FILE_REMOVED, 0);
+        hook_rig_end_file(run, RUN_STAGE_REMOVED, 0);
     else
         hook_rig_end(run, 0);
 }

@@ -36,19 +36,6 @@ struct peer {
     int out;
 };
 
-struct reply {
-    uint32_t type;
-    uint32_t how;
-    uint64_t id;
-    uint64_t cpu_us;
-    int32_t value;
-    uint32_t left;
-    char stage[16];
-    char left_comm[16];
-    int32_t left_pid;
-    uint32_t unused;
-};
-
 static const char *const plain_env[] = {"PATH=/usr/sbin:/usr/bin:/sbin:/bin", NULL};
 
 #define ARGV(...) ((const char *const[]){__VA_ARGS__, NULL})
@@ -154,17 +141,17 @@ static int ask_run(struct peer *p, uint64_t id, struct str env)
     return in[1];
 }
 
-static struct reply next_reply(const struct peer *p)
+static struct wire_reply next_reply(const struct peer *p)
 {
-    struct reply r;
+    struct wire_reply r;
 
     assert_int_equal(recv(p->fd, &r, sizeof(r), 0), sizeof(r));
     return r;
 }
 
-static struct reply wait_end(const struct peer *p)
+static struct wire_reply wait_end(const struct peer *p)
 {
-    struct reply r = next_reply(p);
+    struct wire_reply r = next_reply(p);
 
     assert_int_equal(r.type, WIRE_EXITED);
     return r;
@@ -184,13 +171,13 @@ static const char *read_out(const struct peer *p, bool one_line)
 }
 
 /* One run of a hook from its start to its end: the end, and all bytes it wrote. */
-static struct reply run_hook(const struct helper_hook *hook, struct str env, char *out)
+static struct wire_reply run_hook(const struct helper_hook *hook, struct str env, char *out)
 {
     struct peer p = start(hook);
 
     close(ask_run(&p, 1, env));
     snprintf(out, OUTPUT_MAX, "%s", read_out(&p, false));
-    struct reply r = wait_end(&p);
+    struct wire_reply r = wait_end(&p);
     assert_int_equal(r.id, 1);
     stop(&p);
     return r;
@@ -199,12 +186,12 @@ static struct reply run_hook(const struct helper_hook *hook, struct str env, cha
 static void expect_output(const struct helper_hook *hook, struct str env, const char *expected)
 {
     char out[OUTPUT_MAX];
-    struct reply r = run_hook(hook, env, out);
+    struct wire_reply r = run_hook(hook, env, out);
 
     assert_string_equal(out, expected);
-    assert_int_equal(r.how, WIRE_HOW_EXITED);
-    assert_int_equal(r.value, 0);
-    assert_string_equal(r.stage, "");
+    assert_int_equal(r.end.kind, RUN_END_EXITED);
+    assert_int_equal(r.end.value, 0);
+    assert_int_equal(r.end.stage, RUN_STAGE_NONE);
 }
 
 /* ---- The surroundings of a program */
@@ -224,13 +211,13 @@ static void test_environment_of_others_is_refused(void **state)
 {
     struct helper_hook hook = HOOK("/usr/bin/env");
     char out[OUTPUT_MAX];
-    struct reply r = run_hook(&hook, str_of("LD_PRELOAD=/x", 14), out);
+    struct wire_reply r = run_hook(&hook, str_of("LD_PRELOAD=/x", 14), out);
 
     (void)state;
     assert_string_equal(out, "");
-    assert_int_equal(r.how, WIRE_HOW_NOT_STARTED);
-    assert_int_equal(r.value, EINVAL);
-    assert_string_equal(r.stage, "environment");
+    assert_int_equal(r.end.kind, RUN_END_REFUSED);
+    assert_int_equal(r.end.value, EINVAL);
+    assert_int_equal(r.end.stage, RUN_STAGE_ENVIRONMENT);
 }
 
 static void test_only_three_descriptors(void **state)
@@ -262,7 +249,7 @@ static void test_signals_are_fresh(void **state)
     const char *zero = strstr(read_out(&p, false), "SigBlk:\t0000000000000000\n"
                                                    "SigIgn:\t0000000000000000\n");
     assert_non_null(zero);
-    assert_int_equal(wait_end(&p).value, 0);
+    assert_int_equal(wait_end(&p).end.value, 0);
     stop(&p);
 }
 
@@ -309,9 +296,9 @@ static void test_user_cannot_be_changed(void **state)
             _exit(2);
         struct peer p = start(&hook);
         close(ask_run(&p, 1, str_c("")));
-        struct reply r = wait_end(&p);
-        bool good = r.how == WIRE_HOW_NOT_STARTED && r.value == EPERM;
-        _exit(good && strcmp(r.stage, "setgroups") == 0 ? 0 : 1);
+        struct wire_reply r = wait_end(&p);
+        bool good = r.end.kind == RUN_END_REFUSED && r.end.value == EPERM;
+        _exit(good && r.end.stage == RUN_STAGE_SETGROUPS ? 0 : 1);
     }
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_int_equal(status, 0);
@@ -341,7 +328,7 @@ static void test_only_pipes_change_their_mode(void **state)
     assert_int_equal(pipe2(out, O_CLOEXEC), 0);
     struct peer p = start(&hook);
     send_run(&p, 1, str_c(""), (int[]){fifo, fifo, out[1]});
-    assert_int_equal(wait_end(&p).how, WIRE_HOW_EXITED);
+    assert_int_equal(wait_end(&p).end.kind, RUN_END_EXITED);
     assert_int_equal(fstat(fifo, &st), 0);
     assert_int_equal(st.st_mode & 07777, 0644);
     assert_int_equal(fstat(out[1], &st), 0);
@@ -365,11 +352,11 @@ static void test_more_runs_than_configured_are_refused(void **state)
     struct peer p = start(&hook);
     for (uint64_t i = 0; i < 4; i++)
         in[i] = ask_run(&p, i, str_c(""));
-    struct reply r = wait_end(&p);
+    struct wire_reply r = wait_end(&p);
     assert_int_equal(r.id, 3);
-    assert_int_equal(r.how, WIRE_HOW_NOT_STARTED);
-    assert_int_equal(r.value, EBUSY);
-    assert_string_equal(r.stage, "concurrency");
+    assert_int_equal(r.end.kind, RUN_END_REFUSED);
+    assert_int_equal(r.end.value, EBUSY);
+    assert_int_equal(r.end.stage, RUN_STAGE_CONCURRENCY);
     close(in[1]);
     assert_int_equal(wait_end(&p).id, 1);
     close(in[3]);
@@ -396,10 +383,10 @@ static void test_exit_codes(void **state)
     for (size_t i = 0; i < ARRAY_LEN(codes); i++) {
         int n = snprintf(env, sizeof(env), "INFORMERD_CODE=%d", codes[i]);
         close(ask_run(&p, i, str_of(env, (size_t)n + 1)));
-        struct reply r = next_reply(&p);
-        assert_true(r.type == WIRE_EXITED && r.id == i && r.how == WIRE_HOW_EXITED);
-        assert_int_equal(r.value, codes[i]);
-        assert_true(r.cpu_us > 0);
+        struct wire_reply r = next_reply(&p);
+        assert_true(r.type == WIRE_EXITED && r.id == i && r.end.kind == RUN_END_EXITED);
+        assert_int_equal(r.end.value, codes[i]);
+        assert_true(r.end.cpu_us > 0);
     }
     stop(&p);
 }
@@ -415,9 +402,9 @@ static void test_signals(void **state)
         int in = ask_run(&p, i, str_c(""));
         assert_string_equal(read_out(&p, true), "ready\n");
         send_head(&p, WIRE_KILL, (uint32_t)signals[i], i);
-        struct reply r = wait_end(&p);
-        assert_int_equal(r.how, WIRE_HOW_SIGNALED);
-        assert_int_equal(r.value, signals[i]);
+        struct wire_reply r = wait_end(&p);
+        assert_int_equal(r.end.kind, RUN_END_SIGNALED);
+        assert_int_equal(r.end.value, signals[i]);
         send_head(&p, WIRE_KILL, SIGTERM, i); /* too late: nothing is killed */
         close(in);
     }
@@ -428,12 +415,12 @@ static void expect_not_started(const char *program, int error)
 {
     struct helper_hook hook = HOOK(program);
     char out[OUTPUT_MAX];
-    struct reply r = run_hook(&hook, str_c(""), out);
+    struct wire_reply r = run_hook(&hook, str_c(""), out);
 
     assert_string_equal(out, "");
-    assert_int_equal(r.how, WIRE_HOW_NOT_STARTED);
-    assert_int_equal(r.value, error);
-    assert_string_equal(r.stage, "exec");
+    assert_int_equal(r.end.kind, RUN_END_REFUSED);
+    assert_int_equal(r.end.value, error);
+    assert_int_equal(r.end.stage, RUN_STAGE_EXEC);
 }
 
 static void test_programs_that_cannot_be_entered(void **state)
@@ -465,16 +452,16 @@ static void test_environment_too_big_for_exec(void **state)
     memset(env, 'x', WIRE_ENV_MAX);
     memcpy(env, "INFORMERD_A=", 12);
     env[WIRE_ENV_MAX - 1] = '\0';
-    struct reply r =
+    struct wire_reply r =
         run_hook(&hook, str_of(env, WIRE_ENV_MAX), out); /* the kernel has the same limit */
-    assert_int_equal(r.how, WIRE_HOW_EXITED);
-    assert_int_equal(r.value, 0);
+    assert_int_equal(r.end.kind, RUN_END_EXITED);
+    assert_int_equal(r.end.value, 0);
     free(env);
 }
 
 /* ---- Files */
 
-static int recv_fd(const struct peer *p, struct reply *r)
+static int recv_fd(const struct peer *p, struct wire_reply *r)
 {
     _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))];
     struct iovec iov = {r, sizeof(*r)};
@@ -496,7 +483,7 @@ static void test_files(void **state)
     static const int errors[] = {0, EISDIR, EINVAL, ENOENT};
     struct helper_hook hook = HOOK("/bin/true");
     struct peer p = start(&hook);
-    struct reply r;
+    struct wire_reply r;
     char text[5] = "";
 
     (void)state;
@@ -504,7 +491,7 @@ static void test_files(void **state)
         send_head(&p, WIRE_OPEN, i, 100 + i);
         int fd = recv_fd(&p, &r);
         assert_int_equal(r.id, 100 + i);
-        assert_int_equal(r.value, errors[i]);
+        assert_int_equal(r.error, errors[i]);
         assert_int_equal(fd >= 0, errors[i] == 0);
         if (fd < 0)
             continue;

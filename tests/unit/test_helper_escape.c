@@ -69,7 +69,7 @@ static void test_failure_reaches_processes_that_escaped(void **state)
         close(in);
         HELPER_RIG_AWAIT(&w, w.exited == i + 1);
         expect_all_gone(out);
-        assert_true(w.end.how == HELPER_LINK_EXITED && w.end.value == 3 && w.end.run == i);
+        assert_true(w.end.kind == RUN_END_EXITED && w.end.value == 3 && w.end_of == i);
         assert_true(w.end.left == 0 && w.end.left_pid == 0);
         free(script);
     }
@@ -88,13 +88,13 @@ static void test_kill_reaches_processes_that_escaped(void **state)
         int out;
         int in = start_ready(&w, i, script, &out);
 
-        helper_link_kill(w.link, i,
+        helper_link_kill(w.link, helper_rig_asked(&w, i),
                          i % 2 == 0
                              ? SIGTERM
                              : SIGKILL); /* the good end of the program does not count any more */
         HELPER_RIG_AWAIT(&w, w.exited == i + 1);
         expect_all_gone(out);
-        assert_int_equal(w.end.how, i % 2 == 0 ? HELPER_LINK_EXITED : HELPER_LINK_SIGNALED);
+        assert_int_equal(w.end.kind, i % 2 == 0 ? RUN_END_EXITED : RUN_END_SIGNALED);
         assert_int_equal(w.end.left, 0);
         close(in);
         free(script);
@@ -113,10 +113,10 @@ static void test_kill_remembers_descendants(void **state)
     (void)state;
     helper_rig_open(&w);
     int in = start_ready(&w, 1, "env -i setsid sh -c 'echo ready; sleep 1000; :' & wait", &out);
-    helper_link_kill(w.link, 1, SIGTERM);
+    helper_link_kill(w.link, helper_rig_asked(&w, 1), SIGTERM);
     HELPER_RIG_AWAIT(&w, w.exited == 1);
     expect_all_gone(out);
-    assert_int_equal(w.end.how, HELPER_LINK_SIGNALED);
+    assert_int_equal(w.end.kind, RUN_END_SIGNALED);
     close(in);
     helper_rig_close(&w);
 }
@@ -167,11 +167,11 @@ static void test_kill_reaches_a_program_that_left_its_group(void **state)
         int out;
         int in = start_ready(&w, i, own_ways_out[i], &out);
 
-        helper_link_kill(w.link, i, SIGTERM);
-        helper_link_kill(w.link, i, SIGKILL);
+        helper_link_kill(w.link, helper_rig_asked(&w, i), SIGTERM);
+        helper_link_kill(w.link, helper_rig_asked(&w, i), SIGKILL);
         HELPER_RIG_AWAIT(&w, w.exited == i + 1);
         expect_all_gone(out);
-        assert_true(w.end.how == HELPER_LINK_SIGNALED && w.end.value == SIGKILL);
+        assert_true(w.end.kind == RUN_END_SIGNALED && w.end.value == SIGKILL);
         close(in);
     }
     helper_rig_expect_clean(&w);
@@ -195,7 +195,7 @@ static void test_kill_signal_reaches_a_program_that_left_its_group(void **state)
         int out;
         int in = start_ready(&w, i, script, &out);
 
-        helper_link_kill(w.link, i, SIGTERM);
+        helper_link_kill(w.link, helper_rig_asked(&w, i), SIGTERM);
         /* once this run has ended, the kill signal was sent */
         close(helper_rig_run(&w, 100, HELPER_RIG_TRUE, ""));
         HELPER_RIG_AWAIT(&w, w.exited == 2 * i + 1);
@@ -236,7 +236,7 @@ static void test_success_reports_processes_that_are_left(void **state)
         assert_int_equal(pipe2(in, O_CLOEXEC), 0);
         int out = helper_rig_run_with(&w, i, HELPER_RIG_SHELL, in[0], runs[i].script);
         HELPER_RIG_AWAIT(&w, w.exited == i + 1);
-        assert_true(w.end.how == HELPER_LINK_EXITED && w.end.value == 0);
+        assert_true(w.end.kind == RUN_END_EXITED && w.end.value == 0);
         assert_int_equal(w.end.left, runs[i].left);
         assert_string_equal(w.end.left_comm, runs[i].left > 0 ? "sh" : "");
         assert_int_equal(w.end.left_pid > 0 && kill(w.end.left_pid, 0) == 0, runs[i].left > 0);
@@ -256,9 +256,9 @@ static void clear(struct helper_rig *w, uint64_t id, const char *env)
 {
     size_t before = w->exited;
 
-    helper_link_clear(w->link, id, str_of(env, strlen(env) + 1));
+    helper_link_clear(w->link, helper_rig_asked(w, id), str_of(env, strlen(env) + 1));
     HELPER_RIG_AWAIT(w, w->exited > before);
-    assert_true(w->end.run == id && w->end.left == 0);
+    assert_true(w->end_of == id && w->end.left == 0);
 }
 
 /* Processes that a successful run left are killed when the run is cleared, because its success does
@@ -280,9 +280,9 @@ static void test_spared_processes_are_cleared(void **state)
         int out = helper_rig_run(&w, 1, HELPER_RIG_SHELL, script);
 
         HELPER_RIG_AWAIT(&w, w.exited == 2 + 2 * i);
-        assert_int_equal(w.end.run, 1);
+        assert_int_equal(w.end_of, 1);
         clear(&w, 1, "INFORMERD_RUN=run-1");
-        assert_true(w.end.how == HELPER_LINK_EXITED && w.end.value == 0);
+        assert_true(w.end.kind == RUN_END_EXITED && w.end.value == 0);
         expect_all_gone(out);
         free(script);
     }
@@ -300,11 +300,11 @@ static void test_nothing_to_clear(void **state)
     (void)state;
     helper_rig_open(&w);
     clear(&w, 2, "INFORMERD_RUN=run-2");
-    assert_int_equal(w.end.how, HELPER_LINK_EXITED);
+    assert_int_equal(w.end.kind, RUN_END_EXITED);
     clear(&w, 3, "INFORMERD_HOOK=h"); /* names no run */
-    assert_int_equal(w.end.how, HELPER_LINK_EXITED);
+    assert_int_equal(w.end.kind, RUN_END_EXITED);
     clear(&w, 4, "LD_PRELOAD=x");
-    assert_true(w.end.how == HELPER_LINK_NOT_STARTED && w.end.value == EINVAL);
+    assert_true(w.end.kind == RUN_END_REFUSED && w.end.value == EINVAL);
     helper_rig_close(&w);
 }
 
@@ -328,7 +328,7 @@ static void test_runs_do_not_touch_each_other(void **state)
     close(helper_rig_run(&w, 10, HELPER_RIG_SHELL, "exit 1"));
     HELPER_RIG_AWAIT(&w, w.exited == 2);
     close(helper_rig_run(&w, 11, HELPER_RIG_SHELL, "sleep 1000"));
-    helper_link_kill(w.link, 11, SIGKILL);
+    helper_link_kill(w.link, helper_rig_asked(&w, 11), SIGKILL);
     HELPER_RIG_AWAIT(&w, w.exited == 3);
     close(helper_rig_run(&w, 12, HELPER_RIG_TRUE, ""));
     HELPER_RIG_AWAIT(&w, w.exited == 4);

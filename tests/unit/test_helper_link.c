@@ -44,7 +44,7 @@ static void test_document_can_be_read_twice(void **state)
         close(out);
         free(expected);
         HELPER_RIG_AWAIT(&w, w.exited == hook);
-        assert_true(w.end.how == HELPER_LINK_EXITED && w.end.value == 0);
+        assert_true(w.end.kind == RUN_END_EXITED && w.end.value == 0);
     }
     helper_rig_close(&w);
 }
@@ -62,17 +62,17 @@ static void test_failure_takes_its_group_along(void **state)
     helper_rig_expect_line(out, "ready\n");
     helper_rig_expect_eof(out);
     HELPER_RIG_AWAIT(&w, w.exited == 1);
-    assert_true(w.end.how == HELPER_LINK_EXITED && w.end.value == 3 && w.end.run == 1);
+    assert_true(w.end.kind == RUN_END_EXITED && w.end.value == 3 && w.end_of == 1);
 
     out =
         helper_rig_run(&w, 2, HELPER_RIG_SHELL,
                        "trap 'exit 0' TERM; sh -c 'trap \"\" TERM; echo ready; sleep 1000' & wait");
     helper_rig_expect_line(out, "ready\n");
     /* the program ends well, but only because of the signal */
-    helper_link_kill(w.link, 2, SIGTERM);
+    helper_link_kill(w.link, helper_rig_asked(&w, 2), SIGTERM);
     helper_rig_expect_eof(out);
     HELPER_RIG_AWAIT(&w, w.exited == 2);
-    assert_true(w.end.how == HELPER_LINK_EXITED && w.end.value == 0);
+    assert_true(w.end.kind == RUN_END_EXITED && w.end.value == 0);
     helper_rig_close(&w);
 }
 
@@ -110,7 +110,7 @@ static void test_programs_die_with_the_helper(void **state)
         HELPER_RIG_AWAIT(&w, w.lost == 1);
         assert_int_equal(w.err.kind, ERR_CLOSED);
         helper_rig_expect_eof(helper_rig_run(&w, 2, HELPER_RIG_SHELL, "echo never"));
-        helper_link_kill(w.link, 1, SIGTERM);
+        helper_link_kill(w.link, helper_rig_asked(&w, 1), SIGTERM);
         helper_link_open(w.link, 0, 0);
         loop_run(w.loop);
         assert_true(w.lost == 1 && w.exited == 0 && w.opened == 0);
@@ -164,7 +164,7 @@ static void test_64_at_a_time(void **state)
         helper_rig_expect_line(out[i], "ready\n");
     close(helper_rig_run(&w, N, HELPER_RIG_TRUE, ""));
     HELPER_RIG_AWAIT(&w, w.exited > 0);
-    assert_int_equal(w.end.run, N); /* no other program has ended */
+    assert_int_equal(w.end_of, N); /* no other program has ended */
     for (int i = N - 1; i >= 0; i--) {
         char *line = mem_printf("got %d\n", i);
 
@@ -231,10 +231,10 @@ static void test_a_slow_helper(void **state)
         int fds[3] = {null_fd, fcntl(null_fd, F_DUPFD_CLOEXEC, 3),
                       fcntl(null_fd, F_DUPFD_CLOEXEC, 3)};
 
-        helper_link_run(w.link, i, HELPER_RIG_TRUE, WIRE_PROGRAM_COMMAND,
+        helper_link_run(w.link, helper_rig_asked(&w, i), HELPER_RIG_TRUE, RUN_PROGRAM_COMMAND,
                         str_of(env, strlen(env) + 1), fds);
     }
-    helper_link_kill(w.link, 12345, SIGTERM);
+    helper_link_kill(w.link, helper_rig_asked(&w, 12345), SIGTERM);
     kill(w.helper, SIGCONT);
     HELPER_RIG_AWAIT(&w, w.exited == N);
     assert_int_equal(w.started, N);
@@ -265,8 +265,8 @@ static void test_too_big_an_environment(void **state)
     helper_rig_open(&w);
     helper_rig_expect_eof(helper_rig_run(&w, 9, HELPER_RIG_SHELL, script));
     HELPER_RIG_AWAIT(&w, w.exited == 1);
-    assert_true(w.end.run == 9 && w.end.how == HELPER_LINK_NOT_STARTED && w.end.value == E2BIG);
-    assert_string_equal(w.end.stage, "send");
+    assert_true(w.end_of == 9 && w.end.kind == RUN_END_REFUSED && w.end.value == E2BIG);
+    assert_string_equal(run_stage_name(w.end.stage), "send");
     close(helper_rig_run(&w, 9, HELPER_RIG_SHELL, script));
     helper_link_dispose(&w.link); /* before on_exited() was called */
     free(script);
@@ -289,8 +289,8 @@ static void test_helper_without_descriptors(void **state)
         assert_int_equal(prlimit(w.helper, RLIMIT_NOFILE, &limit, NULL), 0);
         close(helper_rig_run(&w, n, HELPER_RIG_TRUE, ""));
         HELPER_RIG_AWAIT(&w, w.exited == n - 4);
-        assert_true(w.end.how == HELPER_LINK_NOT_STARTED && w.end.value == EMFILE);
-        assert_string_equal(w.end.stage, stages[n - 6]);
+        assert_true(w.end.kind == RUN_END_REFUSED && w.end.value == EMFILE);
+        assert_string_equal(run_stage_name(w.end.stage), stages[n - 6]);
     }
     helper_rig_close(&w);
 }
@@ -310,7 +310,7 @@ static void test_dispose_from_any_event(void **state)
             helper_rig_expect_line(out[i], "ready\n");
             close(out[i]);
             if (event == 0)
-                helper_link_kill(w.link, (uint64_t)i, SIGKILL);
+                helper_link_kill(w.link, helper_rig_asked(&w, (uint64_t)i), SIGKILL);
             if (event == 1)
                 helper_link_open(w.link, 0, (uint64_t)i);
         }

@@ -33,23 +33,23 @@ static void test_new_changed_same(void **state)
 
     (void)state;
     output_rig_open(&o, "/f.cfg");
-    output_rig_write(&o, "one", WIRE_WRITTEN);
+    output_rig_write(&o, "one", "written");
     output_rig_expect_file(&o, "f.cfg", "one");
     struct stat first = output_rig_stat(&o, "f.cfg");
     assert_int_equal(first.st_mode, S_IFREG | 0644);
     assert_int_equal(first.st_uid, geteuid());
-    output_rig_write(&o, "one", WIRE_SAME);
+    output_rig_write(&o, "one", "same");
     struct stat second = output_rig_stat(&o, "f.cfg");
     assert_true(is_same_file(&first, &second));
     assert_memory_equal(&first.st_ctim, &second.st_ctim, sizeof(first.st_ctim));
-    output_rig_write(&o, "two", WIRE_WRITTEN); /* as many bytes */
+    output_rig_write(&o, "two", "written"); /* as many bytes */
     output_rig_expect_file(&o, "f.cfg", "two");
-    output_rig_write(&o, "", WIRE_WRITTEN);
+    output_rig_write(&o, "", "written");
     output_rig_expect_file(&o, "f.cfg", "");
-    output_rig_write(&o, "", WIRE_SAME);
+    output_rig_write(&o, "", "same");
     assert_int_equal(output_rig_count(&o, ""), 1);
-    output_rig_remove(&o, WIRE_REMOVED);
-    output_rig_remove(&o, WIRE_SAME);
+    output_rig_remove(&o, "removed");
+    output_rig_remove(&o, "same");
     assert_int_equal(output_rig_count(&o, ""), 0);
     helper_rig_expect_eof(o.out);
     o.out = -1;
@@ -68,12 +68,12 @@ static void test_big(void **state)
         bytes[i] = (char)('a' + i * 7 % 26);
     bytes[SIZE] = '\0';
     output_rig_open(&o, "/f");
-    output_rig_write(&o, bytes, WIRE_WRITTEN);
+    output_rig_write(&o, bytes, "written");
     assert_int_equal(output_rig_stat(&o, "f").st_size, SIZE);
-    output_rig_write(&o, bytes, WIRE_SAME);
+    output_rig_write(&o, bytes, "same");
     bytes[SIZE - 1] = '!';
-    output_rig_write(&o, bytes, WIRE_WRITTEN);
-    output_rig_write(&o, bytes, WIRE_SAME);
+    output_rig_write(&o, bytes, "written");
+    output_rig_write(&o, bytes, "same");
     int fd = open(output_rig_path(&o, "f"), O_RDONLY | O_CLOEXEC);
     char *back = mem_alloc(SIZE);
     assert_int_equal(read(fd, back, SIZE), SIZE);
@@ -92,11 +92,11 @@ static void test_mode(void **state)
     output_rig_init(&o, "/f");
     o.output.mode = 0660;
     output_rig_start(&o);
-    output_rig_write(&o, "x", WIRE_WRITTEN);
+    output_rig_write(&o, "x", "written");
     struct stat first = output_rig_stat(&o, "f");
     assert_int_equal(first.st_mode, S_IFREG | 0660);
     assert_int_equal(chmod(output_rig_path(&o, "f"), 0604), 0);
-    output_rig_write(&o, "x", WIRE_SAME);
+    output_rig_write(&o, "x", "same");
     struct stat second = output_rig_stat(&o, "f");
     assert_true(is_same_file(&first, &second)); /* the mode is set in place */
     assert_int_equal(second.st_mode, S_IFREG | 0660);
@@ -111,23 +111,23 @@ static void test_owner(void **state)
     if (geteuid() != 0)
         skip(); /* only root gives files away */
     output_rig_open_owned(&o, HELPER_RIG_NOBODY, (gid_t)-1, 0640);
-    output_rig_write(&o, "x", WIRE_WRITTEN);
+    output_rig_write(&o, "x", "written");
     struct stat first = output_rig_stat(&o, "f");
     assert_true(first.st_uid == HELPER_RIG_NOBODY && first.st_gid == getegid());
     assert_int_equal(first.st_mode, S_IFREG | 0640);
     assert_int_equal(chown(output_rig_path(&o, "f"), 0, HELPER_RIG_NOBODY), 0);
-    output_rig_write(&o, "x", WIRE_WRITTEN); /* the file is not given away in place */
+    output_rig_write(&o, "x", "written"); /* the file is not given away in place */
     struct stat second = output_rig_stat(&o, "f");
     assert_false(is_same_file(&first, &second));
     assert_true(second.st_uid == HELPER_RIG_NOBODY && second.st_gid == getegid());
-    output_rig_write(&o, "x", WIRE_SAME);
+    output_rig_write(&o, "x", "same");
     output_rig_close(&o);
     output_rig_open(&o, "/f"); /* no owner is set: the owner of the file does not count */
     output_rig_put(&o, "f", "x");
     assert_int_equal(chown(output_rig_path(&o, "f"), HELPER_RIG_NOBODY, HELPER_RIG_NOBODY), 0);
-    output_rig_write(&o, "x", WIRE_SAME);
+    output_rig_write(&o, "x", "same");
     assert_int_equal(output_rig_stat(&o, "f").st_uid, HELPER_RIG_NOBODY);
-    output_rig_write(&o, "y", WIRE_WRITTEN);
+    output_rig_write(&o, "y", "written");
     assert_int_equal(output_rig_stat(&o, "f").st_uid, 0);
     output_rig_close(&o);
 }
@@ -146,12 +146,12 @@ static void test_link_as_target(void **state)
     struct stat other = output_rig_stat(&o, "other");
     for (size_t i = 0; i < sizeof(to) / sizeof(to[0]); i++) {
         assert_int_equal(symlink(to[i], output_rig_path(&o, "f")), 0);
-        output_rig_write(&o, "x", WIRE_WRITTEN);
+        output_rig_write(&o, "x", "written");
         assert_true(S_ISREG(output_rig_stat(&o, "f").st_mode));
         output_rig_expect_file(&o, "f", "x");
         assert_int_equal(unlink(output_rig_path(&o, "f")), 0);
         assert_int_equal(symlink(to[i], output_rig_path(&o, "f")), 0);
-        output_rig_remove(&o, WIRE_REMOVED);
+        output_rig_remove(&o, "removed");
         assert_int_equal(output_rig_count(&o, ""), 2);
     }
     struct stat now = output_rig_stat(&o, "other");
@@ -171,7 +171,7 @@ static void test_second_name(void **state)
     output_rig_start(&o);
     output_rig_put(&o, "other", "x");
     assert_int_equal(link(output_rig_path(&o, "other"), output_rig_path(&o, "f")), 0);
-    output_rig_write(&o, "x", WIRE_WRITTEN);
+    output_rig_write(&o, "x", "written");
     assert_int_equal(output_rig_stat(&o, "other").st_mode, S_IFREG | 0644);
     assert_int_equal(output_rig_stat(&o, "f").st_mode, S_IFREG | 0600);
     assert_int_equal(output_rig_stat(&o, "f").st_nlink, 1);
@@ -181,9 +181,9 @@ static void test_second_name(void **state)
 static void expect_target_refused(struct output_rig *o, int error)
 {
     output_rig_refuse(o, "x", "target", error);
-    output_rig_begin(o, WIRE_PROGRAM_REMOVE, "shop", "web", "");
+    output_rig_begin(o, RUN_PROGRAM_REMOVE, "shop", "web", "");
     output_rig_await(o);
-    output_rig_expect(o, HELPER_LINK_NOT_STARTED, error, "target");
+    output_rig_expect(o, RUN_END_REFUSED, error, "target");
     assert_int_equal(output_rig_count(o, ""), 1);
 }
 
@@ -209,15 +209,15 @@ static void test_fixed_folders(void **state)
     output_rig_open(&o, "/sub/f");
     output_rig_refuse(&o, "x", "folder", ENOENT);
     assert_int_equal(output_rig_count(&o, ""), 0); /* the folder is not made */
-    output_rig_remove(&o, WIRE_SAME);
+    output_rig_remove(&o, "same");
     output_rig_put(&o, "sub", "no folder");
     output_rig_refuse(&o, "x", "folder", ENOTDIR);
     assert_int_equal(unlink(output_rig_path(&o, "sub")), 0);
     assert_int_equal(mkdir(output_rig_path(&o, "real"), 0755), 0);
     assert_int_equal(symlink("real", output_rig_path(&o, "sub")), 0); /* root's own link is fine */
-    output_rig_write(&o, "x", WIRE_WRITTEN);
+    output_rig_write(&o, "x", "written");
     output_rig_expect_file(&o, "real/f", "x");
-    output_rig_remove(&o, WIRE_REMOVED);
+    output_rig_remove(&o, "removed");
     assert_int_equal(output_rig_count(&o, "real"), 0);
     output_rig_close(&o);
 }
@@ -228,25 +228,24 @@ static void test_variable_folders(void **state)
 
     (void)state;
     output_rig_open(&o, "/${namespace}/x/${name}.d/${cluster}-${name}");
-    output_rig_write(&o, "x", WIRE_WRITTEN);
+    output_rig_write(&o, "x", "written");
     output_rig_expect_file(&o, "shop/x/web.d/prod-web", "x");
     assert_int_equal(output_rig_stat(&o, "shop").st_mode, S_IFDIR | 0755);
     assert_int_equal(output_rig_stat(&o, "shop/x/web.d").st_mode, S_IFDIR | 0755);
-    output_rig_begin(&o, WIRE_PROGRAM_OUTPUT, "shop", "api", "y");
+    output_rig_begin(&o, RUN_PROGRAM_OUTPUT, "shop", "api", "y");
     output_rig_await(&o);
-    output_rig_write(&o, "x", WIRE_SAME);
-    output_rig_remove(&o, WIRE_REMOVED);
+    output_rig_write(&o, "x", "same");
+    output_rig_remove(&o, "removed");
     assert_int_equal(output_rig_count(&o, "shop/x"), 1); /* the folder of the other file stays */
     output_rig_expect_file(&o, "shop/x/api.d/prod-api", "y");
-    output_rig_remove(&o, WIRE_SAME);
+    output_rig_remove(&o, "same");
     output_rig_put(&o, "shop/x/mine", "z");
-    output_rig_begin(&o, WIRE_PROGRAM_REMOVE, "shop", "api", "");
+    output_rig_begin(&o, RUN_PROGRAM_REMOVE, "shop", "api", "");
     output_rig_await(&o);
-    output_rig_expect(&o, HELPER_LINK_EXITED, 0, WIRE_REMOVED);
+    output_rig_expect(&o, RUN_END_EXITED, 0, "removed");
     assert_int_equal(output_rig_count(&o, "shop/x"), 1); /* only empty folders are removed */
     assert_int_equal(unlink(output_rig_path(&o, "shop/x/mine")), 0);
-    output_rig_remove(&o,
-                      WIRE_SAME); /* like after a crash in between: the folders are still there */
+    output_rig_remove(&o, "same"); /* like after a crash in between: the folders are still there */
     assert_int_equal(output_rig_count(&o, ""), 0);
     output_rig_close(&o);
 }
@@ -264,9 +263,9 @@ static void test_links_as_variable_folders(void **state)
     output_rig_put(&o, "out/web/f", "precious");
     assert_int_equal(symlink("../out", output_rig_path(&o, "in/shop")), 0);
     output_rig_refuse(&o, "x", "folder", ELOOP);
-    output_rig_begin(&o, WIRE_PROGRAM_REMOVE, "shop", "web", "");
+    output_rig_begin(&o, RUN_PROGRAM_REMOVE, "shop", "web", "");
     output_rig_await(&o);
-    output_rig_expect(&o, HELPER_LINK_NOT_STARTED, ELOOP, "folder");
+    output_rig_expect(&o, RUN_END_REFUSED, ELOOP, "folder");
     assert_int_equal(unlink(output_rig_path(&o, "in/shop")), 0);
     assert_int_equal(mkdir(output_rig_path(&o, "in/shop"), 0755), 0);
     assert_int_equal(symlink("../../out/web", output_rig_path(&o, "in/shop/web")), 0);
@@ -304,7 +303,7 @@ static void test_swapped_folder(void **state)
         char bytes[16];
 
         snprintf(bytes, sizeof(bytes), "%u", (unsigned)i);
-        output_rig_begin(&o, WIRE_PROGRAM_OUTPUT, "shop", "web", bytes);
+        output_rig_begin(&o, RUN_PROGRAM_OUTPUT, "shop", "web", bytes);
         output_rig_await(&o);
         assert_int_equal(output_rig_count(&o, "out"), 0);
     }
@@ -317,12 +316,12 @@ static void test_swapped_folder(void **state)
     output_rig_close(&o);
 }
 
-static void expect_unfit(struct output_rig *o, enum wire_program program, const char *namespace,
+static void expect_unfit(struct output_rig *o, enum run_program program, const char *namespace,
                          const char *name, int error)
 {
     output_rig_begin(o, program, namespace, name, "x");
     output_rig_await(o);
-    output_rig_expect(o, HELPER_LINK_NOT_STARTED, error, WIRE_TEMPLATE);
+    output_rig_expect(o, RUN_END_REFUSED, error, "template");
 }
 
 static void test_bad_names(void **state)
@@ -336,12 +335,12 @@ static void test_bad_names(void **state)
     big[sizeof(big) - 1] = '\0';
     output_rig_open(&o, "/${namespace}/${name}");
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-        expect_unfit(&o, WIRE_PROGRAM_OUTPUT, "shop", bad[i], EINVAL);
-        expect_unfit(&o, WIRE_PROGRAM_OUTPUT, bad[i], "web", EINVAL);
-        expect_unfit(&o, WIRE_PROGRAM_REMOVE, bad[i], "web", EINVAL);
+        expect_unfit(&o, RUN_PROGRAM_OUTPUT, "shop", bad[i], EINVAL);
+        expect_unfit(&o, RUN_PROGRAM_OUTPUT, bad[i], "web", EINVAL);
+        expect_unfit(&o, RUN_PROGRAM_REMOVE, bad[i], "web", EINVAL);
     }
-    expect_unfit(&o, WIRE_PROGRAM_OUTPUT, "shop", big, ENAMETOOLONG);
-    expect_unfit(&o, WIRE_PROGRAM_REMOVE, big, "web", ENAMETOOLONG);
+    expect_unfit(&o, RUN_PROGRAM_OUTPUT, "shop", big, ENAMETOOLONG);
+    expect_unfit(&o, RUN_PROGRAM_REMOVE, big, "web", ENAMETOOLONG);
     assert_int_equal(output_rig_count(&o, ""), 0);
     output_rig_close(&o);
 }
@@ -355,24 +354,24 @@ static void test_leftover(void **state)
     output_rig_init(&o, "/f.cfg");
     o.hook.check = (const char *const[]){"/bin/sh", "-c", "basename \"$1\"", "sh", "${file}", NULL};
     output_rig_start(&o);
-    output_rig_write(&o, "one", WIRE_WRITTEN);
+    output_rig_write(&o, "one", "written");
     snprintf(temp, sizeof(temp), "%s", helper_rig_read(o.out, true));
     temp[strcspn(temp, "\n")] = '\0';
     assert_int_equal(strlen(temp), strlen(".informerd-0123456789abcdef.cfg"));
     assert_int_equal(strncmp(temp, ".informerd-", 11), 0);
     assert_string_equal(temp + strlen(temp) - 4, ".cfg");
     output_rig_put(&o, temp, "a half");
-    output_rig_write(&o, "two", WIRE_WRITTEN);
+    output_rig_write(&o, "two", "written");
     assert_int_equal(output_rig_count(&o, ""), 1);
     assert_int_equal(symlink("f.cfg", output_rig_path(&o, temp)), 0); /* the link is not followed */
-    output_rig_write(&o, "three", WIRE_WRITTEN);
+    output_rig_write(&o, "three", "written");
     output_rig_expect_file(&o, "f.cfg", "three");
     assert_int_equal(output_rig_count(&o, ""), 1);
     output_rig_put(&o, temp, "a half");
-    output_rig_write(&o, "three", WIRE_SAME);
+    output_rig_write(&o, "three", "same");
     assert_int_equal(output_rig_count(&o, ""), 1);
     output_rig_put(&o, temp, "a half");
-    output_rig_remove(&o, WIRE_REMOVED);
+    output_rig_remove(&o, "removed");
     assert_int_equal(output_rig_count(&o, ""), 0);
     assert_int_equal(mkdir(output_rig_path(&o, temp), 0755), 0);
     output_rig_refuse(&o, "four", "create", EISDIR);
@@ -383,10 +382,11 @@ static void expect_input_refused(struct output_rig *o, int in, int error)
 {
     int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
 
-    helper_link_run(o->w.link, ++o->id, OUTPUT_RIG_HOOK, WIRE_PROGRAM_OUTPUT, str_c(NULL),
+    helper_link_run(o->w.link, helper_rig_asked(&o->w, ++o->id), OUTPUT_RIG_HOOK,
+                    RUN_PROGRAM_OUTPUT, str_c(NULL),
                     (int[]){in, null, fcntl(null, F_DUPFD_CLOEXEC, 3)});
     output_rig_await(o);
-    output_rig_expect(o, HELPER_LINK_NOT_STARTED, error, "input");
+    output_rig_expect(o, RUN_END_REFUSED, error, "input");
     assert_int_equal(output_rig_count(o, ""), 0);
 }
 
@@ -429,11 +429,11 @@ static void test_apply(void **state)
     o.hook.apply =
         (const char *const[]){"/bin/sh", "-c", "cat; echo $INFORMERD_NAME; exit 3", NULL};
     output_rig_start(&o);
-    output_rig_begin(&o, WIRE_PROGRAM_APPLY, "", "", "told\n");
+    output_rig_begin(&o, RUN_PROGRAM_APPLY, "", "", "told\n");
     assert_string_equal(helper_rig_read(o.out, true), "told\n");
     assert_string_equal(helper_rig_read(o.out, true), "\n");
     output_rig_await(&o);
-    output_rig_expect(&o, HELPER_LINK_EXITED, 3, "");
+    output_rig_expect(&o, RUN_END_EXITED, 3, "");
     assert_int_equal(output_rig_count(&o, ""), 0);
     output_rig_close(&o);
 }
@@ -441,8 +441,8 @@ static void test_apply(void **state)
 /* A broken main asks for a program that the hook does not have. */
 static void test_no_such_program(void **state)
 {
-    static const enum wire_program programs[] = {WIRE_PROGRAM_OUTPUT, WIRE_PROGRAM_REMOVE,
-                                                 WIRE_PROGRAM_APPLY};
+    static const enum run_program programs[] = {RUN_PROGRAM_OUTPUT, RUN_PROGRAM_REMOVE,
+                                                RUN_PROGRAM_APPLY};
 
     (void)state;
     for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++) {
@@ -451,7 +451,7 @@ static void test_no_such_program(void **state)
 
         output_rig_open(&o, "/f");
         helper_link_run(
-            o.w.link, 1, OUTPUT_RIG_HOOK - 1, programs[i], str_c(NULL),
+            o.w.link, helper_rig_asked(&o.w, 1), OUTPUT_RIG_HOOK - 1, programs[i], str_c(NULL),
             (int[]){null, fcntl(null, F_DUPFD_CLOEXEC, 3), fcntl(null, F_DUPFD_CLOEXEC, 3)});
         HELPER_RIG_AWAIT(&o.w, o.w.lost == 1);
         assert_int_equal(helper_rig_wait(&o.w), 1);

@@ -38,21 +38,21 @@ static void test_good_and_bad(void **state)
 
     (void)state;
     open_with(&o, "read x < \"$1\"; echo \"sees $x\"; echo told >&2; test \"$x\" = good");
-    output_rig_write(&o, "good\n", WIRE_WRITTEN);
+    output_rig_write(&o, "good\n", "written");
     expect_line(&o, "sees good\n");
     helper_rig_expect_line(o.out, "told\n");
-    output_rig_write(&o, "good\n", WIRE_SAME); /* the file is not checked again */
+    output_rig_write(&o, "good\n", "same"); /* the file is not checked again */
     helper_rig_expect_eof(o.out);
     o.out = -1;
-    output_rig_begin(&o, WIRE_PROGRAM_OUTPUT, "shop", "web", "bad\n");
+    output_rig_begin(&o, RUN_PROGRAM_OUTPUT, "shop", "web", "bad\n");
     output_rig_await(&o);
-    output_rig_expect(&o, HELPER_LINK_EXITED, 1, WIRE_CHECK);
+    output_rig_expect(&o, RUN_END_EXITED, 1, "check");
     expect_line(&o, "sees bad\n");
     output_rig_expect_file(&o, "shop/web.cfg", "good\n");
     assert_int_equal(output_rig_count(&o, "shop"), 1);
-    output_rig_begin(&o, WIRE_PROGRAM_OUTPUT, "other", "web", "bad\n");
+    output_rig_begin(&o, RUN_PROGRAM_OUTPUT, "other", "web", "bad\n");
     output_rig_await(&o);
-    output_rig_expect(&o, HELPER_LINK_EXITED, 1, WIRE_CHECK);
+    output_rig_expect(&o, RUN_END_EXITED, 1, "check");
     assert_int_equal(output_rig_count(&o, ""),
                      1); /* no folder is left of a file that was never written */
     output_rig_close(&o);
@@ -72,8 +72,8 @@ static void test_the_surroundings_of_a_check(void **state)
     o.output.mode = 0640;
     o.hook.check = ARGV("/bin/sh", "-c", show_all, "sh", "${file}", "--file=${file},${file}");
     output_rig_start(&o);
-    output_rig_write(&o, "old\n", WIRE_WRITTEN);
-    output_rig_write(&o, "new\n", WIRE_WRITTEN);
+    output_rig_write(&o, "old\n", "written");
+    output_rig_write(&o, "new\n", "written");
     char *folder = mem_printf("%s/shop\n", o.folder);
     expect_line(&o, "640\n");
     expect_line(&o, folder);
@@ -106,7 +106,7 @@ static void test_as_the_user(void **state)
     o.hook.uid = HELPER_RIG_NOBODY;
     o.hook.gid = HELPER_RIG_NOBODY;
     output_rig_start(&o);
-    output_rig_write(&o, "x\n", WIRE_WRITTEN);
+    output_rig_write(&o, "x\n", "written");
     expect_line(&o, "65534\n");
     expect_line(&o, "65534\n");
     expect_line(&o, "x\n");
@@ -145,9 +145,9 @@ static void test_killed(void **state)
 
     (void)state;
     open_with(&o, "kill -9 $$");
-    output_rig_begin(&o, WIRE_PROGRAM_OUTPUT, "shop", "web", "x");
+    output_rig_begin(&o, RUN_PROGRAM_OUTPUT, "shop", "web", "x");
     output_rig_await(&o);
-    output_rig_expect(&o, HELPER_LINK_SIGNALED, SIGKILL, WIRE_CHECK);
+    output_rig_expect(&o, RUN_END_SIGNALED, SIGKILL, "check");
     assert_int_equal(output_rig_count(&o, ""), 0);
     output_rig_close(&o);
 }
@@ -159,12 +159,12 @@ static void test_ended_by_signal(void **state)
 
     (void)state;
     open_with(&o, "echo ready; sleep 100");
-    output_rig_begin(&o, WIRE_PROGRAM_OUTPUT, "shop", "web", "x");
+    output_rig_begin(&o, RUN_PROGRAM_OUTPUT, "shop", "web", "x");
     expect_line(&o, "ready\n");
     assert_int_equal(output_rig_count(&o, "shop"), 1);
-    helper_link_kill(o.w.link, o.id, SIGTERM);
+    helper_link_kill(o.w.link, helper_rig_asked(&o.w, o.id), SIGTERM);
     output_rig_await(&o);
-    output_rig_expect(&o, HELPER_LINK_SIGNALED, SIGTERM, WIRE_CHECK);
+    output_rig_expect(&o, RUN_END_SIGNALED, SIGTERM, "check");
     assert_int_equal(output_rig_count(&o, ""), 0);
     helper_rig_expect_eof(o.out); /* the check and all its processes are gone */
     o.out = -1;
@@ -179,11 +179,11 @@ static void test_signal_ignored(void **state)
 
     (void)state;
     open_with(&o, "trap 'exit 0' TERM; echo ready; while :; do sleep 0.01; done");
-    output_rig_begin(&o, WIRE_PROGRAM_OUTPUT, "shop", "web", "x");
+    output_rig_begin(&o, RUN_PROGRAM_OUTPUT, "shop", "web", "x");
     expect_line(&o, "ready\n");
-    helper_link_kill(o.w.link, o.id, SIGTERM);
+    helper_link_kill(o.w.link, helper_rig_asked(&o.w, o.id), SIGTERM);
     output_rig_await(&o);
-    output_rig_expect(&o, HELPER_LINK_SIGNALED, SIGTERM, "");
+    output_rig_expect(&o, RUN_END_SIGNALED, SIGTERM, "");
     assert_int_equal(output_rig_count(&o, ""), 0);
     output_rig_close(&o);
 }
@@ -195,16 +195,16 @@ static void test_killed_hard(void **state)
 
     (void)state;
     open_with(&o, "echo ready; read x < \"$1\"; test \"$x\" = fast || sleep 100");
-    output_rig_begin(&o, WIRE_PROGRAM_OUTPUT, "shop", "web", "slow\n");
+    output_rig_begin(&o, RUN_PROGRAM_OUTPUT, "shop", "web", "slow\n");
     expect_line(&o, "ready\n");
-    helper_link_kill(o.w.link, o.id, SIGKILL);
+    helper_link_kill(o.w.link, helper_rig_asked(&o.w, o.id), SIGKILL);
     output_rig_await(&o);
-    output_rig_expect(&o, HELPER_LINK_SIGNALED, SIGKILL, "");
+    output_rig_expect(&o, RUN_END_SIGNALED, SIGKILL, "");
     output_rig_expect_file(&o, "shop/web.cfg", NULL);
     assert_int_equal(output_rig_count(&o, "shop"), 1);
     helper_rig_expect_eof(o.out); /* the check is gone with the writer */
     o.out = -1;
-    output_rig_write(&o, "fast\n", WIRE_WRITTEN);
+    output_rig_write(&o, "fast\n", "written");
     output_rig_expect_file(&o, "shop/web.cfg", "fast\n");
     assert_int_equal(output_rig_count(&o, "shop"), 1);
     output_rig_close(&o);
@@ -217,7 +217,7 @@ static void test_helper_killed(void **state)
 
     (void)state;
     open_with(&o, "echo ready; exec sleep 100");
-    output_rig_begin(&o, WIRE_PROGRAM_OUTPUT, "shop", "web", "x");
+    output_rig_begin(&o, RUN_PROGRAM_OUTPUT, "shop", "web", "x");
     expect_line(&o, "ready\n");
     assert_int_equal(kill(o.w.helper, SIGKILL), 0);
     assert_int_equal(helper_rig_wait(&o.w), -SIGKILL);

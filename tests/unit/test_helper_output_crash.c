@@ -59,12 +59,12 @@ static void test_full_disk(void **state)
     output_rig_start(&o);
     output_rig_refuse(&o, big, "write", ENOSPC);
     assert_int_equal(output_rig_count(&o, ""), 0);
-    output_rig_write(&o, small, WIRE_WRITTEN);
+    output_rig_write(&o, small, "written");
     output_rig_refuse(&o, big, "write", ENOSPC);
     output_rig_expect_file(&o, "shop/f", small);
     assert_int_equal(output_rig_count(&o, "shop"), 1);
     small[0] = 'c';
-    output_rig_write(&o, small, WIRE_WRITTEN); /* there is room again */
+    output_rig_write(&o, small, "written"); /* there is room again */
     helper_rig_close(&o.w);
     assert_int_equal(umount(o.folder), 0);
     assert_int_equal(rmdir(o.folder), 0);
@@ -107,10 +107,10 @@ static void test_read_only_disk(void **state)
     output_rig_start(&o);
     output_rig_refuse(&o, "x", "create", EROFS);
     output_rig_expect_file(&o, "f", "old");
-    output_rig_write(&o, "old", WIRE_SAME);
-    output_rig_begin(&o, WIRE_PROGRAM_REMOVE, "shop", "web", "");
+    output_rig_write(&o, "old", "same");
+    output_rig_begin(&o, RUN_PROGRAM_REMOVE, "shop", "web", "");
     output_rig_await(&o);
-    output_rig_expect(&o, HELPER_LINK_NOT_STARTED, EROFS, "remove");
+    output_rig_expect(&o, RUN_END_REFUSED, EROFS, "remove");
     assert_int_equal(umount(o.folder), 0);
     output_rig_close(&o);
 }
@@ -173,7 +173,7 @@ static uint64_t measure_ns(struct output_rig *o, const char *bytes)
     struct timespec now;
 
     clock_gettime(CLOCK_MONOTONIC, &start);
-    output_rig_write(o, bytes, WIRE_WRITTEN);
+    output_rig_write(o, bytes, "written");
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)((now.tv_sec - start.tv_sec) * 1000000000 + now.tv_nsec - start.tv_nsec);
 }
@@ -205,7 +205,7 @@ static void kills_open(struct kills *k, uint64_t seed)
 /* Begins to write, and returns at any moment of the writing, or shortly after it. */
 static void kills_begin(struct kills *k)
 {
-    output_rig_begin(&k->o, WIRE_PROGRAM_OUTPUT, "shop", "web",
+    output_rig_begin(&k->o, RUN_PROGRAM_OUTPUT, "shop", "web",
                      k->bytes[rng_between(&k->rng, 0, 1)]);
     wait_ns(rng_between(&k->rng, 0, 2 * k->took_ns));
 }
@@ -213,7 +213,7 @@ static void kills_begin(struct kills *k)
 /* After all of them a run writes as usual, and no temporary file is left. */
 static void kills_close(struct kills *k)
 {
-    output_rig_begin(&k->o, WIRE_PROGRAM_OUTPUT, "shop", "web", k->bytes[1]);
+    output_rig_begin(&k->o, RUN_PROGRAM_OUTPUT, "shop", "web", k->bytes[1]);
     output_rig_await(&k->o);
     assert_int_equal(k->o.w.end.value, 0);
     assert_int_equal(output_rig_count(&k->o, "shop"), 1);
@@ -233,9 +233,9 @@ static void test_kills_of_a_run(void **state)
     kills_open(&k, 7);
     for (size_t i = 0; i < kills || killed == 0; i++) {
         kills_begin(&k);
-        helper_link_kill(k.o.w.link, k.o.id, SIGKILL);
+        helper_link_kill(k.o.w.link, helper_rig_asked(&k.o.w, k.o.id), SIGKILL);
         output_rig_await(&k.o);
-        killed += k.o.w.end.how == HELPER_LINK_SIGNALED;
+        killed += k.o.w.end.kind == RUN_END_SIGNALED;
         expect_whole(&k.o);
     }
     kills_close(&k);
@@ -292,9 +292,9 @@ static void test_folder_comes_and_goes(void **state)
     if (racer == 0)
         race(folder);
     for (size_t i = 0; i < runs; i++) {
-        output_rig_write(&o, "x", WIRE_WRITTEN);
+        output_rig_write(&o, "x", "written");
         output_rig_expect_file(&o, "shop/f", "x");
-        output_rig_remove(&o, WIRE_REMOVED);
+        output_rig_remove(&o, "removed");
     }
     assert_int_equal(kill(racer, SIGKILL), 0);
     assert_int_equal(waitpid(racer, &status, 0), racer);

@@ -63,15 +63,15 @@ static void test_links_on_the_way(void **state)
         make_folder(&o, "other/c", 0755, 0);
         make_link(&o, "../other/./c/..", "a/b", ways[i].link);
         if (ways[i].error == 0) {
-            output_rig_write(&o, "x", WIRE_WRITTEN);
+            output_rig_write(&o, "x", "written");
             output_rig_expect_file(&o, "other/c/f", "x");
-            output_rig_remove(&o, WIRE_REMOVED);
+            output_rig_remove(&o, "removed");
         } else {
             output_rig_refuse(&o, "x", "folder", ways[i].error);
             output_rig_put(&o, "other/c/f", "precious");
-            output_rig_begin(&o, WIRE_PROGRAM_REMOVE, "shop", "web", "");
+            output_rig_begin(&o, RUN_PROGRAM_REMOVE, "shop", "web", "");
             output_rig_await(&o);
-            output_rig_expect(&o, HELPER_LINK_NOT_STARTED, ways[i].error, "folder");
+            output_rig_expect(&o, RUN_END_REFUSED, ways[i].error, "folder");
             output_rig_expect_file(&o, "other/c/f", "precious");
         }
         output_rig_close(&o);
@@ -95,11 +95,11 @@ static void test_link_behind_a_link(void **state)
     assert_int_equal(unlink(output_rig_path(&o, "theirs/conf")), 0);
     make_folder(&o, "theirs/conf", 0755,
                 HELPER_RIG_NOBODY); /* without a link the folder is as good as any */
-    output_rig_write(&o, "x", WIRE_WRITTEN);
+    output_rig_write(&o, "x", "written");
     output_rig_expect_file(&o, "theirs/conf/f", "x");
     assert_int_equal(unlink(output_rig_path(&o, "a")), 0);
     make_link(&o, output_rig_path(&o, "theirs/conf"), "a", 0); /* a path from the root folder */
-    output_rig_write(&o, "x", WIRE_SAME);
+    output_rig_write(&o, "x", "same");
     assert_int_equal(unlink(output_rig_path(&o, "a")), 0);
     make_link(&o, "a", "a", 0);
     output_rig_refuse(&o, "x", "folder", ELOOP);
@@ -121,7 +121,7 @@ static void test_links_of_an_ordinary_user(void **state)
         assert_int_equal(seteuid(HELPER_RIG_NOBODY), 0);
     output_rig_start(&o);
     assert_int_equal(seteuid(before), 0);
-    output_rig_write(&o, "x", WIRE_WRITTEN);
+    output_rig_write(&o, "x", "written");
     output_rig_expect_file(&o, "real/f", "x");
     output_rig_close(&o);
 }
@@ -140,7 +140,7 @@ static void test_file_of_others_with_the_same_bytes(void **state)
     output_rig_put(&o, "f", "x");
     assert_int_equal(chown(output_rig_path(&o, "f"), HELPER_RIG_NOBODY, (gid_t)-1), 0);
     int theirs = open(output_rig_path(&o, "f"), O_WRONLY | O_CLOEXEC);
-    output_rig_write(&o, "x", WIRE_WRITTEN);
+    output_rig_write(&o, "x", "written");
     assert_int_equal(write(theirs, "evil", 4), 4);
     output_rig_expect_file(&o, "f", "x");
     struct stat st;
@@ -163,7 +163,7 @@ static void test_owner_and_mode_change_together(void **state)
     output_rig_put(&o, "f", "x");
     assert_int_equal(chmod(output_rig_path(&o, "f"), 0660), 0);
     int old = open(output_rig_path(&o, "f"), O_RDONLY | O_CLOEXEC);
-    output_rig_write(&o, "x", WIRE_WRITTEN);
+    output_rig_write(&o, "x", "written");
     struct stat st;
     assert_int_equal(fstat(old, &st), 0);
     assert_true(st.st_gid == 0 &&
@@ -186,9 +186,9 @@ static void test_folder_that_was_there(void **state)
     o.hook.check = ARGV("/bin/false");
     output_rig_start(&o);
     assert_int_equal(mkdir(output_rig_path(&o, "shop"), 0700), 0);
-    output_rig_begin(&o, WIRE_PROGRAM_OUTPUT, "shop", "web", "x");
+    output_rig_begin(&o, RUN_PROGRAM_OUTPUT, "shop", "web", "x");
     output_rig_await(&o);
-    output_rig_expect(&o, HELPER_LINK_EXITED, 1, WIRE_CHECK);
+    output_rig_expect(&o, RUN_END_EXITED, 1, "check");
     assert_int_equal(output_rig_stat(&o, "shop").st_mode, S_IFDIR | 0700);
     assert_int_equal(output_rig_count(&o, "shop"),
                      0); /* the folders that the helper made are gone */
@@ -211,10 +211,10 @@ static void test_processes_of_a_check_when_a_later_step_fails(void **state)
     output_rig_init(&o, "/f");
     o.hook.check = ARGV("/bin/sh", "-c", script, "${file}");
     output_rig_start(&o);
-    output_rig_begin(&o, WIRE_PROGRAM_OUTPUT, "shop", "web", "x\n");
+    output_rig_begin(&o, RUN_PROGRAM_OUTPUT, "shop", "web", "x\n");
     helper_rig_expect_line(o.out, "ready\n");
     output_rig_await(&o);
-    output_rig_expect(&o, HELPER_LINK_NOT_STARTED, ESTALE, "rename");
+    output_rig_expect(&o, RUN_END_REFUSED, ESTALE, "rename");
     helper_rig_expect_eof(o.out);
     o.out = -1;
     output_rig_close(&o);

@@ -39,10 +39,10 @@ static size_t sweep(struct output_rig *o, struct buf *strays, char *answers, siz
     assert_int_equal(write(in, strays->data, strays->len), strays->len);
     assert_int_equal(lseek(in, 0, SEEK_SET), 0);
     assert_int_equal(pipe2(out, O_CLOEXEC), 0);
-    helper_link_run(o->w.link, ++o->id, OUTPUT_RIG_HOOK, WIRE_PROGRAM_SWEEP, str_c(NULL),
-                    (int[]){in, out[1], open("/dev/null", O_WRONLY | O_CLOEXEC)});
+    helper_link_run(o->w.link, helper_rig_asked(&o->w, ++o->id), OUTPUT_RIG_HOOK, RUN_PROGRAM_SWEEP,
+                    str_c(NULL), (int[]){in, out[1], open("/dev/null", O_WRONLY | O_CLOEXEC)});
     output_rig_await(o);
-    output_rig_expect(o, HELPER_LINK_EXITED, 0, "");
+    output_rig_expect(o, RUN_END_EXITED, 0, "");
     ssize_t n = read(out[0], answers, room);
     assert_true(n >= 0);
     close(out[0]);

@@ -44,15 +44,15 @@ static void expect_not_started(struct helper_rig *w, const char *stage, int erro
 
     helper_rig_expect_eof(helper_rig_run(w, 1, 1, ""));
     HELPER_RIG_AWAIT(w, w->exited > before);
-    assert_int_equal(w->end.run, 1);
-    assert_int_equal(w->end.how, HELPER_LINK_NOT_STARTED);
+    assert_int_equal(w->end_of, 1);
+    assert_int_equal(w->end.kind, RUN_END_REFUSED);
     assert_int_equal(w->end.value, error);
-    assert_string_equal(w->end.stage, stage);
+    assert_string_equal(run_stage_name(w->end.stage), stage);
     assert_int_equal(w->end.left, 0);
     helper_rig_expect_clean(w);
     close(helper_rig_run(w, 2, 0, "")); /* others are not affected */
-    HELPER_RIG_AWAIT(w, w->exited > before + 1 && w->end.run == 2);
-    assert_true(w->end.how == HELPER_LINK_EXITED && w->end.value == 0);
+    HELPER_RIG_AWAIT(w, w->exited > before + 1 && w->end_of == 2);
+    assert_true(w->end.kind == RUN_END_EXITED && w->end.value == 0);
 }
 
 static void test_programs_that_are_none(void **state)
@@ -116,12 +116,12 @@ static void test_no_descriptors(void **state)
     assert_int_equal(prlimit(w.helper, RLIMIT_NOFILE, &few, NULL), 0);
     helper_rig_expect_eof(helper_rig_run(&w, 2, 0, ""));
     HELPER_RIG_AWAIT(&w, w.exited == 2);
-    assert_true(w.end.how == HELPER_LINK_NOT_STARTED && w.end.value == EMFILE);
+    assert_true(w.end.kind == RUN_END_REFUSED && w.end.value == EMFILE);
     assert_int_equal(prlimit(w.helper, RLIMIT_NOFILE, &many, NULL), 0);
     helper_rig_expect_clean(&w);
     close(helper_rig_run(&w, 3, 0, ""));
     HELPER_RIG_AWAIT(&w, w.exited == 3);
-    assert_true(w.end.how == HELPER_LINK_EXITED && w.end.value == 0);
+    assert_true(w.end.kind == RUN_END_EXITED && w.end.value == 0);
     helper_rig_close(&w);
 }
 
@@ -157,13 +157,13 @@ static void test_user_has_too_many_processes(void **state)
     limit_processes(w.helper, 0);
     helper_rig_expect_eof(helper_rig_run(&w, 1, 1, ""));
     HELPER_RIG_AWAIT(&w, w.exited == 1);
-    assert_true(w.end.run == 1 && w.end.how == HELPER_LINK_NOT_STARTED && w.end.value == EAGAIN);
-    assert_string_equal(w.end.stage, "exec");
+    assert_true(w.end_of == 1 && w.end.kind == RUN_END_REFUSED && w.end.value == EAGAIN);
+    assert_string_equal(run_stage_name(w.end.stage), "exec");
     assert_int_equal(helper_rig_children(w.helper), 1);
     assert_int_equal(helper_rig_fds(w.helper), HELPER_RIG_FDS + 1);
     assert_int_equal(write(in[1], "go\n", 3), 3);
     HELPER_RIG_AWAIT(&w, w.exited == 2);
-    assert_true(w.end.run == 3 && w.end.how == HELPER_LINK_EXITED && w.end.value == 0);
+    assert_true(w.end_of == 3 && w.end.kind == RUN_END_EXITED && w.end.value == 0);
     helper_rig_expect_eof(out);
     close(in[1]);
     helper_rig_expect_clean(&w);
@@ -188,15 +188,15 @@ static void test_helper_has_too_many_processes(void **state)
     limit_processes(getpid(), before);
     helper_rig_expect_eof(helper_rig_run(&w, 1, 1, ""));
     HELPER_RIG_AWAIT(&w, w.exited == 1);
-    assert_true(w.end.how == HELPER_LINK_NOT_STARTED && w.end.value == EAGAIN);
-    assert_string_equal(w.end.stage, "fork");
+    assert_true(w.end.kind == RUN_END_REFUSED && w.end.value == EAGAIN);
+    assert_string_equal(run_stage_name(w.end.stage), "fork");
     assert_int_equal(helper_rig_children(w.helper), 0);
     assert_int_equal(helper_rig_fds(w.helper), HELPER_RIG_FDS);
     kill(other, SIGKILL);
     assert_int_equal(waitpid(other, NULL, 0), other);
     close(helper_rig_run(&w, 2, 0, ""));
     HELPER_RIG_AWAIT(&w, w.exited == 2);
-    assert_true(w.end.how == HELPER_LINK_EXITED && w.end.value == 0);
+    assert_true(w.end.kind == RUN_END_EXITED && w.end.value == 0);
     helper_rig_close(&w);
 }
 
@@ -268,12 +268,12 @@ static void remove_program(struct program *p)
     free(p->next);
 }
 
-static void expect_end(struct helper_rig *w, uint64_t run, enum helper_link_how how, int value)
+static void expect_end(struct helper_rig *w, uint64_t run, enum run_end_kind how, int value)
 {
     size_t before = w->exited;
 
     HELPER_RIG_AWAIT(w, w->exited > before);
-    assert_true(w->end.run == run && w->end.how == how && w->end.value == value);
+    assert_true(w->end_of == run && w->end.kind == how && w->end.value == value);
 }
 
 static void test_program_is_replaced_and_deleted_while_running(void **state)
@@ -290,14 +290,14 @@ static void test_program_is_replaced_and_deleted_while_running(void **state)
     helper_rig_expect_line(out, "old\n");
     replace_program(&p, "#!/bin/sh\necho new\nexit 1\n");
     int next = helper_rig_run(&w, 11, 1, "");
-    expect_end(&w, 11, HELPER_LINK_EXITED, 1);
+    expect_end(&w, 11, RUN_END_EXITED, 1);
     helper_rig_expect_line(next, "new\n");
     helper_rig_expect_eof(next);
     remove_program(&p);
     helper_rig_expect_eof(helper_rig_run(&w, 12, 1, ""));
-    expect_end(&w, 12, HELPER_LINK_NOT_STARTED, ENOENT);
+    expect_end(&w, 12, RUN_END_REFUSED, ENOENT);
     assert_int_equal(write(in[1], "here\n", 5), 5);
-    expect_end(&w, 10, HELPER_LINK_EXITED, 0);
+    expect_end(&w, 10, RUN_END_EXITED, 0);
     helper_rig_expect_line(out, "still here\n");
     helper_rig_expect_eof(out);
     close(in[1]);

@@ -24,13 +24,11 @@ static void test_a_run_is_kept_with_all_that_is_known(void **state)
 {
     static const char out[] = "a\0b";
     const struct run_result result = {
-        .end = RUN_EXITED,
-        .status = 3,
+        .end = {.value = 3, .cpu_us = 1500},
         .text = "exit status 3",
         .wall_ns = 77,
-        .cpu_us = 1500,
-        .out = {out,  3},
-        .err = {"no", 2},
+        .out = {out,        3             },
+        .err = {"no",       2             },
         .dropped = 9
     };
 
@@ -52,7 +50,7 @@ static void test_a_run_is_kept_with_all_that_is_known(void **state)
     assert_string_equal(r->text, "exit status 3");
     assert_int_equal(r->ended_ns, 77);
     assert_int_equal(r->took_ms, 250);
-    assert_int_equal(r->cpu_us, 1500);
+    assert_int_equal(r->end.cpu_us, 1500);
     assert_int_equal(r->dropped, 9);
     assert_true(str_eq(buf_str(&r->out), str_of(out, 3)));
     assert_true(str_is(buf_str(&r->err), "no"));

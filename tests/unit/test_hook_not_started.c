@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "hook_rig.h"
 
+#include <errno.h>
+
 #include "hook/why.h"
 
 /* Runs that the system could not start for a shortage: they are no attempts of the hook. */
@@ -10,7 +12,9 @@ enum { ADDED_DELETED = 1U << DELTA_ADDED | 1U << DELTA_DELETED };
 static void not_started(struct run *run)
 {
     const struct run_result result = {
-        .end = RUN_NOT_STARTED, .shortage = SHORTAGE_PROCESSES, .text = "fork: no more"};
+        .end = {.kind = RUN_END_REFUSED, .stage = RUN_STAGE_FORK, .value = EAGAIN},
+        .text = "fork: no more"
+    };
     struct hook *h = run->hook;
     uint64_t failed = h->runs_failed;
     size_t known = h->history.n;
@@ -211,7 +215,9 @@ static size_t known(const struct hook *h)
 static void not_started_and_not_due(struct run *run)
 {
     const struct run_result result = {
-        .end = RUN_NOT_STARTED, .shortage = SHORTAGE_PROCESSES, .text = "fork: no more"};
+        .end = {.kind = RUN_END_REFUSED, .stage = RUN_STAGE_FORK, .value = EAGAIN},
+        .text = "fork: no more"
+    };
     struct hook *h = run->hook;
 
     hooks_finish(&hook_rig.hooks, run, &result, hook_rig.now);
@@ -399,7 +405,7 @@ static void test_a_file_that_no_program_wrote_is_let_go(void **state)
     hook_rig_change(0, DELTA_ADDED, "n2/a", "u2", NULL);
     run = hook_rig_starts(DELTA_ADDED, "u2");
     assert_int_equal(files_claim(run, &err), ERR_OK);
-    hook_rig_end_file(run, RUN_FILE_WRITTEN, 1);
+    hook_rig_end_file(run, RUN_STAGE_WRITTEN, 1);
 }
 
 static void test_why_has_the_time_of_the_next_try(void **state)

@@ -51,12 +51,22 @@ static void test_other_exit_codes_do_not_park(void **state)
     struct hook *h = add_handled((struct hook_rig_hook){.park_exit = PARK});
     modify("\"a\":2");
     struct run *run = hook_rig_next();
-    const struct run_result killed = {.end = RUN_FAILED, .status = PARK, .text = "killed"};
+    const struct run_result killed = {
+        .end = {.value = PARK, .cut = RUN_CUT_TIMEOUT},
+          .text = "killed"
+    };
     struct hooks_verdict v = hooks_finish(&hook_rig.hooks, run, &killed, hook_rig.now);
     assert_int_equal(v.outcome, HISTORY_FAILED);
     assert_int_equal(v.retry_ms, HOOK_RIG_INITIAL_MS);
     hook_rig.now += HOOK_RIG_INITIAL_MS;
     assert_int_equal(hook_rig_end(hook_rig_next(), PARK + 1).retry_ms, 2000);
+    hook_rig.now += 2000;
+    const struct run_result check = {
+        .end = {.program = RUN_PROGRAM_CHECK, .value = PARK},
+          .text = "check"
+    };
+    v = hooks_finish(&hook_rig.hooks, hook_rig_next(), &check, hook_rig.now);
+    assert_int_equal(v.outcome, HISTORY_FAILED);
     assert_int_equal(hook_parked(h), 0);
 }
 
@@ -65,7 +75,10 @@ static void test_a_run_whose_input_cannot_be_made_is_parked(void **state)
     (void)state;
     struct hook *h = add_handled((struct hook_rig_hook){0});
     modify("\"a\":2");
-    const struct run_result unfit = {.end = RUN_UNFIT, .text = "fields: a NUL"};
+    const struct run_result unfit = {
+        .end = {.kind = RUN_END_REFUSED, .stage = RUN_STAGE_FIELDS},
+          .text = "fields: a NUL"
+    };
     assert_int_equal(hooks_finish(&hook_rig.hooks, hook_rig_next(), &unfit, hook_rig.now).outcome,
                      HISTORY_PARKED);
     assert_int_equal(hook_parked(h), 1);

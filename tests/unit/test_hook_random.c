@@ -193,13 +193,15 @@ static struct run_result random_result(void)
     unsigned what = failing ? pick(10) : 0;
 
     if (what < 4)
-        r.status = 0;
+        r.end.value = 0;
     else if (what < 8)
-        r.status = 1;
+        r.end.value = 1;
     else if (what < 9)
-        r.status = SCHEDULE_PARK;
+        r.end.value = SCHEDULE_PARK;
+    else if (pick(3) == 0)
+        r.end = run_end_refused(RUN_PROGRAM_COMMAND, RUN_STAGE_FIELDS, 0);
     else
-        r.end = pick(3) == 0 ? RUN_UNFIT : RUN_FAILED;
+        r.end.cut = RUN_CUT_TIMEOUT;
     return r;
 }
 
@@ -211,7 +213,7 @@ static void finish_one(void)
     struct run *run = running[i];
     size_t hook = run->hook->index;
     struct run_result result = random_result();
-    bool ok = result.end == RUN_EXITED && result.status == 0;
+    bool ok = run_end_is_good(&result.end);
 
     running[i] = running[--running_count];
     hook_schedule_oracle_ended(&schedule_oracles[hook], run, &result, now);

@@ -207,7 +207,7 @@ static void pump(void)
 
 static bool wants_park(const struct run *run, const struct run_result *r)
 {
-    return r->status == PARK || (work_queue.attempts > 0 && run->attempt >= work_queue.attempts);
+    return r->end.value == PARK || (work_queue.attempts > 0 && run->attempt >= work_queue.attempts);
 }
 
 static void finish_one(void)
@@ -217,10 +217,10 @@ static void finish_one(void)
     size_t i = pick((unsigned)running_count);
     struct run *run = running[i];
     unsigned what = failing ? pick(5) : 0;
-    struct run_result r = {.text = "", .status = what < 3 ? 0 : what < 4 ? 1 : PARK};
+    struct run_result r = {.text = "", .end.value = what < 3 ? 0 : what < 4 ? 1 : PARK};
 
     running[i] = running[--running_count];
-    oracle_ended(&oracle, run, r.status == 0, r.status != 0 && wants_park(run, &r));
+    oracle_ended(&oracle, run, r.end.value == 0, r.end.value != 0 && wants_park(run, &r));
     hooks_finish(hooks, run, &r, now);
     oracle_settled(&oracle);
 }

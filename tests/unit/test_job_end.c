@@ -3,179 +3,108 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "io/job_end.h"
 
-/* The helper's report of the last program of a run, in words and as a result. */
+/* The end of the last program of a run in words. */
 
 static const struct runner_hook hook = {
     .program = "/h/command", .check = "/h/check", .apply = "/h/apply", .timeout_ms = 300};
 
-struct wanted {
-    enum run_end end;
-    enum run_file file;
-    const char *text;
-};
-
-/* The result of the end of a program; cut: why main had the program killed. */
-static void is(enum wire_program program, enum job_cut cut, struct helper_link_exit exit,
-               struct wanted want)
+/* The text of the end of a program. */
+static void is(struct run_end end, const char *text)
 {
-    const struct job_end end = {program, &hook, "/f/x.cfg", cut, &exit};
-    struct run_result result = {0};
-    char text[JOB_END_TEXT];
+    char out[JOB_END_TEXT];
 
-    job_end_judge(&end, text, &result);
-    assert_string_equal(result.text, want.text);
-    assert_int_equal(result.end, want.end);
-    assert_int_equal(result.file, want.file);
-    assert_int_equal(job_end_is_good(&end), strcmp(want.text, "exit status 0") == 0 ||
-                                                strncmp(want.text, "file ", 5) == 0 ||
-                                                strcmp(want.text, "apply: exit status 0") == 0);
+    job_end_put(out, &end, &hook, "/f/x.cfg");
+    assert_string_equal(out, text);
 }
 
-static struct helper_link_exit exited(int status, const char *stage)
+static struct run_end exited(enum run_program program, enum run_cut cut, int status)
 {
-    struct helper_link_exit e = {.how = HELPER_LINK_EXITED, .value = status};
-
-    snprintf(e.stage, sizeof(e.stage), "%s", stage);
-    return e;
+    return (struct run_end){.program = program, .cut = cut, .value = status};
 }
 
-static struct helper_link_exit signaled(int number, const char *stage)
+static struct run_end signaled(enum run_program program, enum run_cut cut, int number)
 {
-    struct helper_link_exit e = {.how = HELPER_LINK_SIGNALED, .value = number, .killed = true};
-
-    snprintf(e.stage, sizeof(e.stage), "%s", stage);
-    return e;
-}
-
-static struct helper_link_exit refused(const char *stage, int error)
-{
-    struct helper_link_exit e = {.how = HELPER_LINK_NOT_STARTED, .value = error};
-
-    snprintf(e.stage, sizeof(e.stage), "%s", stage);
-    return e;
+    return (struct run_end){
+        .program = program, .kind = RUN_END_SIGNALED, .cut = cut, .value = number};
 }
 
 static void test_commands(void **state)
 {
-    struct helper_link_exit late = exited(0, "");
-
     (void)state;
-    is(WIRE_PROGRAM_COMMAND, JOB_CUT_NONE, exited(0, ""),
-       (struct wanted){RUN_EXITED, RUN_FILE_NONE, "exit status 0"});
-    is(WIRE_PROGRAM_COMMAND, JOB_CUT_NONE, exited(3, ""),
-       (struct wanted){RUN_EXITED, RUN_FILE_NONE, "exit status 3"});
-    is(WIRE_PROGRAM_COMMAND, JOB_CUT_TIMEOUT, signaled(SIGTERM, ""),
-       (struct wanted){RUN_FAILED, RUN_FILE_NONE,
-                       "timeout after 300 ms: killed by signal 15 (Terminated)"});
-    is(WIRE_PROGRAM_COMMAND, JOB_CUT_FULL, signaled(SIGTERM, ""),
-       (struct wanted){RUN_FAILED, RUN_FILE_NONE,
-                       "output over 64 MiB: killed by signal 15 (Terminated)"});
-    is(WIRE_PROGRAM_COMMAND, JOB_CUT_FULL, exited(0, ""),
-       (struct wanted){RUN_FAILED, RUN_FILE_NONE, "output over 64 MiB: exit status 0"});
-    is(WIRE_PROGRAM_COMMAND, JOB_CUT_TIMEOUT, late, /* the program had ended by then */
-       (struct wanted){RUN_EXITED, RUN_FILE_NONE, "exit status 0"});
-    late.killed = true;
-    is(WIRE_PROGRAM_COMMAND, JOB_CUT_TIMEOUT, late,
-       (struct wanted){RUN_FAILED, RUN_FILE_NONE, "timeout after 300 ms: exit status 0"});
-    is(WIRE_PROGRAM_COMMAND, JOB_CUT_NONE, refused("exec", ENOENT),
-       (struct wanted){RUN_FAILED, RUN_FILE_NONE,
-                       "/h/command could not be started: exec: No such file or directory"});
-    is(WIRE_PROGRAM_COMMAND, JOB_CUT_NONE, refused("fork", EAGAIN),
-       (struct wanted){RUN_NOT_STARTED, RUN_FILE_NONE,
-                       "/h/command could not be started: fork: Resource temporarily unavailable"});
+    is(exited(RUN_PROGRAM_COMMAND, RUN_CUT_NONE, 0), "exit status 0");
+    is(exited(RUN_PROGRAM_COMMAND, RUN_CUT_NONE, 3), "exit status 3");
+    is(signaled(RUN_PROGRAM_COMMAND, RUN_CUT_TIMEOUT, SIGTERM),
+       "timeout after 300 ms: killed by signal 15 (Terminated)");
+    is(signaled(RUN_PROGRAM_COMMAND, RUN_CUT_FULL, SIGTERM),
+       "output over 64 MiB: killed by signal 15 (Terminated)");
+    is(exited(RUN_PROGRAM_COMMAND, RUN_CUT_FULL, 0), "output over 64 MiB: exit status 0");
+    is(exited(RUN_PROGRAM_COMMAND, RUN_CUT_TIMEOUT, 0), "timeout after 300 ms: exit status 0");
+    is(run_end_refused(RUN_PROGRAM_COMMAND, RUN_STAGE_EXEC, ENOENT),
+       "/h/command could not be started: exec: No such file or directory");
+    is(run_end_refused(RUN_PROGRAM_COMMAND, RUN_STAGE_FORK, EAGAIN),
+       "/h/command could not be started: fork: Resource temporarily unavailable");
 }
 
 static void test_files(void **state)
 {
     (void)state;
-    is(WIRE_PROGRAM_OUTPUT, JOB_CUT_NONE, exited(0, WIRE_SAME),
-       (struct wanted){RUN_EXITED, RUN_FILE_SAME, "file same"});
-    is(WIRE_PROGRAM_OUTPUT, JOB_CUT_NONE, exited(0, WIRE_WRITTEN),
-       (struct wanted){RUN_EXITED, RUN_FILE_WRITTEN, "file written"});
-    is(WIRE_PROGRAM_REMOVE, JOB_CUT_NONE, exited(0, WIRE_REMOVED),
-       (struct wanted){RUN_EXITED, RUN_FILE_REMOVED, "file removed"});
-    is(WIRE_PROGRAM_OUTPUT, JOB_CUT_NONE, exited(75, WIRE_CHECK), /* not in park_exit */
-       (struct wanted){RUN_FAILED, RUN_FILE_NONE, "check: exit status 75 (the old file stays)"});
-    is(WIRE_PROGRAM_OUTPUT, JOB_CUT_TIMEOUT, signaled(SIGKILL, WIRE_CHECK),
-       (struct wanted){
-           RUN_FAILED, RUN_FILE_NONE,
-           "timeout after 300 ms: check: killed by signal 9 (Killed) (the old file stays)"});
-    is(WIRE_PROGRAM_OUTPUT, JOB_CUT_TIMEOUT, signaled(SIGTERM, ""),
-       (struct wanted){RUN_FAILED, RUN_FILE_NONE,
-                       "timeout after 300 ms: output /f/x.cfg: killed by signal 15 (Terminated)"});
-    is(WIRE_PROGRAM_OUTPUT, JOB_CUT_NONE, refused("exec check", EACCES),
-       (struct wanted){
-           RUN_FAILED, RUN_FILE_NONE,
-           "check: /h/check could not be started: exec: Permission denied (the old file stays)"});
-    is(WIRE_PROGRAM_OUTPUT, JOB_CUT_NONE, refused("write", ENOSPC),
-       (struct wanted){RUN_FAILED, RUN_FILE_NONE,
-                       "output /f/x.cfg: write: No space left on device"});
-    is(WIRE_PROGRAM_REMOVE, JOB_CUT_NONE, refused("remove", EACCES),
-       (struct wanted){RUN_FAILED, RUN_FILE_NONE, "output /f/x.cfg: remove: Permission denied"});
-    is(WIRE_PROGRAM_OUTPUT, JOB_CUT_NONE, refused(WIRE_TEMPLATE, EINVAL),
-       (struct wanted){RUN_UNFIT, RUN_FILE_NONE, "output /f/x.cfg: template: Invalid argument"});
+    is((struct run_end){.program = RUN_PROGRAM_OUTPUT, .stage = RUN_STAGE_SAME}, "file same");
+    is((struct run_end){.program = RUN_PROGRAM_OUTPUT, .stage = RUN_STAGE_WRITTEN}, "file written");
+    is((struct run_end){.program = RUN_PROGRAM_REMOVE, .stage = RUN_STAGE_REMOVED}, "file removed");
+    is(exited(RUN_PROGRAM_CHECK, RUN_CUT_NONE, 75), "check: exit status 75 (the old file stays)");
+    is(signaled(RUN_PROGRAM_CHECK, RUN_CUT_TIMEOUT, SIGKILL),
+       "timeout after 300 ms: check: killed by signal 9 (Killed) (the old file stays)");
+    is(signaled(RUN_PROGRAM_OUTPUT, RUN_CUT_TIMEOUT, SIGTERM),
+       "timeout after 300 ms: output /f/x.cfg: killed by signal 15 (Terminated)");
+    is(run_end_refused(RUN_PROGRAM_CHECK, RUN_STAGE_EXEC, EACCES),
+       "check: /h/check could not be started: exec: Permission denied (the old file stays)");
+    is(run_end_refused(RUN_PROGRAM_OUTPUT, RUN_STAGE_WRITE, ENOSPC),
+       "output /f/x.cfg: write: No space left on device");
+    is(run_end_refused(RUN_PROGRAM_REMOVE, RUN_STAGE_REMOVE, EACCES),
+       "output /f/x.cfg: remove: Permission denied");
+    is(run_end_refused(RUN_PROGRAM_OUTPUT, RUN_STAGE_TEMPLATE, EINVAL),
+       "output /f/x.cfg: template: Invalid argument");
 }
 
 static void test_advice(void **state)
 {
     (void)state;
-    is(WIRE_PROGRAM_OUTPUT, JOB_CUT_NONE, refused("folder", ENOENT),
-       (struct wanted){RUN_FAILED, RUN_FILE_NONE,
-                       "output /f/x.cfg: folder: No such file or directory: make its folder; only "
-                       "those below a ${variable} are made here"});
-    is(WIRE_PROGRAM_OUTPUT, JOB_CUT_NONE, refused("create", EROFS),
-       (struct wanted){RUN_FAILED, RUN_FILE_NONE,
-                       "output /f/x.cfg: create: Read-only file system: under systemd "
-                       "ReadWritePaths= has to name its folder"});
-}
-
-/* The command has run: that was an attempt. */
-static void test_a_shortage_behind_the_command_is_a_failure(void **state)
-{
-    (void)state;
-    is(WIRE_PROGRAM_OUTPUT, JOB_CUT_NONE, refused("fork", EAGAIN),
-       (struct wanted){RUN_FAILED, RUN_FILE_NONE,
-                       "output /f/x.cfg: fork: Resource temporarily unavailable"});
-    is(WIRE_PROGRAM_REMOVE, JOB_CUT_NONE, refused("fork", EAGAIN),
-       (struct wanted){RUN_NOT_STARTED, RUN_FILE_NONE,
-                       "output /f/x.cfg: fork: Resource temporarily unavailable"});
+    is(run_end_refused(RUN_PROGRAM_OUTPUT, RUN_STAGE_FOLDER, ENOENT),
+       "output /f/x.cfg: folder: No such file or directory: make its folder; only "
+       "those below a ${variable} are made here");
+    is(run_end_refused(RUN_PROGRAM_OUTPUT, RUN_STAGE_CREATE, EROFS),
+       "output /f/x.cfg: create: Read-only file system: under systemd "
+       "ReadWritePaths= has to name its folder");
 }
 
 static void test_applies(void **state)
 {
     (void)state;
-    is(WIRE_PROGRAM_APPLY, JOB_CUT_NONE, exited(0, ""),
-       (struct wanted){RUN_EXITED, RUN_FILE_NONE, "apply: exit status 0"});
-    is(WIRE_PROGRAM_APPLY, JOB_CUT_TIMEOUT, signaled(SIGTERM, ""),
-       (struct wanted){RUN_FAILED, RUN_FILE_NONE,
-                       "timeout after 300 ms: apply: killed by signal 15 (Terminated)"});
-    is(WIRE_PROGRAM_APPLY, JOB_CUT_NONE, refused("exec", ENOENT),
-       (struct wanted){RUN_FAILED, RUN_FILE_NONE,
-                       "apply: /h/apply could not be started: exec: No such file or directory"});
-    is(WIRE_PROGRAM_APPLY, JOB_CUT_NONE, refused("fork", EAGAIN),
-       (struct wanted){RUN_NOT_STARTED, RUN_FILE_NONE,
-                       "apply: /h/apply could not be started: fork: Resource temporarily "
-                       "unavailable"});
+    is(exited(RUN_PROGRAM_APPLY, RUN_CUT_NONE, 0), "apply: exit status 0");
+    is(signaled(RUN_PROGRAM_APPLY, RUN_CUT_TIMEOUT, SIGTERM),
+       "timeout after 300 ms: apply: killed by signal 15 (Terminated)");
+    is(run_end_refused(RUN_PROGRAM_APPLY, RUN_STAGE_EXEC, ENOENT),
+       "apply: /h/apply could not be started: exec: No such file or directory");
+    is(run_end_refused(RUN_PROGRAM_APPLY, RUN_STAGE_FORK, EAGAIN),
+       "apply: /h/apply could not be started: fork: Resource temporarily "
+       "unavailable");
 }
 
 /* The reason stands behind the path. */
 static void test_a_long_path_leaves_room_for_the_reason(void **state)
 {
     char path[4096];
-    struct helper_link_exit exit = refused("write", ENOSPC);
-    const struct job_end end = {WIRE_PROGRAM_OUTPUT, &hook, path, JOB_CUT_NONE, &exit};
-    struct run_result result = {0};
+    const struct run_end end = run_end_refused(RUN_PROGRAM_OUTPUT, RUN_STAGE_WRITE, ENOSPC);
     char text[JOB_END_TEXT];
 
     (void)state;
     memset(path, 'x', sizeof(path));
     path[sizeof(path) - 1] = '\0';
-    job_end_judge(&end, text, &result);
+    job_end_put(text, &end, &hook, path);
     assert_true(strlen(text) < 200); /* last_error has room for it */
     assert_non_null(strstr(text, ": write: No space left on device"));
 }
@@ -186,7 +115,6 @@ int main(void)
         cmocka_unit_test(test_commands),
         cmocka_unit_test(test_files),
         cmocka_unit_test(test_advice),
-        cmocka_unit_test(test_a_shortage_behind_the_command_is_a_failure),
         cmocka_unit_test(test_applies),
         cmocka_unit_test(test_a_long_path_leaves_room_for_the_reason),
     };

@@ -75,7 +75,11 @@ static void test_a_run_whose_input_cannot_be_made_is_a_failure(void **state)
     (void)state;
     one_is_due(0);
     hooks_finish(&hook_rig.hooks, hook_rig_next(),
-                 &(struct run_result){.end = RUN_UNFIT, .text = "fields"}, hook_rig.now);
+                 &(struct run_result){
+                     .end = {.kind = RUN_END_REFUSED, .stage = RUN_STAGE_FIELDS},
+                       .text = "fields"
+    },
+                 hook_rig.now);
     assert_int_equal(judge(true, false), EXIT_CODE_FAILED);
 }
 

@@ -331,7 +331,7 @@ static void test_the_environment_of_mode_snapshot(void **state)
     add(HOOK_SNAPSHOT, 1);
     objects_sync(hook_rig.watches[0], "", "9", begin);
     struct run *run = next();
-    hooks_finish(&hook_rig.hooks, run, &(struct run_result){.status = 1, .text = "x"}, begin.ms);
+    hooks_finish(&hook_rig.hooks, run, &(struct run_result){.end.value = 1, .text = "x"}, begin.ms);
     run = hooks_next(&hook_rig.hooks, begin.ms + HOOK_RIG_INITIAL_MS);
     assert_string_equal(env(run), "INFORMERD_HOOK=h0\n"
                                   "INFORMERD_RUN=boot-7-2\n"

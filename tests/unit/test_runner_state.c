@@ -218,8 +218,7 @@ static void test_an_end_and_the_next_start_are_one_commit(void **state)
     hook_rig_change(0, DELTA_MODIFIED, "ns/a", "a", "\"a\":2");
     loop_until(s->loop, nothing_waits, s);
     uint64_t commits = state_driver_status(s->state_driver).commits;
-    runner_exited(s->runner,
-                  &(struct helper_link_exit){.run = 1, .how = HELPER_LINK_EXITED, .value = 0});
+    silent_link_end(s->far, 1, (struct run_end){0});
     until_started(s, 2);
     assert_int_equal(s->commits_then, commits + 1);
 }

@@ -88,13 +88,11 @@ static int clean_up(void **state)
     return hook_rig_clean_up(state);
 }
 
-static void stop(struct scene *s, enum helper_link_how how, int value)
+static void stop(struct scene *s, enum run_end_kind kind, int value)
 {
     runner_stop(s->runner);
     runner_kill_all(s->runner);
-    runner_exited(s->runner,
-                  &(struct helper_link_exit){
-                      .run = 1, .how = how, .value = value, .killed = true, .stage = ""});
+    silent_link_end(s->far, 1, (struct run_end){.kind = kind, .value = value, .killed = true});
     run_until(s, 0);
 }
 
@@ -111,7 +109,7 @@ static struct delivery_record delivery(void)
 
 static void test_the_last_attempt_stays_attempted_and_is_not_parked(void **state)
 {
-    stop(*state, HELPER_LINK_SIGNALED, SIGTERM);
+    stop(*state, RUN_END_SIGNALED, SIGTERM);
     struct delivery_record m = delivery();
     assert_true(m.attempted);
     assert_int_equal(m.note & DELIVERY_PARKED, 0);
@@ -119,7 +117,7 @@ static void test_the_last_attempt_stays_attempted_and_is_not_parked(void **state
 
 static void test_the_exit_status_of_a_stopped_run_parks_nothing(void **state)
 {
-    stop(*state, HELPER_LINK_EXITED, PARK);
+    stop(*state, RUN_END_EXITED, PARK);
     struct delivery_record m = delivery();
     assert_true(m.attempted);
     assert_int_equal(m.note & DELIVERY_PARKED, 0);
@@ -127,7 +125,7 @@ static void test_the_exit_status_of_a_stopped_run_parks_nothing(void **state)
 
 static void test_a_run_that_succeeds_all_the_same_is_handled(void **state)
 {
-    stop(*state, HELPER_LINK_EXITED, 0);
+    stop(*state, RUN_END_EXITED, 0);
     struct delivery_record m = delivery();
     assert_false(m.attempted);
     assert_true(m.is_handled);

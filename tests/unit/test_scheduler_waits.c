@@ -181,9 +181,10 @@ static void test_attempts_used_up_park(void **state)
     scheduler_rig_assert_starts_only_at(0, 0, scheduler_rig_now + INITIAL);
     assert_true(scheduler_is_last_try(&work_queues[0], &work_items[0][0]));
     scheduler_rig_touch(0, 0); /* the change deserves a try of its own */
-    scheduler_rig_done(0, 0, SCHEDULER_FAILED);
+    scheduler_rig_done(0, 0, SCHEDULER_PARKED);
     scheduler_rig_assert_starts_only_at(0, 0, scheduler_rig_now + INITIAL);
-    scheduler_rig_done(0, 0, SCHEDULER_FAILED);
+    assert_true(scheduler_is_last_try(&work_queues[0], &work_items[0][0]));
+    scheduler_rig_done(0, 0, SCHEDULER_PARKED);
     assert_int_equal(work_items[0][0].state, WORK_ITEM_PARKED);
 }
 

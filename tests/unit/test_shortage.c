@@ -15,54 +15,62 @@
 static void test_which_errors_are_shortages(void **state)
 {
     static const struct {
-        const char *stage;
+        enum run_stage stage;
         int error;
         enum shortage shortage;
     } cases[] = {
-        {"receive",            EMFILE,       SHORTAGE_DESCRIPTORS},
-        {"pipe",               EMFILE,       SHORTAGE_DESCRIPTORS},
-        {"pipe",               ENFILE,       SHORTAGE_DESCRIPTORS},
-        {"pipe",               ENOMEM,       SHORTAGE_MEMORY     },
-        {"send",               ETOOMANYREFS, SHORTAGE_DESCRIPTORS},
-        {"send",               ENOBUFS,      SHORTAGE_MEMORY     },
-        {SHORTAGE_MEMORY_FILE, EMFILE,       SHORTAGE_DESCRIPTORS},
-        {SHORTAGE_MEMORY_FILE, ENFILE,       SHORTAGE_DESCRIPTORS},
-        {SHORTAGE_MEMORY_FILE, ENOMEM,       SHORTAGE_MEMORY     },
-        {SHORTAGE_MEMORY_FILE, ENOSPC,       SHORTAGE_MEMORY     },
-        {"fork",               EAGAIN,       SHORTAGE_PROCESSES  },
-        {"fork",               ENOMEM,       SHORTAGE_MEMORY     },
-        {"descriptors",        EMFILE,       SHORTAGE_DESCRIPTORS},
-        {"setgroups",          ENOMEM,       SHORTAGE_MEMORY     },
-        {"setuid",             EAGAIN,       SHORTAGE_PROCESSES  },
-        {"exec",               EAGAIN,       SHORTAGE_PROCESSES  },
-        {"exec",               ENOMEM,       SHORTAGE_MEMORY     },
-        {"exec",               ENFILE,       SHORTAGE_DESCRIPTORS},
-        {"exec",               ENOENT,       SHORTAGE_NONE       },
-        {"exec",               EACCES,       SHORTAGE_NONE       },
-        {"exec",               ENOEXEC,      SHORTAGE_NONE       },
-        {"exec",               E2BIG,        SHORTAGE_NONE       },
-        {"exec",               ETXTBSY,      SHORTAGE_NONE       },
-        {"exec",               ELOOP,        SHORTAGE_NONE       },
-        {"exec",               ENOTDIR,      SHORTAGE_NONE       },
-        {"setuid",             EPERM,        SHORTAGE_NONE       },
-        {"setgid",             EINVAL,       SHORTAGE_NONE       },
-        {"setgroups",          EPERM,        SHORTAGE_NONE       },
-        {"send",               E2BIG,        SHORTAGE_NONE       },
-        {"environment",        EINVAL,       SHORTAGE_NONE       },
-        {"pdeathsig",          ESRCH,        SHORTAGE_NONE       },
-        {SHORTAGE_MEMORY_FILE, EPERM,        SHORTAGE_NONE       },
-        {SHORTAGE_MEMORY_FILE, EFBIG,        SHORTAGE_NONE       },
-        {"write",              ENOSPC,       SHORTAGE_NONE       }, /* the error is of a file, not of the start */
-        {"folder",             EMFILE,       SHORTAGE_NONE       },
-        {"",                   EAGAIN,       SHORTAGE_NONE       },
-        {"exec",               0,            SHORTAGE_NONE       },
+        {RUN_STAGE_RECEIVE,     EMFILE,       SHORTAGE_DESCRIPTORS},
+        {RUN_STAGE_PIPE,        EMFILE,       SHORTAGE_DESCRIPTORS},
+        {RUN_STAGE_PIPE,        ENFILE,       SHORTAGE_DESCRIPTORS},
+        {RUN_STAGE_PIPE,        ENOMEM,       SHORTAGE_MEMORY     },
+        {RUN_STAGE_SEND,        ETOOMANYREFS, SHORTAGE_DESCRIPTORS},
+        {RUN_STAGE_SEND,        ENOBUFS,      SHORTAGE_MEMORY     },
+        {RUN_STAGE_MEMORY_FILE, EMFILE,       SHORTAGE_DESCRIPTORS},
+        {RUN_STAGE_MEMORY_FILE, ENFILE,       SHORTAGE_DESCRIPTORS},
+        {RUN_STAGE_MEMORY_FILE, ENOMEM,       SHORTAGE_MEMORY     },
+        {RUN_STAGE_MEMORY_FILE, ENOSPC,       SHORTAGE_MEMORY     },
+        {RUN_STAGE_FORK,        EAGAIN,       SHORTAGE_PROCESSES  },
+        {RUN_STAGE_FORK,        ENOMEM,       SHORTAGE_MEMORY     },
+        {RUN_STAGE_DESCRIPTORS, EMFILE,       SHORTAGE_DESCRIPTORS},
+        {RUN_STAGE_SETGROUPS,   ENOMEM,       SHORTAGE_MEMORY     },
+        {RUN_STAGE_SETUID,      EAGAIN,       SHORTAGE_PROCESSES  },
+        {RUN_STAGE_EXEC,        EAGAIN,       SHORTAGE_PROCESSES  },
+        {RUN_STAGE_EXEC,        ENOMEM,       SHORTAGE_MEMORY     },
+        {RUN_STAGE_EXEC,        ENFILE,       SHORTAGE_DESCRIPTORS},
+        {RUN_STAGE_EXEC,        ENOENT,       SHORTAGE_NONE       },
+        {RUN_STAGE_EXEC,        EACCES,       SHORTAGE_NONE       },
+        {RUN_STAGE_EXEC,        ENOEXEC,      SHORTAGE_NONE       },
+        {RUN_STAGE_EXEC,        E2BIG,        SHORTAGE_NONE       },
+        {RUN_STAGE_EXEC,        ETXTBSY,      SHORTAGE_NONE       },
+        {RUN_STAGE_EXEC,        ELOOP,        SHORTAGE_NONE       },
+        {RUN_STAGE_EXEC,        ENOTDIR,      SHORTAGE_NONE       },
+        {RUN_STAGE_SETUID,      EPERM,        SHORTAGE_NONE       },
+        {RUN_STAGE_SETGID,      EINVAL,       SHORTAGE_NONE       },
+        {RUN_STAGE_SETGROUPS,   EPERM,        SHORTAGE_NONE       },
+        {RUN_STAGE_SEND,        E2BIG,        SHORTAGE_NONE       },
+        {RUN_STAGE_ENVIRONMENT, EINVAL,       SHORTAGE_NONE       },
+        {RUN_STAGE_PDEATHSIG,   ESRCH,        SHORTAGE_NONE       },
+        {RUN_STAGE_MEMORY_FILE, EPERM,        SHORTAGE_NONE       },
+        {RUN_STAGE_MEMORY_FILE, EFBIG,        SHORTAGE_NONE       },
+        {RUN_STAGE_WRITE,       ENOSPC,       SHORTAGE_NONE       }, /* the error is of a file, not of the start */
+        {RUN_STAGE_FOLDER,      EMFILE,       SHORTAGE_NONE       },
+        {RUN_STAGE_NONE,        EAGAIN,       SHORTAGE_NONE       },
+        {RUN_STAGE_EXEC,        0,            SHORTAGE_NONE       },
     };
 
     (void)state;
-    for (size_t i = 0; i < ARRAY_LEN(cases); i++)
-        if (shortage_lacking(cases[i].stage, cases[i].error) != cases[i].shortage)
-            fail_msg("%s, %s: %d", cases[i].stage, strerrorname_np(cases[i].error),
-                     shortage_lacking(cases[i].stage, cases[i].error));
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct run_end end = run_end_refused(RUN_PROGRAM_APPLY, cases[i].stage, cases[i].error);
+
+        if (shortage_of(&end) != cases[i].shortage)
+            fail_msg("%s, %s: %d", run_stage_name(cases[i].stage), strerrorname_np(cases[i].error),
+                     (int)shortage_of(&end));
+        end.program = RUN_PROGRAM_OUTPUT; /* the command has run */
+        assert_int_equal(shortage_of(&end), SHORTAGE_NONE);
+        end.program = RUN_PROGRAM_CHECK;
+        assert_int_equal(shortage_of(&end), SHORTAGE_NONE);
+    }
+    assert_int_equal(shortage_of(&(struct run_end){.value = EAGAIN}), SHORTAGE_NONE);
 }
 
 static void test_each_kind_has_its_own_words(void **state)

@@ -27,7 +27,7 @@ static struct slots with(unsigned shared)
 
 static bool runs(struct slots *s, uint64_t id, uint32_t hook)
 {
-    return slots_take(s, id, hook, WIRE_PROGRAM_COMMAND);
+    return slots_take(s, id, hook, RUN_PROGRAM_COMMAND);
 }
 
 static void test_a_hook_has_no_more_than_its_concurrency(void **state)
@@ -76,17 +76,17 @@ static void test_files_are_of_the_command_and_the_rest_is_one_each(void **state)
     struct slots s = with(100);
 
     (void)state;
-    assert_true(slots_take(&s, 1, ONE, WIRE_PROGRAM_OUTPUT));
-    assert_false(slots_take(&s, 2, ONE, WIRE_PROGRAM_COMMAND));
-    assert_false(slots_take(&s, 3, ONE, WIRE_PROGRAM_REMOVE));
-    assert_true(slots_take(&s, 4, ONE, WIRE_PROGRAM_APPLY));
-    assert_false(slots_take(&s, 5, ONE, WIRE_PROGRAM_APPLY));
-    assert_true(slots_take(&s, 6, ONE, WIRE_PROGRAM_FINGERPRINT));
-    assert_false(slots_take(&s, 7, ONE, WIRE_PROGRAM_FINGERPRINT));
-    assert_true(slots_take(&s, 8, FIVE, WIRE_PROGRAM_APPLY));
-    assert_false(slots_take(&s, 9, FIVE, WIRE_PROGRAM_APPLY));
+    assert_true(slots_take(&s, 1, ONE, RUN_PROGRAM_OUTPUT));
+    assert_false(slots_take(&s, 2, ONE, RUN_PROGRAM_COMMAND));
+    assert_false(slots_take(&s, 3, ONE, RUN_PROGRAM_REMOVE));
+    assert_true(slots_take(&s, 4, ONE, RUN_PROGRAM_APPLY));
+    assert_false(slots_take(&s, 5, ONE, RUN_PROGRAM_APPLY));
+    assert_true(slots_take(&s, 6, ONE, RUN_PROGRAM_FINGERPRINT));
+    assert_false(slots_take(&s, 7, ONE, RUN_PROGRAM_FINGERPRINT));
+    assert_true(slots_take(&s, 8, FIVE, RUN_PROGRAM_APPLY));
+    assert_false(slots_take(&s, 9, FIVE, RUN_PROGRAM_APPLY));
     slots_free(&s, 4);
-    assert_true(slots_take(&s, 10, ONE, WIRE_PROGRAM_APPLY));
+    assert_true(slots_take(&s, 10, ONE, RUN_PROGRAM_APPLY));
     slots_fini(&s);
 }
 

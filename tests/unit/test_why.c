@@ -76,7 +76,8 @@ static struct run *start_of(struct admin_world *t, const struct hook *h)
 
 static void finish(struct admin_world *t, struct run *run, int status)
 {
-    hooks_finish(&t->hooks, run, &(struct run_result){.status = status, .text = "exit"}, t->now_ms);
+    hooks_finish(&t->hooks, run, &(struct run_result){.end.value = status, .text = "exit"},
+                 t->now_ms);
 }
 
 static void test_sources_that_are_not_synced(void **state)

@@ -2,6 +2,7 @@
 #include "base/wire.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -124,14 +125,14 @@ static void test_programs(void **state)
 
     (void)state;
     for (uint32_t type = WIRE_RUN; type <= WIRE_CLEAR; type++)
-        for (uint32_t program = 0; program <= WIRE_PROGRAM_COUNT; program++) {
+        for (uint32_t program = 0; program <= RUN_PROGRAM_CHECK; program++) {
             size_t n = request(bytes, type, 1, 1);
             bool is_run = type == WIRE_RUN;
-            bool good = is_run ? program < WIRE_PROGRAM_COUNT : program == 0;
+            bool good = is_run ? program < RUN_PROGRAM_CHECK : program == 0;
 
             put_u32(bytes, 16, program);
             assert_int_equal(decode(bytes, n, is_run ? 3 : 0, &req), good ? ERR_OK : ERR_PROTOCOL);
-            assert_true(!good || req.program == (enum wire_program)program);
+            assert_true(!good || req.program == (enum run_program)program);
             put_u32(bytes, 20, 1); /* unused: must be 0 */
             assert_int_equal(decode(bytes, n, is_run ? 3 : 0, &req), ERR_PROTOCOL);
         }
@@ -206,7 +207,7 @@ static int exit_after(const void *bytes, size_t n, size_t fd_count, size_t *answ
     };
     struct iovec iov = {mem_dup(bytes, n), n};
     struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
-    char answer[4 * WIRE_REPLY_SIZE];
+    char answer[4 * sizeof(struct wire_reply)];
     int status;
     pid_t pid;
     int fd;
@@ -261,7 +262,7 @@ static void test_broken_main(void **state)
     }
     size_t n = request(bytes, WIRE_OPEN, 0, 1); /* the helper answers a good request */
     assert_int_equal(exit_after(bytes, n, 0, &answered), 0);
-    assert_int_equal(answered, WIRE_REPLY_SIZE);
+    assert_int_equal(answered, sizeof(struct wire_reply));
     free(bytes);
 }
 
@@ -287,16 +288,15 @@ static void test_garbage_to_a_helper(void **state)
 struct world {
     struct loop *loop;
     struct helper_link *link;
+    struct helper_run run;
     struct err lost;
     int events; /* any other events */
 };
 
-static void on_exited(void *arg, const struct helper_link_exit *end)
+static void on_exited(struct helper_run *run, const struct run_end *end)
 {
-    struct world *w = arg;
-
     (void)end;
-    w->events++;
+    container_of(run, struct world, run)->events++;
 }
 
 static void on_opened(void *arg, uint64_t tag, int fd, int error)
@@ -322,7 +322,7 @@ static void on_lost(void *arg, const struct err *err)
  * before. */
 static int lost_after(const void *bytes, size_t n, int fd, enum err_kind kind)
 {
-    static const struct helper_link_events events = {on_exited, on_opened, on_lost};
+    static const struct helper_link_events events = {on_opened, on_lost};
     union {
         struct cmsghdr head;
         char bytes[CMSG_SPACE(sizeof(int))];
@@ -331,7 +331,8 @@ static int lost_after(const void *bytes, size_t n, int fd, enum err_kind kind)
     };
     struct iovec iov = {mem_dup(bytes, n), n};
     struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
-    struct world w = {.loop = loop_create()};
+    struct world w = {.loop = loop_create(), .run.on_exited = on_exited};
+    int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
     int ends[2];
 
     if (fd >= 0) {
@@ -341,7 +342,11 @@ static int lost_after(const void *bytes, size_t n, int fd, enum err_kind kind)
     }
     assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
     w.link = helper_link_create(w.loop, ends[0], &events, &w);
+    helper_link_run(w.link, &w.run, 0, RUN_PROGRAM_COMMAND, str_c(NULL),
+                    (int[]){null_fd, dup(null_fd), dup(null_fd)});
     assert_int_equal(sendmsg(ends[1], &msg, 0), n);
+    char request[WIRE_HEAD_SIZE]; /* with an unread request main would see a reset at once */
+    assert_int_equal(recv(ends[1], request, sizeof(request), 0), sizeof(request));
     close(ends[1]);
     free(iov.iov_base);
     loop_run(w.loop);
@@ -353,35 +358,34 @@ static int lost_after(const void *bytes, size_t n, int fd, enum err_kind kind)
 
 static void test_broken_helper(void **state)
 {
-    struct wire_reply reply = {.type = WIRE_EXITED};
-    char good[WIRE_REPLY_SIZE + 1] = "";
-    char bad[WIRE_REPLY_SIZE];
+    const struct wire_reply reply = {.type = WIRE_EXITED, .id = 1};
+    char good[sizeof(reply) + 1] = "";
+    struct wire_reply bad = reply;
     int pipe_fds[2];
 
     (void)state;
-    wire_reply_encode(&reply, good);
-    assert_int_equal(lost_after(good, WIRE_REPLY_SIZE, -1, ERR_CLOSED), 1);
-    for (size_t cut = 1; cut < WIRE_REPLY_SIZE; cut++)
+    memcpy(good, &reply, sizeof(reply));
+    assert_int_equal(lost_after(good, sizeof(reply), -1, ERR_CLOSED), 1);
+    for (size_t cut = 1; cut < sizeof(reply); cut++)
         assert_int_equal(lost_after(good, cut, -1, ERR_PROTOCOL), 0);
     assert_int_equal(lost_after(good, 0, -1, ERR_CLOSED), 0);
-    assert_int_equal(lost_after(good, WIRE_REPLY_SIZE + 1, -1, ERR_PROTOCOL), 0);
-    for (int type = 0; type < 5; type++) {
-        memcpy(bad, good, sizeof(bad));
-        bad[0] = (char)type;
+    assert_int_equal(lost_after(good, sizeof(reply) + 1, -1, ERR_PROTOCOL), 0);
+    for (unsigned type = 0; type < 5; type++) {
+        bad.type = type;
         bool is_known = type >= WIRE_EXITED && type <= WIRE_OPENED; /* without its descriptor */
-        assert_int_equal(lost_after(bad, sizeof(bad), -1, is_known ? ERR_CLOSED : ERR_PROTOCOL),
+        assert_int_equal(lost_after(&bad, sizeof(bad), -1, is_known ? ERR_CLOSED : ERR_PROTOCOL),
                          is_known);
     }
-    memcpy(bad, good, sizeof(bad));
-    bad[4] = 3; /* no way in which a run ends */
-    assert_int_equal(lost_after(bad, sizeof(bad), -1, ERR_PROTOCOL), 0);
-    bad[4] = WIRE_HOW_NOT_STARTED;
-    memset(bad + 32, 'x', WIRE_STAGE_SIZE);
-    assert_int_equal(lost_after(bad, sizeof(bad), -1, ERR_PROTOCOL), 0);
+    bad = reply;
+    bad.id = 2; /* no such run: main has given it up */
+    assert_int_equal(lost_after(&bad, sizeof(bad), -1, ERR_CLOSED), 0);
+    bad = reply;
+    bad.end.kind = RUN_END_REFUSED + 1;
+    assert_int_equal(lost_after(&bad, sizeof(bad), -1, ERR_PROTOCOL), 0);
     assert_int_equal(pipe(pipe_fds), 0);
-    assert_int_equal(lost_after(good, WIRE_REPLY_SIZE, pipe_fds[1], ERR_PROTOCOL), 0);
+    assert_int_equal(lost_after(good, sizeof(reply), pipe_fds[1], ERR_PROTOCOL), 0);
     close(pipe_fds[1]); /* the link has closed its copy */
-    assert_int_equal(read(pipe_fds[0], bad, 1), 0);
+    assert_int_equal(read(pipe_fds[0], good, 1), 0);
     close(pipe_fds[0]);
 }
 
