@@ -67,6 +67,10 @@ void output_end(struct output *o, output_cb *cb, void *arg)
 {
     if (o->line.len > 0)
         flush(o, cb, arg);
+}
+
+void output_free(struct output *o)
+{
     buf_free(&o->line);
     buf_free(&o->tail);
 }

@@ -35,7 +35,10 @@ void output_feed(struct output *o, const char *data, size_t n, output_cb *cb, vo
 /* The last bytes so far, at most OUTPUT_TAIL_BYTES; borrowed until the next call. */
 struct str output_tail(const struct output *o);
 
-/* The output has ended: hands out a last line without a newline, and frees the memory. */
+/* The output has ended: hands out a last line without a newline. */
 void output_end(struct output *o, output_cb *cb, void *arg);
+
+/* Frees the memory. */
+void output_free(struct output *o);
 
 #endif

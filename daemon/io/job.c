@@ -13,9 +13,9 @@
 #include "io/deadline.h"
 #include "io/helper_link.h"
 #include "io/job_end.h"
-#include "io/job_fds.h"
 #include "io/loop.h"
 #include "io/memfile.h"
+#include "io/run_output.h"
 
 /* Processes that a run left behind may hold its pipes open: so long main waits for the end of its
  * output (docs/decisions.md "A run ends with its process"). */
@@ -24,6 +24,8 @@
 /* Most runs end within this time. Until then their pipes are not watched
  * (docs/decisions.md "The pipes of a run are watched after 20 ms"). */
 #define YOUNG_MS 20
+
+#define OUTPUT_BYTES ((size_t)RUNNER_OUTPUT_MIB * 1024 * 1024)
 
 enum job_state {
     JOB_NEW,         /* no program was started */
@@ -48,7 +50,7 @@ struct job {
     char *name; /* names of the hook and of the key: log lines may outlive the run */
     char *key;
     struct buf env; /* environment of the programs, until the last one has started */
-    struct job_fds fds;
+    struct run_output *output;
     int first[WIRE_RUN_FDS];   /* NEW: the descriptors for the first program; else -1 */
     struct run_end end;        /* of the last program; its cpu_us is that of all of them */
     struct digest digest;      /* of the captured stdout */
@@ -57,11 +59,18 @@ struct job {
     void *arg;
 };
 
+static void close_fds(const int fds[WIRE_RUN_FDS])
+{
+    for (size_t i = 0; i < WIRE_RUN_FDS; i++)
+        if (fds[i] >= 0)
+            close(fds[i]);
+}
+
 /* Once the run is over and both streams of its output have ended, the owner disposes the job: j is
  * not to be used after this. */
 static void check_gone(struct job *j)
 {
-    if (j->state == JOB_ENDED && output_log_is_over(&j->fds.output_log))
+    if (j->state == JOB_ENDED && run_output_is_over(j->output))
         j->events->on_gone(j->arg, j);
 }
 
@@ -84,7 +93,7 @@ static void enter(struct job *j, enum job_state state)
     j->state = state;
     /* KILLED follows TERMINATING, where the pipes are watched already. */
     if (state != JOB_YOUNG && state != JOB_KILLED)
-        job_fds_watch(&j->fds);
+        run_output_watch(j->output);
     switch (state) {
     case JOB_NEW:
         break;
@@ -125,16 +134,10 @@ static void over(struct job *j, const char *text)
 {
     struct run *run = j->run;
 
-    job_fds_last(&j->fds);
     struct run_result result = {
-        .end = j->end,
-        .text = text,
-        .wall_ns = loop_wall_ns(),
-        .out = output_log_drain(&j->fds.output_log, OUTPUT_LOG_STDOUT),
-        .err = output_log_drain(&j->fds.output_log, OUTPUT_LOG_STDERR),
-        .dropped = output_log_dropped(&j->fds.output_log),
-        .digest = j->digest,
-    };
+        .end = j->end, .text = text, .wall_ns = loop_wall_ns(), .digest = j->digest};
+
+    run_output_finish(j->output, &result);
     j->run = NULL;
     /* run belongs to the receiver from here on */
     j->events->on_over(j->arg, run, &result);
@@ -184,13 +187,13 @@ static void write_file(struct job *j)
     struct err err = {0};
 
     /* found when the rest was read, after the end of the command */
-    if (output_capture_is_full(j->fds.output_capture)) {
+    if (run_output_is_full(j->output)) {
         j->end.cut = RUN_CUT_FULL;
         end_run(j);
-    } else if (job_fds_second(&j->fds, &j->digest, fds, &err) == ERR_OK) {
+    } else if (run_output_hand_on(j->output, &j->digest, fds, &err) == ERR_OK) {
         launch(j, RUN_PROGRAM_OUTPUT, fds);
     } else {
-        job_fds_close(fds);
+        close_fds(fds);
         fail_run(j, err.text);
     }
 }
@@ -208,7 +211,7 @@ static void on_full(void *arg)
 
 /* The stdout of the command has ended. While the command itself still runs, nothing follows from
  * that. */
-static void on_capture_end(void *arg)
+static void on_captured(void *arg)
 {
     struct job *j = arg;
 
@@ -234,13 +237,13 @@ static void on_deadline(void *arg)
         break;
     case JOB_CAPTURING:
         /* stdout has ended: main stood still and did not see it */
-        if (output_capture_drain(j->fds.output_capture))
+        if (run_output_drain(j->output))
             write_file(j);
         else
             enter(j, JOB_CLEARING);
         break;
     case JOB_ENDED:
-        output_log_give_up(&j->fds.output_log);
+        run_output_give_up(j->output);
         check_gone(j);
         break;
     case JOB_NEW:
@@ -269,7 +272,7 @@ static void on_exited(struct helper_run *program, const struct run_end *end)
      * more. */
     else if (!is_alive(j) && j->cut == RUN_CUT_NONE)
         fail_run(j, "output: informerd stops before it was written");
-    else if (output_capture_drain(j->fds.output_capture))
+    else if (run_output_drain(j->output))
         write_file(j);
     else
         enter(j, JOB_CAPTURING);
@@ -294,12 +297,23 @@ static enum err_kind open_input(struct job *j, int *fd, struct err *err)
 }
 
 /* Opens the descriptors of the first program. The input comes last, as it costs most. */
-static enum err_kind open_fds(struct job *j, int fds[WIRE_RUN_FDS], struct err *err)
+static enum err_kind open_fds(struct job *j, struct err *err)
 {
-    static const struct output_capture_events events = {on_full, on_capture_end};
-    enum err_kind kind = job_fds_first(&j->fds, captures_output(j->run), &events, j, fds, err);
+    const struct run_output_params params = {
+        .loop = j->params->loop,
+        .hook = j->name,
+        .key = j->key,
+        .run = j->id,
+        .log_limit = j->hook->log_limit,
+        .capture_max = captures_output(j->run) ? OUTPUT_BYTES : 0,
+        .on_full = on_full,
+        .on_captured = on_captured,
+        .on_end = on_output_end,
+        .arg = j,
+    };
+    enum err_kind kind = run_output_create(&params, j->first, &j->output, err);
 
-    return kind == ERR_OK ? open_input(j, &fds[STDIN_FILENO], err) : kind;
+    return kind == ERR_OK ? open_input(j, &j->first[STDIN_FILENO], err) : kind;
 }
 
 static struct job *new_job(const struct runner_params *params, struct run *run,
@@ -312,11 +326,6 @@ static struct job *new_job(const struct runner_params *params, struct run *run,
     list_init(&j->link);
     j->name = mem_strdup(run->hook->name);
     j->key = mem_strdup(run_key(run));
-    j->fds = (struct job_fds){
-        .loop = params->loop,
-        .spare = -1,
-        .output_log.run = {j->name, j->key, j->id, j->hook->log_limit, on_output_end, j},
-    };
     j->deadline = deadline_create(params->loop, on_deadline, j);
     for (size_t i = 0; i < WIRE_RUN_FDS; i++)
         j->first[i] = -1;
@@ -345,7 +354,7 @@ enum err_kind job_create(const struct runner_params *params, struct run *run,
     enum err_kind kind = payload_put_env(&j->env, &params->context, run, err);
 
     if (kind == ERR_OK)
-        kind = open_fds(j, j->first, err);
+        kind = open_fds(j, err);
     *out = j;
     if (kind != ERR_OK)
         job_dispose(out);
@@ -386,8 +395,8 @@ void job_dispose(struct job **jp)
     *jp = NULL;
     list_remove(&j->link);
     helper_run_forget(&j->program);
-    job_fds_close(j->first);
-    job_fds_fini(&j->fds);
+    close_fds(j->first);
+    run_output_dispose(&j->output);
     deadline_dispose(&j->deadline);
     buf_free(&j->env);
     free(j->name);

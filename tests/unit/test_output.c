@@ -39,6 +39,7 @@ static void check(const char *text, size_t piece, uint64_t limit, const char *wa
 
     feed(&o, text, n, piece);
     output_end(&o, on_line, &lines);
+    output_free(&o);
     assert_string_equal(buf_cstr(&lines), want);
     assert_int_equal(o.taken, n < limit ? n : limit);
     assert_int_equal(o.dropped, n - o.taken);
@@ -84,6 +85,7 @@ static void test_zero_bytes_are_part_of_a_line(void **state)
     (void)state;
     output_feed(&o, "a\0b\n", 4, on_line, &lines);
     output_end(&o, on_line, &lines);
+    output_free(&o);
     assert_int_equal(lines.len, 5);
     assert_memory_equal(lines.data, "[a\0b]", 5);
     buf_free(&lines);
@@ -142,6 +144,7 @@ static void test_a_full_line_at_the_end_comes_once(void **state)
     (void)state;
     output_feed(&o, text, OUTPUT_LINE_BYTES, on_line, &lines);
     output_end(&o, on_line, &lines);
+    output_free(&o);
     assert_int_equal(lines.len, OUTPUT_LINE_BYTES + 2);
     buf_free(&lines);
     free(text);
@@ -169,6 +172,7 @@ static void test_the_tail_is_the_last_bytes_whatever_was_logged(void **state)
         assert_true(str_eq(output_tail(&o), str_of(text + n - kept, kept)));
         assert_true(o.tail.len <= (size_t)2 * OUTPUT_TAIL_BYTES);
         output_end(&o, on_line, &lines);
+        output_free(&o);
         buf_free(&lines);
         free(text);
     }

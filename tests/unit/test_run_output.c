@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the programs of a run print: in the log, as the content of a file, and when it ends. */
+#include "loop_until.h"
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "io/run_output.h"
+
+enum { AT_ONCE = 1024 * 1024 }; /* bytes that are read in one turn */
+
+struct scene {
+    struct loop *loop;
+    struct run_output *output;
+    int fds[WIRE_RUN_FDS];
+    int full, captured, ended; /* events so far */
+    bool dispose;              /* in the next event */
+    int log;                   /* stderr of this process, while the test runs */
+    int stderr_fd;
+};
+
+static void after_event(struct scene *s)
+{
+    if (s->dispose)
+        run_output_dispose(&s->output);
+}
+
+static void on_full(void *arg)
+{
+    struct scene *s = arg;
+
+    s->full++;
+}
+
+static void on_captured(void *arg)
+{
+    struct scene *s = arg;
+
+    s->captured++;
+    after_event(s);
+}
+
+static void on_end(void *arg)
+{
+    struct scene *s = arg;
+
+    s->ended++;
+    after_event(s);
+}
+
+static int set_up(void **state)
+{
+    static struct scene scene;
+
+    scene = (struct scene){
+        .loop = loop_create(), .fds = {-1, -1, -1}
+    };
+    scene.log = memfd_create("log", MFD_CLOEXEC);
+    scene.stderr_fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
+    assert_true(dup2(scene.log, STDERR_FILENO) >= 0);
+    log_set_format(LOG_FMT_JOURNAL); /* lines without a time */
+    *state = &scene;
+    return 0;
+}
+
+static int clean_up(void **state)
+{
+    struct scene *s = *state;
+
+    run_output_dispose(&s->output);
+    for (size_t i = 0; i < WIRE_RUN_FDS; i++)
+        if (s->fds[i] >= 0)
+            close(s->fds[i]);
+    loop_destroy(&s->loop); /* panics if a handle is left */
+    dup2(s->stderr_fd, STDERR_FILENO);
+    close(s->stderr_fd);
+    close(s->log);
+    return 0;
+}
+
+static void begin(struct scene *s, uint64_t log_limit, size_t capture_max)
+{
+    const struct run_output_params params = {.loop = s->loop,
+                                             .hook = "h",
+                                             .key = "ns/a",
+                                             .run = 7,
+                                             .log_limit = log_limit,
+                                             .capture_max = capture_max,
+                                             .on_full = on_full,
+                                             .on_captured = on_captured,
+                                             .on_end = on_end,
+                                             .arg = s};
+
+    assert_int_equal(run_output_create(&params, s->fds, &s->output, NULL), ERR_OK);
+}
+
+static void print(const struct scene *s, int fd, const char *text)
+{
+    assert_int_equal(write(s->fds[fd], text, strlen(text)), strlen(text));
+}
+
+static void close_one(struct scene *s, int fd)
+{
+    close(s->fds[fd]);
+    s->fds[fd] = -1;
+}
+
+/* What was logged since the last call. */
+static void logged(const struct scene *s, const char *text)
+{
+    char line[4096] = "";
+    ssize_t n = pread(s->log, line, sizeof(line) - 1, 0);
+
+    assert_true(n >= 0);
+    assert_int_equal(ftruncate(s->log, 0), 0);
+    assert_true(lseek(s->log, 0, SEEK_SET) == 0);
+    assert_string_equal(line, text);
+}
+
+#define LINE(stream, text) \
+    "<6>hook output hook=\"h\" key=\"ns/a\" run=7 stream=\"" stream "\" line=\"" text "\"\n"
+#define DROPPED(stream, bytes)                                                                 \
+    "<4>hook output over log_limit was dropped hook=\"h\" key=\"ns/a\" run=7 stream=\"" stream \
+    "\" bytes=" bytes "\n"
+
+static void test_lines_are_logged_as_they_come(void **state)
+{
+    struct scene *s = *state;
+
+    begin(s, 1000, 0);
+    print(s, 1, "one\ntw");
+    print(s, 2, "error\n");
+    loop_turns(s->loop, 2);
+    logged(s, ""); /* not watched yet */
+    run_output_watch(s->output);
+    loop_turns(s->loop, 2);
+    logged(s, LINE("stdout", "one") LINE("stderr", "error"));
+    print(s, 1, "o\n");
+    loop_turns(s->loop, 2);
+    logged(s, LINE("stdout", "two"));
+    close_one(s, 1);
+    loop_turns(s->loop, 2);
+    assert_true(s->ended == 1 && !run_output_is_over(s->output));
+    print(s, 2, "last");
+    s->dispose = true;
+    close_one(s, 2);
+    loop_turns(s->loop, 2);
+    assert_true(s->ended == 2 && s->output == NULL);
+    logged(s, LINE("stderr", "last"));
+}
+
+/* Most runs end before anybody watches them. */
+static void test_the_end_of_the_output_is_in_the_result(void **state)
+{
+    struct scene *s = *state;
+    struct run_result result = {0};
+
+    begin(s, 4, 0);
+    print(s, 1, "abcdef\n");
+    print(s, 2, "no");
+    close_one(s, 1);
+    run_output_finish(s->output, &result);
+    assert_true(str_is(result.out, "abcdef\n") && str_is(result.err, "no"));
+    assert_int_equal(result.dropped, 3);
+    assert_false(run_output_is_over(s->output)); /* a process that was left still has stderr */
+    logged(s, LINE("stdout", "abcd") DROPPED("stdout", "3"));
+    run_output_watch(s->output);
+    print(s, 2, " way");
+    loop_turns(s->loop, 2);
+    run_output_give_up(s->output);
+    assert_true(run_output_is_over(s->output));
+    assert_int_equal(s->ended, 0);
+    logged(s, LINE("stderr", "no w") DROPPED("stderr", "2"));
+}
+
+static void test_the_captured_bytes_go_to_the_next_program(void **state)
+{
+    struct scene *s = *state;
+    struct run_result result = {0};
+    struct digest digest;
+    char bytes[16] = "";
+    int next[WIRE_RUN_FDS] = {-1, -1, -1};
+
+    begin(s, 1000, 5);
+    print(s, 1, "con");
+    assert_false(run_output_drain(s->output));
+    run_output_watch(s->output);
+    print(s, 1, "f\n");
+    close_one(s, 1);
+    close_one(s, 2); /* not the end of stderr: the next program has it, too */
+    loop_turns(s->loop, 2);
+    assert_true(s->captured == 1 && s->full == 0 && s->ended == 0);
+    assert_true(run_output_drain(s->output));
+    assert_int_equal(run_output_hand_on(s->output, &digest, next, NULL), ERR_OK);
+    assert_true(digest_eq(digest, digest_of("conf\n", 5)));
+    memcpy(s->fds, next, sizeof(next));
+    assert_int_equal(read(next[0], bytes, sizeof(bytes)), 5);
+    assert_string_equal(bytes, "conf\n");
+    print(s, 1, "checked\n");
+    print(s, 2, "warned\n");
+    close_one(s, 1);
+    close_one(s, 2);
+    run_output_finish(s->output, &result);
+    assert_true(run_output_is_over(s->output));
+    assert_true(str_is(result.out, "checked\n") && str_is(result.err, "warned\n"));
+    logged(s, LINE("stdout", "checked") LINE("stderr", "warned"));
+}
+
+static void test_too_much_for_a_file(void **state)
+{
+    struct scene *s = *state;
+    struct run_result result = {0};
+
+    begin(s, 1000, 5);
+    print(s, 1, "12345");
+    assert_false(run_output_drain(s->output));
+    assert_false(run_output_is_full(s->output));
+    print(s, 1, "6");
+    assert_false(run_output_drain(s->output));
+    print(s, 1, "7");
+    assert_false(run_output_drain(s->output));
+    assert_true(run_output_is_full(s->output) && s->full == 1);
+    close_one(s, 1);
+    close_one(s, 2);
+    assert_true(run_output_drain(s->output));
+    run_output_finish(s->output, &result);
+    assert_true(run_output_is_over(s->output)); /* the copy of stderr is closed */
+    assert_int_equal(s->captured, 0);
+}
+
+/* The captured stdout ends while the loop reads it, and its owner gives everything up. */
+static void test_disposed_when_the_capture_ends(void **state)
+{
+    struct scene *s = *state;
+
+    begin(s, 1000, 5);
+    run_output_watch(s->output);
+    s->dispose = true;
+    close_one(s, 1);
+    loop_turns(s->loop, 2);
+    assert_true(s->captured == 1 && s->output == NULL);
+}
+
+static void test_a_flood_is_read_in_parts(void **state)
+{
+    struct scene *s = *state;
+    char *zeros = mem_zalloc(AT_ONCE);
+
+    begin(s, 0, 2 * AT_ONCE);
+    assert_true(fcntl(s->fds[1], F_SETPIPE_SZ, AT_ONCE) >= AT_ONCE);
+    assert_int_equal(write(s->fds[1], zeros, AT_ONCE), AT_ONCE);
+    free(zeros);
+    close_one(s, 1);
+    assert_false(run_output_drain(s->output));
+    assert_true(run_output_drain(s->output));
+}
+
+static void test_no_descriptors(void **state)
+{
+    const struct run_output_params params = {.capture_max = 1};
+    struct scene *s = *state;
+    struct rlimit old;
+    struct err err;
+
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
+    int next = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
+    close(next);
+    for (int more = 0; more < 5; more++) { /* two pipes, and a copy of stderr */
+        struct rlimit few = {(rlim_t)(next + more), old.rlim_max};
+
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+        enum err_kind kind = run_output_create(&params, s->fds, &s->output, &err);
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
+        assert_int_equal(kind, ERR_IO);
+        assert_null(s->output);
+        for (int fd = 1; fd < WIRE_RUN_FDS; fd++)
+            if (s->fds[fd] >= 0)
+                close_one(s, fd);
+        int again = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
+        close(again);
+        assert_int_equal(again, next); /* nothing is left open */
+    }
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, clean_up)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_lines_are_logged_as_they_come),
+        TEST(test_the_end_of_the_output_is_in_the_result),
+        TEST(test_the_captured_bytes_go_to_the_next_program),
+        TEST(test_too_much_for_a_file),
+        TEST(test_disposed_when_the_capture_ends),
+        TEST(test_a_flood_is_read_in_parts),
+        TEST(test_no_descriptors),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
