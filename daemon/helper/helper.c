@@ -13,22 +13,39 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/list.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/panic.h"
 #include "base/wire.h"
-#include "helper/channel.h"
 #include "helper/child.h"
 #include "helper/fds.h"
-#include "helper/fingerprint.h"
-#include "helper/output_run.h"
-#include "helper/output_sweep.h"
 #include "helper/runs.h"
 #include "helper/slots.h"
+#include "helper/work.h"
 
 /* SOCKET_FD: the place of the socket to main, right above the standard descriptors. FILE_MAX: bytes
  * of a credential file at most. */
 enum { SOCKET_FD = 3, FILE_MAX = 1024 * 1024 };
+
+/* main's socket. It never blocks: a reply that it does not take is queued. */
+struct channel {
+    int fd;            /* -1 once closed */
+    struct list queue; /* replies not sent yet, oldest first */
+};
+
+/* END: main has closed its end. BROKEN: main never sends such a message (too long, empty, too many
+ * descriptors). */
+enum channel_got { CHANNEL_MESSAGE, CHANNEL_NOTHING, CHANNEL_END, CHANNEL_BROKEN };
+
+/* One message of main; the receiver closes its descriptors. */
+struct channel_message {
+    char data[WIRE_REQUEST_MAX];
+    size_t size;
+    int fds[WIRE_RUN_FDS];
+    size_t fd_count;
+    bool fds_lost; /* descriptors were lost: this process has too many open files */
+};
 
 struct helper {
     const struct helper_params *params;
@@ -38,6 +55,151 @@ struct helper {
     int signal_fd;
     struct channel_message message; /* the message that is being handled */
 };
+
+/* ---- The socket */
+
+/* A reply that the socket did not take. */
+struct queued {
+    struct list link;
+    int fd; /* -1 = none */
+    struct wire_reply reply;
+};
+
+/* The buffer of a control message, aligned for its head. */
+union control {
+    struct cmsghdr align;
+    char bytes[CMSG_SPACE(WIRE_RUN_FDS * sizeof(int))];
+};
+
+static void drop_queued(struct queued *q)
+{
+    if (q->fd >= 0)
+        close(q->fd);
+    list_remove(&q->link);
+    free(q);
+}
+
+/* Closes the socket and drops the queued replies. */
+static void channel_close(struct channel *c)
+{
+    list_each (pos, tmp, &c->queue)
+        drop_queued(list_entry(pos, struct queued, link));
+    if (c->fd >= 0)
+        close(c->fd);
+    c->fd = -1;
+}
+
+static void channel_message_close(struct channel_message *m)
+{
+    for (size_t i = 0; i < m->fd_count; i++)
+        close(m->fds[i]);
+    m->fd_count = 0;
+}
+
+/* Moves the descriptors that came with a message to m. The kernel never delivers more than the
+ * buffer has room for, so they fit into m->fds. */
+static void take_fds(struct msghdr *msg, struct channel_message *m)
+{
+    for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c != NULL; c = CMSG_NXTHDR(msg, c)) {
+        if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+            continue;
+        m->fd_count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+        memcpy(m->fds, CMSG_DATA(c), m->fd_count * sizeof(int));
+    }
+}
+
+/* recvmsg() returns 0 for an empty message as well as for the end: only poll() tells them apart. */
+static bool is_over(const struct channel *c)
+{
+    struct pollfd p = {.fd = c->fd, .events = POLLRDHUP};
+
+    return poll(&p, 1, 0) == 1 && (p.revents & (POLLHUP | POLLRDHUP | POLLERR)) != 0;
+}
+
+/* Receives one message; m has no descriptors unless the result is MESSAGE. */
+static enum channel_got channel_receive(struct channel *c, struct channel_message *m)
+{
+    union control control;
+    struct iovec iov = {m->data, sizeof(m->data)};
+    struct msghdr msg = {
+        .msg_iov = &iov,
+        .msg_iovlen = 1,
+        .msg_control = control.bytes,
+        /* Not CMSG_SPACE: its padding has room for a fourth descriptor. */
+        .msg_controllen = CMSG_LEN(WIRE_RUN_FDS * sizeof(int)),
+    };
+    ssize_t n = recvmsg(c->fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+
+    m->size = 0;
+    m->fd_count = 0;
+    m->fds_lost = false;
+    if (n < 0)
+        return errno == EAGAIN || errno == EINTR ? CHANNEL_NOTHING : CHANNEL_END;
+    take_fds(&msg, m);
+    /* A truncated control message has two reasons. With fewer descriptors than there is room for,
+     * this process is at its limit of open files: the message is good, and the run can be refused
+     * as a shortage. With all three, main has sent a fourth, which it never does. */
+    m->fds_lost = (msg.msg_flags & MSG_CTRUNC) != 0 && m->fd_count < WIRE_RUN_FDS;
+    if (n > 0 && ((msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == 0 || m->fds_lost)) {
+        m->size = (size_t)n;
+        return CHANNEL_MESSAGE;
+    }
+    channel_message_close(m);
+    return n == 0 && is_over(c) ? CHANNEL_END : CHANNEL_BROKEN;
+}
+
+/* False: the socket does not take the reply now; try again when it is writable. True: the reply is
+ * sent, or can never be sent. */
+static bool send_now(const struct channel *c, struct queued *q)
+{
+    union control control = {0};
+    struct iovec iov = {&q->reply, sizeof(q->reply)};
+    struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
+
+    if (q->fd >= 0) {
+        msg.msg_control = control.bytes;
+        msg.msg_controllen = CMSG_SPACE(sizeof(int)); /* for one; the buffer has room for three */
+        control.align = (struct cmsghdr){CMSG_LEN(sizeof(int)), SOL_SOCKET, SCM_RIGHTS};
+        memcpy(CMSG_DATA(&control.align), &q->fd, sizeof(int));
+    }
+    while (sendmsg(c->fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) < 0) {
+        if (errno == EAGAIN || errno == ENOBUFS || errno == ENOMEM || errno == ETOOMANYREFS)
+            return false;
+        if (errno != EINTR)
+            return true; /* main is gone: the next channel_receive() returns END */
+    }
+    return true;
+}
+
+/* Sends the queued replies that the socket takes now. */
+static void channel_flush(struct channel *c)
+{
+    list_each (pos, tmp, &c->queue) {
+        struct queued *q = list_entry(pos, struct queued, link);
+
+        if (!send_now(c, q))
+            return;
+        drop_queued(q);
+    }
+}
+
+/* Sends a reply, or queues it behind the replies that wait. Takes over fd, which goes with the reply
+ * (-1 = none). A closed channel drops the reply. */
+static void channel_reply(struct channel *c, const struct wire_reply *reply, int fd)
+{
+    struct queued *q = mem_zalloc(sizeof(*q));
+
+    q->fd = fd;
+    list_init(&q->link);
+    q->reply = *reply;
+    /* A reply is sent at once only if no other waits: replies keep their order. */
+    if (c->fd < 0 || (list_is_empty(&c->queue) && send_now(c, q)))
+        drop_queued(q);
+    else
+        list_append(&c->queue, &q->link);
+}
+
+/* ---- Requests */
 
 /* A runs_end_cb. The slot is free before main hears of the end: main may ask for the next run at
  * once. */
@@ -326,7 +488,7 @@ static enum err_kind serve(struct helper *h, struct err *err)
     enum err_kind kind = ERR_OK;
 
     while (kind == ERR_OK) {
-        bool is_waiting = channel_is_waiting(&h->channel);
+        bool is_waiting = !list_is_empty(&h->channel.queue);
         struct pollfd p[] = {
             {.fd = h->channel.fd, .events = is_waiting ? POLLOUT : POLLIN},
             {.fd = h->signal_fd,  .events = POLLIN                       },
@@ -396,7 +558,8 @@ static enum err_kind run(struct helper *h, int socket_fd, struct err *err)
         kind = err_set(err, ERR_IO, errno, "subreaper: %s", strerrordesc_np(errno));
     if (kind != ERR_OK)
         return kind;
-    channel_init(&h->channel, SOCKET_FD);
+    h->channel.fd = SOCKET_FD;
+    list_init(&h->channel.queue);
     runs_init(&h->runs, reply_end, h);
     slots_init(&h->slots, h->params);
     kind = serve(h, err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "helper/output_sweep.h"
+#include "helper/work.h"
 
 #include <errno.h>
 #include <fcntl.h>
