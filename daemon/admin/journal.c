@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/panic.h"
 #include "cache/subscriber.h"
+#include "hook/history.h"
 #include "proto/json_member.h"
 
 /* The lines lie one after the other in `ring`. Positions and numbers of lines only grow; modulo the
@@ -216,25 +217,26 @@ void journal_resumed(struct journal *j, uint64_t wall_ns, struct source from, si
     end(j, &o);
 }
 
-void journal_run(struct journal *j, uint64_t wall_ns, const struct journal_run *run)
+/* The command needs no word, and a file that the run has not touched is not written. */
+void journal_run(struct journal *j, const char *hook, struct str id, const struct history_run *run)
 {
-    struct json_out o = begin(j, wall_ns, "run");
+    struct json_out o = begin(j, run->ended_ns, "run");
 
-    put_text(&o, "hook", run->hook);
-    put_str(&o, "run", run->run);
-    if (run->key.n > 0)
-        put_str(&o, "key", run->key);
-    if (run->type != NULL)
-        put_text(&o, "type", run->type);
-    if (run->program != NULL)
-        put_text(&o, "program", run->program);
-    put_text(&o, "reason", run->reason);
+    put_text(&o, "hook", hook);
+    put_str(&o, "run", id);
+    if (run->key[0] != '\0')
+        put_text(&o, "key", run->key);
+    if (run->keyed)
+        put_text(&o, "type", delta_type_name(run->type));
+    if (run->kind != RUN_COMMAND)
+        put_text(&o, "program", run_kind_name(run->kind));
+    put_text(&o, "reason", run_reason_name(run->reason));
     json_member_count(&o, "attempt", run->attempt);
-    json_member_flag(&o, "ok", run->ok);
-    put_text(&o, "result", run->result);
-    if (run->became != NULL) {
+    json_member_flag(&o, "ok", run->outcome == HISTORY_OK);
+    put_text(&o, "result", run->text);
+    if (run_end_file(&run->end) != NULL) {
         put_text(&o, "file", run->file);
-        put_text(&o, "became", run->became);
+        put_text(&o, "became", run_end_file(&run->end));
     }
     json_member_count(&o, "took_ms", run->took_ms);
     end(j, &o);

@@ -15,8 +15,9 @@
 #include "cache/source.h"
 
 struct buf;
-struct subscriber;
+struct history_run;
 struct journal;
+struct subscriber;
 
 /* Beyond either limit the oldest lines are dropped. Lines of about 250 bytes, which is usual, reach
  * both limits together. */
@@ -48,24 +49,8 @@ void journal_source(struct journal *j, uint64_t wall_ns, struct source from, con
  * line for each of them. */
 void journal_resumed(struct journal *j, uint64_t wall_ns, struct source from, size_t objects);
 
-/* A run that has ended; all members are borrowed. */
-struct journal_run {
-    const char *hook;
-    struct str run;      /* its id, as in INFORMERD_RUN */
-    struct str key;      /* mode object; else empty */
-    const char *type;    /* the type of its event in mode object; else NULL */
-    const char *program; /* run_kind_name(); NULL = the command, which is not written */
-    const char *file;    /* the output file, written only if became is not NULL */
-    const char *became;  /* run_file_name(): "written"; NULL = the run has not touched the file */
-    const char *reason;  /* as in INFORMERD_REASON */
-    unsigned attempt;
-    bool ok;
-    const char *result; /* "exit 3" */
-    uint64_t took_ms;
-};
-
-/* Writes that a run has ended. */
-void journal_run(struct journal *j, uint64_t wall_ns, const struct journal_run *run);
+/* Writes that a run of the hook has ended. id is the run's id as in INFORMERD_RUN. */
+void journal_run(struct journal *j, const char *hook, struct str id, const struct history_run *run);
 
 /* Writes that a hook is "paused" or "resumed", or that one of its keys is "parked" (an empty key:
  * the whole hook). */

@@ -191,21 +191,7 @@ void control_result(struct control *c, const struct hook *hook, const struct his
     struct buf id = {0};
 
     payload_put_run_id(&id, &ctx, ended->id);
-    const struct journal_run line = {
-        .hook = hook->name,
-        .run = buf_str(&id),
-        .key = str_c(ended->key),
-        .type = ended->keyed ? delta_type_name(ended->type) : NULL,
-        .program = ended->kind != RUN_COMMAND ? run_kind_name(ended->kind) : NULL,
-        .file = ended->file,
-        .became = run_end_file(&ended->end),
-        .reason = run_reason_name(ended->reason),
-        .attempt = ended->attempt,
-        .ok = ended->outcome == HISTORY_OK,
-        .result = ended->text,
-        .took_ms = ended->took_ms,
-    };
-    journal_run(c->journal, ended->ended_ns, &line);
+    journal_run(c->journal, hook->name, buf_str(&id), ended);
     if (ended->outcome == HISTORY_PARKED)
         journal_hook(c->journal, ended->ended_ns, hook->name, str_c(ended->key), "parked");
     buf_free(&id);

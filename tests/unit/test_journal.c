@@ -7,6 +7,7 @@
 
 #include "admin/journal.h"
 #include "base/log.h"
+#include "hook/history.h"
 #include "proto/json_in.h"
 
 static struct journal *journal;
@@ -81,24 +82,27 @@ static void test_the_text_of_each_line(void **state)
                             .cause = CAUSE_RELIST,
                             .object = o,
                             .received_ns = UINT64_C(1714558830000000007)};
-    struct journal_run run = {.hook = "print",
-                              .run = str_c("r-1"),
-                              .key = str_c("a/x"),
-                              .type = "ADDED",
-                              .reason = "retry",
+    char key[] = "a/x";
+    char text[] = "exit 3";
+    char nothing[] = "";
+    struct history_run run = {.keyed = true,
+                              .key = key,
+                              .type = DELTA_ADDED,
+                              .reason = RUN_RETRY,
                               .attempt = 2,
-                              .ok = false,
-                              .result = "exit 3",
+                              .outcome = HISTORY_FAILED,
+                              .text = text,
+                              .ended_ns = 2000000000,
                               .took_ms = 15};
 
     (void)state;
     journal_subscriber.on_delta(journal, (struct source){.watch = w}, &d);
     journal_source(journal, 1000000000, (struct source){.watch = w}, "stale");
-    journal_run(journal, 2000000000, &run);
-    run.key = str_c("");
-    run.type = NULL;
-    run.ok = true;
-    journal_run(journal, 2000000000, &run);
+    journal_run(journal, "print", str_c("r-1"), &run);
+    run.key = nothing;
+    run.keyed = false;
+    run.outcome = HISTORY_OK;
+    journal_run(journal, "print", str_c("r-1"), &run);
     journal_hook(journal, 3000000000, "print", str_c("a/x"), "parked");
     journal_hook(journal, 3000000000, "print", str_c(""), "paused");
     journal_resumed(journal, 3000000000, (struct source){.watch = w}, 10000);
@@ -180,17 +184,13 @@ static void test_bytes_are_bounded_too(void **state)
 
 static void test_no_value_breaks_a_line(void **state)
 {
-    static const char bad[] = "a\nb\r\x1b[2J\"\\\x01\xff\xc3(\xe2\x80\xa8";
-    struct journal_run run = {.hook = bad,
-                              .run = str_c(bad),
-                              .key = str_of(bad, sizeof(bad)), /* with its NUL */
-                              .type = bad,
-                              .reason = bad,
-                              .result = bad};
+    static char bad[] = "a\nb\r\x1b[2J\"\\\x01\xff\xc3(\xe2\x80\xa8";
+    const struct history_run run = {
+        .key = bad, .text = bad, .file = bad, .end.stage = RUN_STAGE_WRITTEN, .ended_ns = 1};
 
     (void)state;
-    journal_run(journal, 1, &run);
-    journal_hook(journal, 1, bad, str_c(bad), bad);
+    journal_run(journal, bad, str_of(bad, sizeof(bad)), &run); /* with its NUL */
+    journal_hook(journal, 1, bad, str_of(bad, sizeof(bad)), bad);
     journal_source(journal, 1, (struct source){.watch = w}, bad);
     assert_int_equal(check_lines(), 3);
     for (size_t i = 0; i < out.len; i++)
@@ -218,19 +218,21 @@ static void test_long_values_are_cut_between_characters(void **state)
     assert_int_equal(check_lines(), 5);
 }
 
-/* Six values, every byte of which takes six when written: still far below the ring's size. */
+/* Five values, every byte of which takes six when written: still far below the ring's size. */
 static void test_the_longest_line(void **state)
 {
     char longest[4000] = "";
-    struct journal_run run = {.run = str_of(longest, sizeof(longest)),
-                              .key = str_of(longest, sizeof(longest))};
+    const struct history_run run = {.key = longest,
+                                    .text = longest,
+                                    .file = longest,
+                                    .end.stage = RUN_STAGE_WRITTEN,
+                                    .ended_ns = 1};
 
     (void)state;
     memset(longest, 1, sizeof(longest));
     longest[sizeof(longest) - 1] = '\0';
-    run.hook = run.type = run.reason = run.result = longest;
     for (int i = 0; i < 100; i++)
-        journal_run(journal, 1, &run);
+        journal_run(journal, longest, str_of(longest, sizeof(longest)), &run);
     assert_in_range(check_lines(), 5, 20);
 }
 
