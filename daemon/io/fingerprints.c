@@ -2,7 +2,6 @@
 #include "io/fingerprints.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,45 +62,20 @@ static void fail(struct ask *a, const char *what, int error)
             strerrordesc_np(error));
 }
 
-/* Opens the descriptors of the helper's process. stdout is the pipe for its answer, 16 bytes, which
- * fit into the pipe: they are read when the process has ended. False: there are no descriptors;
- * errno says why. */
-static bool open_fds(struct ask *a, int fds[WIRE_RUN_FDS])
-{
-    int ends[2];
-
-    if (pipe2(ends, O_CLOEXEC) < 0)
-        return false;
-    a->fd = ends[0];
-    fds[STDOUT_FILENO] = ends[1];
-    fds[STDIN_FILENO] = open("/dev/null", O_RDWR | O_CLOEXEC);
-    fds[STDERR_FILENO] = fcntl(fds[STDIN_FILENO], F_DUPFD_CLOEXEC, 0);
-    if (fcntl(a->fd, F_SETFL, O_NONBLOCK) == 0 && fds[STDERR_FILENO] >= 0)
-        return true;
-    int error = errno;
-    close(ends[0]);
-    close(ends[1]);
-    if (fds[STDIN_FILENO] >= 0)
-        close(fds[STDIN_FILENO]);
-    errno = error;
-    return false;
-}
-
-/* Asks the helper about one hook. */
+/* Asks the helper about one hook: its answer is 16 bytes. */
 static void begin(struct ask *a)
 {
     struct fingerprints *f = a->of;
-    int fds[WIRE_RUN_FDS];
 
-    if (!open_fds(a, fds)) {
-        fail(a, "pipe", errno);
-        settle(a, ASK_DUE);
+    a->fd = helper_link_ask(f->params.link, &a->run, (uint32_t)(a - f->asks),
+                            RUN_PROGRAM_FINGERPRINT, str_c(NULL));
+    if (a->fd >= 0) {
+        a->state = ASK_READING;
+        f->reading++;
         return;
     }
-    a->state = ASK_READING;
-    f->reading++;
-    helper_link_run(f->params.link, &a->run, (uint32_t)(a - f->asks), RUN_PROGRAM_FINGERPRINT,
-                    str_c(NULL), fds);
+    fail(a, "pipe", errno);
+    settle(a, ASK_DUE);
 }
 
 static struct ask *first_in(struct fingerprints *f, enum ask_state state)

@@ -2,6 +2,7 @@
 #include "io/helper_link.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -18,6 +19,7 @@
 #include "base/panic.h"
 #include "base/wire.h"
 #include "io/loop.h"
+#include "io/memfile.h"
 
 enum {
     FDS_MAX = WIRE_RUN_FDS,
@@ -271,6 +273,41 @@ void helper_link_run(struct helper_link *l, struct helper_run *run, uint32_t hoo
 
     memcpy(m.fds, fds, sizeof(m.fds));
     begin(l, run, &m);
+}
+
+/* Fills the descriptors of a program that answers: ends is the pipe for its answer. Returns 0 or an
+ * errno. */
+static int open_question(struct str question, const int ends[2], int fds[FDS_MAX])
+{
+    struct err err = {0};
+
+    fds[STDOUT_FILENO] = ends[1];
+    fds[STDERR_FILENO] = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    if (fds[STDERR_FILENO] < 0 || fcntl(ends[0], F_SETFL, O_NONBLOCK) < 0)
+        return errno;
+    if (memfile_create("informerd-question", question, &fds[STDIN_FILENO], &err) == ERR_OK)
+        return 0;
+    return err.code;
+}
+
+int helper_link_ask(struct helper_link *l, struct helper_run *run, uint32_t hook,
+                    enum run_program program, struct str question)
+{
+    int fds[FDS_MAX];
+    int ends[2];
+
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        return -1;
+    int error = open_question(question, ends, fds);
+    if (error == 0) {
+        helper_link_run(l, run, hook, program, str_c(NULL), fds);
+        return ends[0];
+    }
+    close_fds(ends, 2);
+    if (fds[STDERR_FILENO] >= 0)
+        close(fds[STDERR_FILENO]);
+    errno = error;
+    return -1;
 }
 
 void helper_link_kill(struct helper_link *l, const struct helper_run *run, int signal_number)

@@ -58,6 +58,13 @@ struct helper_link *helper_link_create(struct loop *loop, int fd,
 void helper_link_run(struct helper_link *l, struct helper_run *run, uint32_t hook,
                      enum run_program program, struct str env, const int fds[3]);
 
+/* The same for a program of the helper that answers a question: question is its stdin, borrowed.
+ * Returns our end of its stdout, which does not block and is the caller's to close; an answer that
+ * fits into a pipe is complete when the program has ended. -1 with errno set: there are no
+ * descriptors, and nothing was asked. */
+int helper_link_ask(struct helper_link *l, struct helper_run *run, uint32_t hook,
+                    enum run_program program, struct str question) MUST_CHECK;
+
 /* Sends a signal (1-64) to the process group of a run. When the program then ends, everything that
  * is left of the run gets SIGKILL, in whatever process group or session it is. Nothing happens if
  * the program has ended. */

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "io/strays_driver.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +10,6 @@
 #include "base/mem.h"
 #include "io/deadline.h"
 #include "io/loop.h"
-#include "io/memfile.h"
 
 /* The stray files of one hook. While answers is not -1 the helper removes some of them. */
 struct sweep {
@@ -99,50 +96,24 @@ static size_t put_strays(const struct hook *h, struct buf *out)
     return n;
 }
 
-/* Opens the descriptors of the helper's process: stdin is the question, stdout the pipe for its
- * answers, one byte for each file. False: there are no descriptors. */
-static bool open_fds(struct sweep *w, int fds[WIRE_RUN_FDS])
-{
-    struct buf strays = {0};
-    int ends[2];
-
-    if (pipe2(ends, O_CLOEXEC) < 0)
-        return false;
-    w->asked = put_strays(w->hook, &strays);
-    w->answers = ends[0];
-    fds[STDOUT_FILENO] = ends[1];
-    fds[STDERR_FILENO] = open("/dev/null", O_WRONLY | O_CLOEXEC);
-    bool is_open =
-        memfile_create("informerd-strays", buf_str(&strays), &fds[STDIN_FILENO], NULL) == ERR_OK;
-    buf_free(&strays);
-    if (is_open && fds[STDERR_FILENO] >= 0 && fcntl(w->answers, F_SETFL, O_NONBLOCK) == 0)
-        return true;
-    close(ends[0]);
-    close(ends[1]);
-    if (is_open)
-        close(fds[STDIN_FILENO]);
-    if (fds[STDERR_FILENO] >= 0)
-        close(fds[STDERR_FILENO]);
-    w->answers = -1;
-    return false;
-}
-
-/* Has the helper remove files of the hook. If it cannot be asked, all files that are due count as
- * failed: they stay, and the log names them. */
+/* Has the helper remove files of the hook; it answers with one byte for each. If it cannot be asked,
+ * all files that are due count as failed: they stay, and the log names them. */
 static void begin(struct sweep *w)
 {
     struct strays_driver *d = w->of;
-    int fds[WIRE_RUN_FDS];
+    struct buf strays = {0};
 
-    if (!open_fds(w, fds)) {
+    w->asked = put_strays(w->hook, &strays);
+    w->answers = helper_link_ask(d->params.link, &w->run, (uint32_t)w->hook->index,
+                                 RUN_PROGRAM_SWEEP, buf_str(&strays));
+    buf_free(&strays);
+    if (w->answers < 0) {
         take_answers(w, NULL, 0, SIZE_MAX);
         return;
     }
     if (w->timer == NULL)
         w->timer = deadline_create(d->params.loop, on_late, w);
     deadline_start(w->timer, d->params.timeout_ms);
-    helper_link_run(d->params.link, &w->run, (uint32_t)w->hook->index, RUN_PROGRAM_SWEEP,
-                    str_c(NULL), fds);
 }
 
 /* --dry-run: logs the files and counts them as removed, so that the hook may run. The state is not
