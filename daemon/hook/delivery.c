@@ -164,6 +164,75 @@ struct delivery *delivery_add(struct delivery_queue *q, size_t source, struct st
     return dl;
 }
 
+static bool same_uid(const struct known *a, const struct known *b)
+{
+    return known_is(a) && known_is(b) && str_eq(known_uid(a), known_uid(b));
+}
+
+/* Is the end of this incarnation there if and only if the incarnation is gone? sure: false as long
+ * as an end may still be missing. */
+static bool end_is_legal(const struct delivery *dl, const struct known *incarnation,
+                         const struct delivery_event *end, bool sure)
+{
+    const struct object *now = dl->newest.object;
+    bool gone = known_is(incarnation) && (now == NULL || !known_has(incarnation, now));
+
+    return end->object != NULL ? gone && known_has(incarnation, end->object) : !gone || !sure;
+}
+
+/* Do the three states of the key belong together? sure: false as long as records may still come. */
+static bool states_are_legal(const struct delivery *dl, bool sure)
+{
+    bool delivered = known_is(&dl->delivered);
+    bool handled = known_is(&dl->handled);
+    bool followed = known_is(&dl->successor);
+
+    if (handled && !same_uid(&dl->handled, &dl->delivered))
+        return false;
+    if (followed && (handled || same_uid(&dl->successor, &dl->delivered) ||
+                     (sure && !(delivered && dl->attempted))))
+        return false;
+    if (!delivered)
+        return !dl->attempted && !(dl->inherited && sure);
+    if (dl->skipped && (!handled || dl->attempted))
+        return false;
+    /* Renewal forgets what is handled: then neither a success nor an attempt is known. */
+    return handled || dl->attempted || dl->inherited;
+}
+
+/* What is known of an end that was delivered in vain. */
+static bool failed_end_is_legal(const struct delivery *dl)
+{
+    bool ended = dl->pending_delete.object != NULL;
+
+    if (dl->superseded && (!ended || !dl->attempted || !dl->last_was_end || known_is(&dl->handled)))
+        return false;
+    return (dl->parked_at == 0 || ended) && (dl->parked_ms == 0 || dl->parked_at != 0);
+}
+
+/* What depends on whether the source is open, and whether something is due. */
+static bool due_is_legal(const struct delivery *dl, bool open)
+{
+    bool due = !list_is_empty(&dl->pending);
+
+    if ((due && !open) || (dl->existing && !due))
+        return false;
+    return open ? dl->existing || !dl->restored : dl->restored || !dl->parked;
+}
+
+bool delivery_is_legal(const struct delivery_queue *q, const struct delivery *dl)
+{
+    /* Until a source is open, it is not known whether a restored incarnation still exists, and
+     * another record of the key may come. */
+    bool open = q->sources[dl->source].is_open;
+    bool sure = open || !dl->restored;
+
+    return dl->pins <= 2 && (dl->delivered_paths == NULL || dl->attempted) &&
+           due_is_legal(dl, open) && states_are_legal(dl, sure) && failed_end_is_legal(dl) &&
+           end_is_legal(dl, &dl->delivered, &dl->pending_delete, sure) &&
+           end_is_legal(dl, &dl->successor, &dl->successor_delete, sure);
+}
+
 bool delivery_release(struct delivery_queue *q, struct delivery *dl)
 {
     /* As long as records are kept, only this delivery knows of them: delivery_log_put() drops them

@@ -74,6 +74,10 @@ struct delivery {
     char key[];
 };
 
+/* Do the fields of a delivery agree with each other? False only after a bug of informerd: no input
+ * and no row of the state makes a delivery illegal. */
+bool delivery_is_legal(const struct delivery_queue *q, const struct delivery *dl);
+
 /* The delivery of a key, made if there is none. */
 struct delivery *delivery_add(struct delivery_queue *q, size_t source, struct str key);
 

@@ -265,20 +265,25 @@ static void adopt_state(struct delivery_queue *q, struct delivery *dl, struct ob
         known_set(&dl->handled, state);
 }
 
-/* An object has a new state. If its end was due, the object is back before that end was delivered,
- * and the end is forgotten. */
+/* The delivered incarnation is back before its end was handled: the end is forgotten. */
+static void revive_delivered(struct delivery_queue *q, struct delivery *dl)
+{
+    if (dl->pending_delete.object != NULL)
+        delivery_touch(q, dl);
+    delivery_event_set(&dl->pending_delete, &no_event);
+    dl->superseded = false;
+    dl->parked_at = 0;
+    dl->parked_ms = 0;
+}
+
+/* An object has a new state. */
 static void note_state(struct delivery_queue *q, struct delivery *dl,
                        const struct delivery_event *ev)
 {
     delivery_event_set(&dl->newest, ev);
     adopt_state(q, dl, ev->object);
     if (known_has(&dl->delivered, ev->object)) {
-        if (dl->pending_delete.object != NULL)
-            delivery_touch(q, dl);
-        delivery_event_set(&dl->pending_delete, &no_event);
-        dl->superseded = false;
-        dl->parked_at = 0;
-        dl->parked_ms = 0;
+        revive_delivered(q, dl);
     } else if (known_has(&dl->successor, ev->object)) {
         if (dl->successor_delete.object != NULL)
             delivery_touch(q, dl);
@@ -369,9 +374,9 @@ void delivery_ended(struct delivery_queue *q, struct delivery *dl)
 }
 
 /* Puts back what the start of the run changed, but keeps what happened since: an end that came
- * meanwhile to an incarnation that counts as delivered before and after. An end that the hook does
- * not take was not kept when it came; so an incarnation that is dead and has no end here is
- * forgotten. */
+ * meanwhile to an incarnation that counts as delivered before and after, or an incarnation that is
+ * back. An end that the hook does not take was not kept when it came; so an incarnation that is
+ * dead and has no end here is forgotten. */
 void delivery_not_started(struct delivery_queue *q, struct delivery *dl,
                           const struct delivery_snapshot *was)
 {
@@ -395,7 +400,9 @@ void delivery_not_started(struct delivery_queue *q, struct delivery *dl,
     dl->superseded = was->superseded;
     dl->skipped = was->skipped;
     dl->inherited = was->inherited;
-    if (delivered_is_dead(dl) && dl->pending_delete.object == NULL)
+    if (known_is(&dl->delivered) && !delivered_is_dead(dl))
+        revive_delivered(q, dl);
+    else if (dl->pending_delete.object == NULL && known_is(&dl->delivered))
         forget_delivered(q, dl);
 }
 

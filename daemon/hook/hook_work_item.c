@@ -51,7 +51,7 @@ bool hook_gives_way(const struct hook *h, const struct delivery *dl, unsigned fa
 {
     return h->rules.mode == HOOK_OBJECT && (parked || failures >= DELETED_ATTEMPTS) &&
            dl->last_was_end && takes_incarnations(h) && dl->newest.object != NULL &&
-           !delivery_is_new_matter(&h->queue, dl);
+           delivery_is_due(dl) && !delivery_is_new_matter(&h->queue, dl);
 }
 
 /* apply of the files that the first runs wrote does not settle, as the first runs do not. */

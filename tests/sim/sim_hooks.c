@@ -69,14 +69,34 @@ static void look_behind(struct sim_hooks *c)
     hook_checker_compare(&c->hook_checker, &c->hooks);
 }
 
+static void check_delivery(void *arg, struct delivery *dl)
+{
+    struct hook *h = arg;
+
+    if (!delivery_is_legal(&h->queue, dl))
+        panic("%s, source %zu, key %s: its delivery is illegal", h->name, dl->source, dl->key);
+}
+
+/* After each step, so that the step that makes a delivery illegal is known. */
+static void check_deliveries(struct sim_hooks *c)
+{
+    for (size_t i = 0; i < HOOKS; i++)
+        for (size_t k = 0; k < RULES_SOURCES; k++)
+            delivery_queue_each(&c->hooks.v[i]->queue, k, check_delivery, c->hooks.v[i]);
+}
+
 void sim_hooks_start_due(struct sim_hooks *c, const bool synced[SOURCES])
 {
     struct run *run;
 
     memmove(c->synced, synced, sizeof(c->synced));
     look_before(c);
-    while ((run = hooks_next(&c->hooks, now(c))) != NULL)
+    check_deliveries(c); /* behind the end of a run */
+    while ((run = hooks_next(&c->hooks, now(c))) != NULL) {
+        check_deliveries(c);
         program_start(c, run);
+    }
+    check_deliveries(c);
     look_behind(c);
     sim_hooks_keep_now(c);
     uint64_t due = hooks_wake_ms(&c->hooks);
@@ -108,6 +128,7 @@ void sim_hooks_delta(struct sim_hooks *c, size_t number, const struct delta *d)
     if (sim_hooks_remembers(c))
         restart_oracle_delta(&c->params.persist->restart_oracle, number, d);
     hooks_delta(&c->hooks, source(c, number), d);
+    check_deliveries(c);
 }
 
 void sim_hooks_stale(struct sim_hooks *c, size_t number, bool stale, struct now now)
@@ -119,6 +140,7 @@ void sim_hooks_stale(struct sim_hooks *c, size_t number, bool stale, struct now 
     if (sim_hooks_remembers(c))
         restart_oracle_stale(&c->params.persist->restart_oracle, number, stale);
     hooks_stale(&c->hooks, source(c, number), stale, now);
+    check_deliveries(c);
 }
 
 void sim_hooks_pause(struct sim_hooks *c, size_t hook, bool paused)
@@ -204,6 +226,7 @@ void sim_hooks_init(struct sim_hooks *c, const struct sim_hooks_params *params)
     }
     if (sim_hooks_remembers(c))
         disk_hooks(c);
+    check_deliveries(c);
 }
 
 void sim_hooks_loaded(struct sim_hooks *c)

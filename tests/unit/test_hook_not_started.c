@@ -348,6 +348,24 @@ static void test_a_superseded_end_is_due_until_a_program_starts(void **state)
     hook_rig_waits_until(NEVER_MS);
 }
 
+/* Before the run of the next incarnation could start, the old one was back: its end is void. */
+static void test_an_object_that_is_back_is_not_superseded(void **state)
+{
+    (void)state;
+    struct hook *h = add_handled((struct hook_rig_hook){.park_exit = 75});
+    hook_rig_change(0, DELTA_LEFT, "ns/a", "u1", "\"a\":1");
+    hook_rig_change(0, DELTA_ADDED, "ns/a", "u2", "\"a\":1");
+    hook_rig_end(hook_rig_starts(DELTA_LEFT, "u1"), 75);
+    struct run *run = hook_rig_starts(DELTA_ADDED, "u2");
+    hook_rig_change(0, DELTA_LEFT, "ns/a", "u2", "\"a\":1");
+    hook_rig_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1");
+    not_started(run);
+    assert_true(delivery_is_legal(&h->queue, delivery_queue_find(&h->queue, 0, str_c("ns/a"))));
+    hook_rig.now += SCHEDULER_NOT_STARTED_MS;
+    hook_rig_pass(DELTA_ADDED, "u1");
+    hook_rig_waits_until(NEVER_MS);
+}
+
 static void rerun(enum hook_mode mode)
 {
     struct hook *h = hook_rig_add(
@@ -444,6 +462,7 @@ int main(void)
         STAGED(test_an_end_that_no_program_saw_is_undone),
         STAGED(test_a_batch_is_undone_as_a_whole),
         STAGED(test_a_superseded_end_is_due_until_a_program_starts),
+        STAGED(test_an_object_that_is_back_is_not_superseded),
         STAGED(test_a_rerun_that_could_not_start_stays_a_rerun),
         STAGED(test_a_file_that_no_program_wrote_is_let_go),
         STAGED(test_why_has_the_time_of_the_next_try),

@@ -154,6 +154,25 @@ static void test_fresh_is_never_superseded(void **state)
     hook_rig_nothing();
 }
 
+/* The next outage counts as handled at once: nothing is left that could be superseded. */
+static void test_a_failed_fresh_is_forgotten_when_the_source_is_stale_again(void **state)
+{
+    (void)state;
+    struct hook *h = add(HOOK_OBJECT, ALL & ~(1U << DELTA_STALE));
+    sync_all();
+    hook_rig_stale(0, true);
+    hook_rig_nothing();
+    hook_rig_stale(0, false);
+    for (int i = 0; i < 8; i++)
+        hook_rig.now += end(starts(DELTA_FRESH, 0), false);
+    hook_rig_stale(0, true);
+    assert_true(delivery_is_legal(&h->queue, delivery_queue_find(&h->queue, 0, str_c(""))));
+    hook_rig_waits_until(NEVER_MS);
+    hook_rig_stale(0, false);
+    pass(DELTA_FRESH, 0);
+    hook_rig_nothing();
+}
+
 static void check_gate(enum hook_existing existing)
 {
     struct hook *h = add_with(HOOK_OBJECT, ALL, existing);
@@ -255,6 +274,7 @@ int main(void)
         TEST(test_an_outage_that_was_never_delivered_cancels_out),
         TEST(test_a_failed_stale_is_tried_again_as_long_as_it_is_true),
         TEST(test_fresh_is_never_superseded),
+        TEST(test_a_failed_fresh_is_forgotten_when_the_source_is_stale_again),
         TEST(test_a_source_that_is_stale_when_the_gate_opens_is_delivered_once),
         TEST(test_skipping_what_exists_does_not_skip_stale),
         TEST(test_a_snapshot_hook_that_skips_runs_for_stale),
