@@ -10,7 +10,6 @@ void apply_init(struct apply *a, struct scheduler *s, const struct work_queue_pa
                         .touched_ms = NEVER_MS,
                         .covered_ms = NEVER_MS,
                         .held_ms = NEVER_MS};
-    list_init(&a->work_item.ready);
     if (params == NULL)
         return;
     scheduler_add(s, &a->work_queue, params);

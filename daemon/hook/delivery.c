@@ -11,9 +11,10 @@
 #include "base/panic.h"
 #include "hook/delivery_queue.h"
 
-void delivery_queue_init(struct delivery_queue *q, const struct filter *filter, size_t source_count)
+void delivery_queue_init(struct delivery_queue *q, const struct filter *filter, size_t source_count,
+                         bool keyed)
 {
-    *q = (struct delivery_queue){.filter = filter, .source_count = source_count};
+    *q = (struct delivery_queue){.filter = filter, .source_count = source_count, .keyed = keyed};
     q->sources = mem_array(source_count + 1, sizeof(*q->sources));
     list_init(&q->pending);
     list_init(&q->dirty);
@@ -89,6 +90,7 @@ void delivery_free(struct delivery_queue *q, struct delivery *dl)
     free(dl->kept[0]);
     free(dl->kept[1]);
     free(dl->delivered_paths);
+    free(dl->work_item);
     free(dl);
 }
 
@@ -158,7 +160,8 @@ struct delivery *delivery_add(struct delivery_queue *q, size_t source, struct st
     memcpy(dl->key, key.p, key.n);
     dl->source = source;
     list_init(&dl->pending);
-    list_init(&dl->work_item.ready);
+    if (q->keyed)
+        dl->work_item = MEM_NEW(struct work_item, .delivery = dl);
     list_init(&dl->dirty);
     map_put(&q->sources[source].by_key, &dl->node, str_of(dl->key, key.n));
     return dl;
@@ -240,7 +243,7 @@ bool delivery_release(struct delivery_queue *q, struct delivery *dl)
     bool kept = dl->kept[0] != NULL || dl->kept[1] != NULL;
 
     if (dl->newest.object != NULL || known_is(&dl->delivered) || dl->pins > 0 || kept ||
-        dl->work_item.state != WORK_ITEM_IDLE)
+        (q->keyed && dl->work_item->state != WORK_ITEM_IDLE))
         return false;
     delivery_free(q, dl);
     return true;

@@ -29,7 +29,7 @@ struct delivery_event {
 };
 
 /* What a hook knows of one key of a source. Read-only outside the files of hook/delivery_*, but for
- * work_item, unfit, parked_at and parked_ms, which hook_*.c and manual_run.c set. */
+ * work_item, parked_at and parked_ms, which hook_*.c and manual_run.c set. */
 struct delivery {
     struct map_node node; /* in by_key of its source */
     size_t source;
@@ -56,9 +56,6 @@ struct delivery {
      * (docs/design.md "Renewal"). */
     bool renew;
     bool parked; /* its record says parked, and the source is not open yet */
-    /* Its work item is parked by a run that got no fields or no file, or that informerd itself
-     * stopped. The next process tries again, so the record does not say parked. */
-    bool unfit;
     /* When its end was first parked, as delivery_log_minute() says; 0 = not parked. */
     uint32_t parked_at;
     int64_t parked_ms; /* the same time, monotonic, maybe before the boot; 0 = not known yet */
@@ -68,9 +65,9 @@ struct delivery {
     char *delivered_paths;
     struct list pending; /* in queue.pending iff something is due */
     uint64_t pending_since_ms;
-    struct work_item work_item; /* used in mode object */
-    struct list dirty;          /* in queue.dirty iff its records may have changed */
-    char *kept[2];              /* uids with a record in hook/delivery_log's sink */
+    struct work_item *work_item; /* in mode object; else NULL */
+    struct list dirty;           /* in queue.dirty iff its records may have changed */
+    char *kept[2];               /* uids with a record in hook/delivery_log's sink */
     char key[];
 };
 

@@ -47,7 +47,8 @@ static uint32_t note_of_end(const struct delivery_event *pending_delete)
  * able to run it. */
 static uint32_t note_of_delivery(const struct delivery *dl)
 {
-    bool parked = dl->parked || (dl->work_item.state == WORK_ITEM_PARKED && !dl->unfit);
+    const struct work_item *u = dl->work_item;
+    bool parked = dl->parked || (u != NULL && u->state == WORK_ITEM_PARKED && !u->unfit);
 
     return (dl->last_was_end ? DELIVERY_LAST_WAS_END : 0) |
            (dl->superseded ? DELIVERY_SUPERSEDED : 0) | (parked ? DELIVERY_PARKED : 0) |

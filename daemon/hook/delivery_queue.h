@@ -34,6 +34,7 @@ struct delivery_queue {
     const struct filter *filter;
     struct delivery_queue_source *sources;
     size_t source_count;
+    bool keyed;          /* deliveries have work items */
     struct list pending; /* deliveries with something due; the one that waits longest is first */
     size_t pending_count;
     size_t existing_left; /* deliveries whose flag existing is set */
@@ -41,9 +42,10 @@ struct delivery_queue {
     uint64_t restored_ns; /* wall clock: when the last delivery record was restored */
 };
 
-/* Makes it empty. filter is borrowed and must outlive the queue. */
-void delivery_queue_init(struct delivery_queue *q, const struct filter *filter,
-                         size_t source_count);
+/* Makes it empty. filter is borrowed and must outlive the queue. keyed: mode object, where each
+ * delivery has a work item. */
+void delivery_queue_init(struct delivery_queue *q, const struct filter *filter, size_t source_count,
+                         bool keyed);
 
 /* Frees all deliveries. */
 void delivery_queue_fini(struct delivery_queue *q);

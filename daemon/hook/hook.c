@@ -67,8 +67,7 @@ void hooks_add(struct hooks *hs, struct hook_params *p)
     h->filter = p->filter;
     p->filter = (struct filter){0};
     h->trim_ms = NEVER_MS;
-    list_init(&h->work_item.ready);
-    delivery_queue_init(&h->queue, &h->filter, h->source_count);
+    delivery_queue_init(&h->queue, &h->filter, h->source_count, h->rules.mode == HOOK_OBJECT);
     scheduler_add(&hs->scheduler, &h->work_queue, &p->work_queue);
     files_init(&h->files, p->output);
     strays_init(&h->strays);
@@ -141,7 +140,7 @@ static const struct delivery *oldest_pending(const struct hook *h)
 {
     list_each (pos, tmp, &h->queue.pending) {
         const struct delivery *dl = list_entry(pos, struct delivery, pending);
-        const struct work_item *u = h->rules.mode == HOOK_OBJECT ? &dl->work_item : &h->work_item;
+        const struct work_item *u = h->rules.mode == HOOK_OBJECT ? dl->work_item : &h->work_item;
 
         if (u->state != WORK_ITEM_PARKED)
             return dl;
@@ -182,7 +181,7 @@ static size_t pending_keys(const struct hook *h)
     list_each (pos, tmp, &h->queue.pending) {
         const struct delivery *dl = list_entry(pos, struct delivery, pending);
 
-        others += dl->pins > 0 || dl->work_item.state == WORK_ITEM_PARKED;
+        others += dl->pins > 0 || dl->work_item->state == WORK_ITEM_PARKED;
     }
     return h->queue.pending_count - others;
 }

@@ -10,7 +10,7 @@
  * now if there was no run, as long as a rerun can deliver anything. */
 static void rest_delivery(struct hook *h, struct delivery *dl, uint64_t now_ms)
 {
-    struct work_item *u = &dl->work_item;
+    struct work_item *u = dl->work_item;
 
     if (hook_delivery_over(h, dl)) {
         hook_manual_runs_void(h, u);
@@ -24,7 +24,7 @@ static void rest_delivery(struct hook *h, struct delivery *dl, uint64_t now_ms)
  * new series of pauses (docs/design.md "Retry"). */
 static void reschedule_delivery(struct hook *h, struct delivery *dl, uint64_t now_ms)
 {
-    struct work_item *u = &dl->work_item;
+    struct work_item *u = dl->work_item;
     bool runs = u->state == WORK_ITEM_RUNNING;
     bool failed = u->failures > 0 && !runs;
 
@@ -60,8 +60,8 @@ static void note_early(struct hook *h, struct delivery *dl, const struct delta *
     if (d->cause != CAUSE_WATCH)
         return;
     h->work_item.changed_ms = now_ms;
-    if (dl != NULL)
-        dl->work_item.changed_ms = now_ms;
+    if (dl != NULL && dl->work_item != NULL)
+        dl->work_item->changed_ms = now_ms;
 }
 
 static void take_delta(struct hook *h, size_t source, const struct delta *d)
@@ -75,8 +75,9 @@ static void take_delta(struct hook *h, size_t source, const struct delta *d)
     }
     /* The next incarnation is here: an end that has failed too often is superseded before the work
      * item is scheduled, so that the run is about the new one. */
-    if (dl != NULL && dl->work_item.state != WORK_ITEM_RUNNING &&
-        hook_gives_way(h, dl, dl->work_item.failures, dl->work_item.state == WORK_ITEM_PARKED))
+    const struct work_item *u = dl != NULL ? dl->work_item : NULL;
+    if (u != NULL && u->state != WORK_ITEM_RUNNING &&
+        hook_gives_way(h, dl, u->failures, u->state == WORK_ITEM_PARKED))
         delivery_supersede(&h->queue, dl, now_ms);
     reschedule(h, dl, now_ms);
     if (dl != NULL)
@@ -139,11 +140,11 @@ static void idle_delivery(void *arg, struct delivery *dl)
 {
     struct hook *h = arg;
 
-    if (dl->work_item.state == WORK_ITEM_RUNNING || delivery_is_due(dl))
+    if (dl->work_item->state == WORK_ITEM_RUNNING || delivery_is_due(dl))
         return;
-    hook_manual_runs_void(h, &dl->work_item);
-    scheduler_rest(&h->work_queue, &dl->work_item, NEVER_MS);
-    scheduler_drop(&h->work_queue, &dl->work_item);
+    hook_manual_runs_void(h, dl->work_item);
+    scheduler_rest(&h->work_queue, dl->work_item, NEVER_MS);
+    scheduler_drop(&h->work_queue, dl->work_item);
     delivery_release(&h->queue, dl);
 }
 
@@ -211,13 +212,13 @@ static void schedule_delivery(void *arg, struct delivery *dl)
 {
     const struct opening *o = arg;
 
-    if (dl->work_item.state != WORK_ITEM_IDLE || !o->hook->queue.sources[dl->source].is_open)
+    if (dl->work_item->state != WORK_ITEM_IDLE || !o->hook->queue.sources[dl->source].is_open)
         return;
     if (park_again(o->hook, dl, o->now_ms)) {
-        scheduler_park(&o->hook->work_queue, &dl->work_item);
+        scheduler_park(&o->hook->work_queue, dl->work_item);
         hook_parked_note(o->hook, dl, 0, o->now_ms);
     } else if (delivery_is_due(dl))
-        start_first(o->hook, &dl->work_item, o->now_ms);
+        start_first(o->hook, dl->work_item, o->now_ms);
     else
         rest_delivery(o->hook, dl, o->now_ms);
 }
@@ -299,9 +300,7 @@ static struct run *start_apply(struct hooks *hs, struct hook *h, uint64_t now_ms
 
 static struct run *start_run(struct hooks *hs, struct hook *h, struct work_item *u, uint64_t now_ms)
 {
-    struct delivery *dl =
-        h->rules.mode == HOOK_OBJECT ? container_of(u, struct delivery, work_item) : NULL;
-    struct run *run = run_preview(h, dl, now_ms);
+    struct run *run = run_preview(h, u->delivery, now_ms);
 
     if (run == NULL)
         return NULL;

@@ -98,12 +98,12 @@ static bool another_matter(struct hook *h, const struct run_event *was, bool par
 {
     struct delivery_event due[2];
     struct delivery *dl = was->delivery;
-    bool superseded = hook_gives_way(h, dl, dl->work_item.failures + 1, parked);
+    bool superseded = hook_gives_way(h, dl, dl->work_item->failures + 1, parked);
 
     if (superseded)
         delivery_supersede(&h->queue, dl, now_ms);
     if (!delivery_is_due(dl)) /* A manual run may be wanted for the object that is there now. */
-        return superseded && dl->work_item.manual_runs != 0;
+        return superseded && dl->work_item->manual_runs != 0;
     delivery_events(&h->queue, dl, due);
     /* The same kind of event may be about another incarnation. */
     return delivery_is_new_matter(&h->queue, dl) ||
@@ -212,8 +212,8 @@ static void retry_parked(struct hook *h, uint64_t now_ms)
     list_each (pos, tmp, &h->queue.pending) {
         struct delivery *dl = list_entry(pos, struct delivery, pending);
 
-        if (dl->work_item.state == WORK_ITEM_PARKED)
-            scheduler_touch(&h->work_queue, &dl->work_item, now_ms);
+        if (dl->work_item->state == WORK_ITEM_PARKED)
+            scheduler_touch(&h->work_queue, dl->work_item, now_ms);
     }
 }
 
@@ -245,7 +245,7 @@ static void note_parked(struct hook *h, const struct run *run, const struct run_
     struct delivery *dl = delivery_of(run);
 
     if (dl != NULL) {
-        dl->unfit = run_end_is_unfit(&r->end) || r->stopped;
+        dl->work_item->unfit = run_end_is_unfit(&r->end) || r->stopped;
         delivery_touch(&h->queue, dl);
     }
     hook_parked_note(h, dl, r->wall_ns, now_ms);

@@ -97,7 +97,7 @@ void hook_parked_note(struct hook *h, struct delivery *dl, uint64_t wall_ns, uin
         note_all(h, wall_ns, now_ms);
     } else if (is_end(h, dl)) {
         note_since(h, dl, wall_ns, now_ms);
-        scheduler_expire(&h->work_queue, &dl->work_item, due_ms(h, dl));
+        scheduler_expire(&h->work_queue, dl->work_item, due_ms(h, dl));
     }
 }
 
@@ -113,14 +113,14 @@ static void forget_work_item(struct hook *h, struct delivery *dl, uint64_t now_m
 {
     forget(h, dl, now_ms);
     if (delivery_is_due(dl)) {
-        scheduler_hurry(&h->work_queue, &dl->work_item);
+        scheduler_hurry(&h->work_queue, dl->work_item);
         return;
     }
     if (hook_delivery_over(h, dl)) {
-        hook_manual_runs_void(h, &dl->work_item);
-        scheduler_rest(&h->work_queue, &dl->work_item, NEVER_MS);
+        hook_manual_runs_void(h, dl->work_item);
+        scheduler_rest(&h->work_queue, dl->work_item, NEVER_MS);
     }
-    scheduler_drop(&h->work_queue, &dl->work_item);
+    scheduler_drop(&h->work_queue, dl->work_item);
     delivery_release(&h->queue, dl);
 }
 
@@ -134,7 +134,7 @@ static void trim_work_items(struct hook *h, uint64_t now_ms)
     struct work_item *u;
 
     while ((u = scheduler_expired(&h->work_queue, now_ms, h->rules.parked_deletes)) != NULL)
-        forget_work_item(h, container_of(u, struct delivery, work_item), now_ms);
+        forget_work_item(h, u->delivery, now_ms);
 }
 
 /* Modes batch and snapshot. The ends are sorted by age, so the first one that may stay says when to

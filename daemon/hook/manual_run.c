@@ -46,7 +46,7 @@ static void want_delivery(void *arg, struct delivery *dl)
     struct hook *h = g->hook;
 
     if (!hook_delivery_over(h, dl))
-        want_work_item(g, h->rules.mode == HOOK_OBJECT ? &dl->work_item : &h->work_item);
+        want_work_item(g, h->rules.mode == HOOK_OBJECT ? dl->work_item : &h->work_item);
 }
 
 /* Orders runs for one key, which several sources may have, or for all keys. */

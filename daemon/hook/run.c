@@ -175,7 +175,7 @@ bool run_tells_all(const struct run *run)
 
 struct run *run_preview(struct hook *h, struct delivery *dl, uint64_t now_ms)
 {
-    struct work_item *u = dl != NULL ? &dl->work_item : &h->work_item;
+    struct work_item *u = dl != NULL ? dl->work_item : &h->work_item;
     struct run *run =
         MEM_NEW(struct run, .hook = h, .work_item = u, .reason = reason_of(h, u, dl, now_ms),
                 .attempt = u->failures + 1, .started_ms = now_ms);

@@ -24,6 +24,8 @@
  * (docs/decisions.md "A shortage of the system is no failure of the hook"). */
 #define SCHEDULER_NOT_STARTED_MS 1000
 
+struct delivery;
+
 /* The state of a work item. Only scheduler.c changes it. */
 enum work_item_state {
     WORK_ITEM_IDLE,     /* nothing is due, and there is no rerun */
@@ -35,12 +37,18 @@ enum work_item_state {
     WORK_ITEM_RESTING, /* nothing is due; waits for its rerun */
 };
 
-/* Embedded in its delivery, hook or apply; zero-initialised is idle. */
+/* Of a key, or embedded in its hook or apply; zero-initialised is idle. */
 struct work_item {
     enum work_item_state state;
-    struct heap_node timer; /* in SETTLING, BACKOFF, RESTING; in PARKED if it expires */
-    bool expires;           /* PARKED, and will be given up at timer.due_ms */
-    struct list ready;      /* in READY */
+    bool expires;     /* PARKED, and will be given up at timer.due_ms */
+    bool not_started; /* its last run could not be started */
+    /* For its owner: it is parked by a run that got no fields or no file, or that informerd itself
+     * stopped. The next process tries again, so the delivery record does not say parked. */
+    bool unfit;
+    union {
+        struct list ready;      /* in READY */
+        struct heap_node timer; /* in SETTLING, BACKOFF, RESTING; in PARKED if it expires */
+    };
     /* The first change of this burst; in RUNNING: since the start, NEVER_MS = none. */
     uint64_t first_ms;
     uint64_t changed_ms;  /* when it last changed */
@@ -49,9 +57,9 @@ struct work_item {
     uint64_t rerun_at_ms; /* when its rerun is due; 0 = never */
     struct backoff backoff;
     unsigned failures; /* in a row; the next run is attempt failures + 1 */
-    bool not_started;  /* its last run could not be started */
     /* For its owner: set of manual runs that it must run for (hook/manual_runs). */
     uint32_t manual_runs;
+    struct delivery *delivery; /* for its owner: the key, in mode object; else NULL */
 };
 
 /* Which of the two work queues of a hook this is. */

@@ -173,7 +173,7 @@ struct why why_delivery(const struct hooks *hs, const struct hook *h, const stru
 {
     bool keyed = h->rules.mode == HOOK_OBJECT;
     const struct hook_source *source = &h->sources[dl->source];
-    const struct work_item *u = keyed ? &dl->work_item : &h->work_item;
+    const struct work_item *u = keyed ? dl->work_item : &h->work_item;
     struct why w = {.event = event_of(dl)};
 
     tell_before_restart(&w, h, dl);

@@ -286,7 +286,7 @@ bool sim_hooks_says_parked(const struct sim_hooks *c, size_t hook, size_t source
 
     if (h->rules.mode != HOOK_OBJECT)
         return h->work_item.state == WORK_ITEM_PARKED;
-    return dl != NULL && dl->work_item.state == WORK_ITEM_PARKED;
+    return dl != NULL && dl->work_item->state == WORK_ITEM_PARKED;
 }
 
 bool sim_hooks_is_parked(const struct sim_hooks *c, size_t hook, size_t source, size_t key)

@@ -11,7 +11,7 @@ void delivery_rig_init(unsigned events, const char *path)
     delivery_rig.key = "ns/n";
     assert_int_equal(filter_init(&delivery_rig.filter, events, paths, path != NULL ? 1 : 0, NULL),
                      ERR_OK);
-    delivery_queue_init(&delivery_rig.queue, &delivery_rig.filter, 1);
+    delivery_queue_init(&delivery_rig.queue, &delivery_rig.filter, 1, false);
 }
 
 void delivery_rig_fini(void)
