@@ -31,6 +31,43 @@ void delivery_event_set(struct delivery_event *slot, const struct delivery_event
     object_unref(&old);
 }
 
+bool delivery_is_attempted(const struct delivery *dl)
+{
+    return dl->state == DELIVERED_ATTEMPTED || dl->state == DELIVERED_REATTEMPTED ||
+           dl->state == DELIVERED_SUPERSEDED || dl->state == DELIVERED_FOLLOWED;
+}
+
+const struct delivery_event *delivery_end(const struct delivery *dl)
+{
+    bool ended = dl->ends != NULL && dl->ends->pending_delete.object != NULL;
+
+    return ended ? &dl->ends->pending_delete : NULL;
+}
+
+struct delivery_ends *delivery_ends_of(struct delivery *dl)
+{
+    if (dl->ends == NULL)
+        dl->ends = mem_zalloc(sizeof(*dl->ends));
+    return dl->ends;
+}
+
+void delivery_ends_trim(struct delivery *dl)
+{
+    if (dl->ends != NULL && delivery_end(dl) == NULL && dl->state != DELIVERED_FOLLOWED)
+        delivery_ends_drop(dl);
+}
+
+void delivery_ends_drop(struct delivery *dl)
+{
+    if (dl->ends == NULL)
+        return;
+    known_set(&dl->ends->successor, NULL);
+    object_unref(&dl->ends->pending_delete.object);
+    object_unref(&dl->ends->successor_delete.object);
+    free(dl->ends);
+    dl->ends = NULL;
+}
+
 void delivery_settled(struct delivery_queue *q, struct delivery *dl)
 {
     if (dl->existing)
@@ -83,10 +120,8 @@ void delivery_free(struct delivery_queue *q, struct delivery *dl)
     list_remove(&dl->dirty);
     known_set(&dl->handled, NULL);
     known_set(&dl->delivered, NULL);
-    known_set(&dl->successor, NULL);
     object_unref(&dl->newest.object);
-    object_unref(&dl->pending_delete.object);
-    object_unref(&dl->successor_delete.object);
+    delivery_ends_drop(dl);
     free(dl->kept[0]);
     free(dl->kept[1]);
     free(dl->delivered_paths);
@@ -158,7 +193,7 @@ struct delivery *delivery_add(struct delivery_queue *q, size_t source, struct st
         return dl;
     dl = mem_zalloc(sizeof(*dl) + key.n + 1);
     memcpy(dl->key, key.p, key.n);
-    dl->source = source;
+    dl->source = (uint32_t)source;
     list_init(&dl->pending);
     if (q->keyed)
         dl->work_item = MEM_NEW(struct work_item, .delivery = dl);
@@ -183,34 +218,48 @@ static bool end_is_legal(const struct delivery *dl, const struct known *incarnat
     return end->object != NULL ? gone && known_has(incarnation, end->object) : !gone || !sure;
 }
 
-/* Do the three states of the key belong together? sure: false as long as records may still come. */
-static bool states_are_legal(const struct delivery *dl, bool sure)
+static bool ends_are_legal(const struct delivery *dl, bool sure)
 {
-    bool delivered = known_is(&dl->delivered);
-    bool handled = known_is(&dl->handled);
-    bool followed = known_is(&dl->successor);
+    static const struct delivery_ends none;
+    const struct delivery_ends *e = dl->ends != NULL ? dl->ends : &none;
+    bool followed = dl->state == DELIVERED_FOLLOWED;
 
-    if (handled && !same_uid(&dl->handled, &dl->delivered))
+    if (followed != known_is(&e->successor) || same_uid(&dl->delivered, &e->successor))
         return false;
-    if (followed && (handled || same_uid(&dl->successor, &dl->delivered) ||
-                     (sure && !(delivered && dl->attempted))))
+    if (e->pending_delete.object == NULL && (e->parked_at != 0 || (e != &none && !followed)))
         return false;
-    if (!delivered)
-        return !dl->attempted && !(dl->inherited && sure);
-    if (dl->skipped && (!handled || dl->attempted))
-        return false;
-    /* Renewal forgets what is handled: then neither a success nor an attempt is known. */
-    return handled || dl->attempted || dl->inherited;
+    return (e->parked_ms == 0 || e->parked_at != 0) &&
+           end_is_legal(dl, &dl->delivered, &e->pending_delete, sure) &&
+           end_is_legal(dl, &e->successor, &e->successor_delete, sure);
 }
 
-/* What is known of an end that was delivered in vain. */
-static bool failed_end_is_legal(const struct delivery *dl)
+/* Are there the states of the object that go with dl->state? sure: false as long as the record of
+ * the delivered incarnation may still come. */
+static bool state_is_legal(const struct delivery *dl, bool sure)
 {
-    bool ended = dl->pending_delete.object != NULL;
+    bool delivered = known_is(&dl->delivered);
+    bool handled = same_uid(&dl->handled, &dl->delivered);
 
-    if (dl->superseded && (!ended || !dl->attempted || !dl->last_was_end || known_is(&dl->handled)))
+    if (known_is(&dl->handled) != handled || (dl->inherited && !delivered && sure))
         return false;
-    return (dl->parked_at == 0 || ended) && (dl->parked_ms == 0 || dl->parked_at != 0);
+    switch (dl->state) {
+    case DELIVERED_NOTHING:
+        return !delivered && dl->delivered_paths == NULL;
+    case DELIVERED_HANDLED:
+    case DELIVERED_SKIPPED:
+        return handled && dl->delivered_paths == NULL;
+    case DELIVERED_REATTEMPTED:
+        return handled;
+    case DELIVERED_RENEWED:
+        return delivered && !handled && dl->inherited && dl->delivered_paths == NULL;
+    case DELIVERED_ATTEMPTED:
+        return delivered && !handled;
+    case DELIVERED_SUPERSEDED:
+        return delivered && !handled && delivery_end(dl) != NULL && dl->last_was_end;
+    case DELIVERED_FOLLOWED:
+        return (delivered || !sure) && !handled;
+    }
+    return false;
 }
 
 /* What depends on whether the source is open, and whether something is due. */
@@ -230,10 +279,8 @@ bool delivery_is_legal(const struct delivery_queue *q, const struct delivery *dl
     bool open = q->sources[dl->source].is_open;
     bool sure = open || !dl->restored;
 
-    return dl->pins <= 2 && (dl->delivered_paths == NULL || dl->attempted) &&
-           due_is_legal(dl, open) && states_are_legal(dl, sure) && failed_end_is_legal(dl) &&
-           end_is_legal(dl, &dl->delivered, &dl->pending_delete, sure) &&
-           end_is_legal(dl, &dl->successor, &dl->successor_delete, sure);
+    return dl->pins <= 2 && q->keyed == (dl->work_item != NULL) && due_is_legal(dl, open) &&
+           state_is_legal(dl, sure) && ends_are_legal(dl, sure);
 }
 
 bool delivery_release(struct delivery_queue *q, struct delivery *dl)

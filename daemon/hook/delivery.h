@@ -21,53 +21,68 @@ struct delivery_queue;
 
 /* One event for a run. The object is borrowed from the delivery. */
 struct delivery_event {
-    enum delta_type type;
-    enum delta_cause cause;
     struct object *object;
-    bool final_state_unknown;
     uint64_t received_ns;
+    enum delta_type type : 8;
+    enum delta_cause cause : 8;
+    bool final_state_unknown;
+};
+
+/* What the hook got of the delivered incarnation
+ * (ARCHITECTURE.md "What is due for a key" says what goes with each state). */
+enum delivered_state {
+    DELIVERED_NOTHING,     /* no run was started since the last handled end */
+    DELIVERED_ATTEMPTED,   /* a run was started; none has succeeded */
+    DELIVERED_HANDLED,     /* a run succeeded, or none was needed, and none was started since */
+    DELIVERED_SKIPPED,     /* handled without a run, by existing = "skip" */
+    DELIVERED_REATTEMPTED, /* handled; a run was started since and may have had effects */
+    /* An earlier process has delivered it; the effects of its runs are gone or the hook changed, and
+     * no run was started since (docs/design.md "Renewal"). */
+    DELIVERED_RENEWED,
+    /* Attempted; its end waits behind the next incarnation, if there is one
+     * (docs/design.md "Superseded deletes"). */
+    DELIVERED_SUPERSEDED,
+    /* Attempted; a run with its end has delivered the next incarnation, too. */
+    DELIVERED_FOLLOWED,
+};
+
+/* What a delivery has only as long as an end is to be delivered. */
+struct delivery_ends {
+    struct delivery_event pending_delete; /* object not NULL: the delivered incarnation has ended */
+    struct known successor;               /* FOLLOWED: the next incarnation */
+    struct delivery_event successor_delete; /* object not NULL: the successor has ended */
+    /* When pending_delete was first parked, as delivery_log_minute() says; 0 = not parked. */
+    uint32_t parked_at;
+    int64_t parked_ms; /* the same time, monotonic, maybe before the boot; 0 = not known yet */
 };
 
 /* What a hook knows of one key of a source. Read-only outside the files of hook/delivery_*, but for
  * work_item, parked_at and parked_ms, which hook_*.c and manual_run.c set. */
 struct delivery {
     struct map_node node; /* in by_key of its source */
-    size_t source;
-    struct known handled;   /* none: no run for this incarnation has succeeded */
-    struct known delivered; /* none: no run was started since the last handled DELETED */
+    struct list pending;  /* in queue.pending iff something is due */
+    struct list dirty;    /* in queue.dirty iff its records may have changed */
+    uint64_t pending_since_ms;
     /* Object NULL: not in the cache; a bare object: its state is not known. */
     struct delivery_event newest;
-    struct delivery_event pending_delete; /* object not NULL: the delivered incarnation has ended */
-    /* Modes batch, snapshot: the next incarnation, delivered by the same run as pending_delete, as
-     * long as pending_delete is not handled. */
-    struct known successor;
-    struct delivery_event successor_delete; /* object not NULL: the successor has ended */
-    bool attempted;    /* a run was started since `handled` was set: it may have had effects */
-    bool last_was_end; /* the last run delivered an end */
-    /* The end of the delivered incarnation waits behind the next incarnation, if there is one
-     * (docs/design.md "Superseded deletes"). */
-    bool superseded;
-    /* The last change made a difference that the filter counts, and something is due. */
-    bool counts;
-    bool existing; /* Due since the hook first saw the source, and no run for it has ended yet. */
-    bool skipped;  /* handled by existing = "skip"; no run was started since */
-    bool restored; /* from an earlier process, and no run has ended yet */
-    /* The effects of its runs are gone or the hook changed, and no run has succeeded since
-     * (docs/design.md "Renewal"). */
-    bool renew;
-    bool parked; /* its record says parked, and the source is not open yet */
-    /* When its end was first parked, as delivery_log_minute() says; 0 = not parked. */
-    uint32_t parked_at;
-    int64_t parked_ms; /* the same time, monotonic, maybe before the boot; 0 = not known yet */
-    bool inherited;    /* its last run was one of an earlier process */
-    unsigned pins;     /* events of runs under way that point to this delivery */
+    struct known delivered;     /* the state that a run delivered last; none in NOTHING */
+    struct known handled;       /* of the same incarnation; in HANDLED, SKIPPED, REATTEMPTED */
+    struct delivery_ends *ends; /* NULL: neither an end nor a successor */
     /* `changed` of the runs since `handled` was set, lines of paths; NULL = none. */
     char *delivered_paths;
-    struct list pending; /* in queue.pending iff something is due */
-    uint64_t pending_since_ms;
     struct work_item *work_item; /* in mode object; else NULL */
-    struct list dirty;           /* in queue.dirty iff its records may have changed */
     char *kept[2];               /* uids with a record in hook/delivery_log's sink */
+    uint32_t source;
+    enum delivered_state state : 8;
+    uint8_t pins;          /* events of runs under way that point to this delivery */
+    bool last_was_end : 1; /* the last run delivered an end */
+    bool inherited : 1;    /* its last run was one of an earlier process */
+    bool restored : 1;     /* from an earlier process, and no run has ended yet */
+    bool
+        existing : 1; /* Due since the hook first saw the source, and no run for it has ended yet. */
+    /* The effects of its runs are gone or the hook changed, and no run has succeeded since. */
+    bool renew : 1;
+    bool parked : 1; /* its record says parked, and the source is not open yet */
     char key[];
 };
 
@@ -77,6 +92,21 @@ bool delivery_is_legal(const struct delivery_queue *q, const struct delivery *dl
 
 /* The delivery of a key, made if there is none. */
 struct delivery *delivery_add(struct delivery_queue *q, size_t source, struct str key);
+
+/* Was a run started since `handled` was set, which may have had effects? */
+bool delivery_is_attempted(const struct delivery *dl);
+
+/* The end of the delivered incarnation, borrowed; NULL: it has not ended. */
+const struct delivery_event *delivery_end(const struct delivery *dl);
+
+/* dl->ends, made if there are none. */
+struct delivery_ends *delivery_ends_of(struct delivery *dl);
+
+/* Frees dl->ends if it holds neither an end nor a successor. */
+void delivery_ends_trim(struct delivery *dl);
+
+/* Frees dl->ends with all that it holds. */
+void delivery_ends_drop(struct delivery *dl);
 
 /* Frees it, even if something is due or runs point to it. */
 void delivery_free(struct delivery_queue *q, struct delivery *dl);

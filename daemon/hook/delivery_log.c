@@ -27,7 +27,7 @@ uint32_t delivery_log_minutes_since(uint32_t minute, uint64_t wall_ns)
 /* ---- Records go out. */
 
 /* The bits of an end. `watch` has no bit, as it is the usual cause. */
-static uint32_t note_of_end(const struct delivery_event *pending_delete)
+static uint32_t note_of_end(const struct delivery_event *end)
 {
     static const uint32_t causes[] = {
         [CAUSE_WATCH] = 0,
@@ -37,9 +37,8 @@ static uint32_t note_of_end(const struct delivery_event *pending_delete)
         [CAUSE_CONFIG] = DELIVERY_CONFIG,
     };
 
-    return causes[pending_delete->cause] |
-           (pending_delete->type == DELTA_LEFT ? DELIVERY_LEFT : 0) |
-           (pending_delete->final_state_unknown ? DELIVERY_UNKNOWN : 0);
+    return causes[end->cause] | (end->type == DELTA_LEFT ? DELIVERY_LEFT : 0) |
+           (end->final_state_unknown ? DELIVERY_UNKNOWN : 0);
 }
 
 /* The bits of the delivery as a whole. A restored flag `parked` counts until the source is open;
@@ -51,24 +50,27 @@ static uint32_t note_of_delivery(const struct delivery *dl)
     bool parked = dl->parked || (u != NULL && u->state == WORK_ITEM_PARKED && !u->unfit);
 
     return (dl->last_was_end ? DELIVERY_LAST_WAS_END : 0) |
-           (dl->superseded ? DELIVERY_SUPERSEDED : 0) | (parked ? DELIVERY_PARKED : 0) |
-           (dl->skipped ? DELIVERY_SKIPPED : 0) | (dl->renew ? DELIVERY_RENEW : 0) |
-           dl->parked_at << DELIVERY_PARKED_AT;
+           (dl->state == DELIVERED_SUPERSEDED ? DELIVERY_SUPERSEDED : 0) |
+           (dl->state == DELIVERED_SKIPPED ? DELIVERY_SKIPPED : 0) |
+           (parked ? DELIVERY_PARKED : 0) | (dl->renew ? DELIVERY_RENEW : 0) |
+           (dl->ends != NULL ? dl->ends->parked_at << DELIVERY_PARKED_AT : 0);
 }
 
 /* The record of one incarnation: of the delivered one or its successor. */
 static struct delivery_record record_of(const struct delivery_queue *q, const struct delivery *dl,
                                         const struct known *incarnation,
-                                        const struct delivery_event *pending_delete)
+                                        const struct delivery_event *end)
 {
     struct delivery_record m = {.key = str_c(dl->key),
                                 .uid = known_uid(incarnation),
                                 .is_delivered = true,
-                                .is_ended = pending_delete->object != NULL,
-                                .delivered = filter_known_digest(q->filter, incarnation),
-                                .last = pending_delete->object};
+                                .delivered = filter_known_digest(q->filter, incarnation)};
 
-    m.note = m.is_ended ? note_of_end(pending_delete) : 0;
+    if (end == NULL || end->object == NULL)
+        return m;
+    m.is_ended = true;
+    m.last = end->object;
+    m.note = note_of_end(end);
     return m;
 }
 
@@ -78,18 +80,18 @@ static size_t records_of(const struct delivery_queue *q, const struct delivery *
 {
     if (!known_is(&dl->delivered))
         return 0;
-    out[0] = record_of(q, dl, &dl->delivered, &dl->pending_delete);
+    out[0] = record_of(q, dl, &dl->delivered, delivery_end(dl));
     out[0].note |= note_of_delivery(dl);
-    out[0].attempted = dl->attempted;
+    out[0].attempted = delivery_is_attempted(dl);
     out[0].is_handled = known_is(&dl->handled);
     if (out[0].is_handled)
         /* After a success both are one object: then the digest is not computed twice. */
         out[0].handled = dl->handled.object != NULL && dl->handled.object == dl->delivered.object
                              ? out[0].delivered
                              : filter_known_digest(q->filter, &dl->handled);
-    if (!known_is(&dl->successor))
+    if (dl->state != DELIVERED_FOLLOWED)
         return 1;
-    out[1] = record_of(q, dl, &dl->successor, &dl->successor_delete);
+    out[1] = record_of(q, dl, &dl->ends->successor, &dl->ends->successor_delete);
     out[1].note |= DELIVERY_HAS_PREDECESSOR;
     /* A successor exists only until a run with it succeeds. */
     out[1].attempted = true;
@@ -193,42 +195,75 @@ static enum delta_cause cause_of(uint32_t note)
 /* The end of an incarnation as its record has it. Without a last state the object is made from key
  * and uid, which delivery_event_over() does. An outage ends in FRESH, whatever the note says. */
 static void restore_end(const struct delivery_queue *q, const struct delivery *dl,
-                        struct delivery_event *pending_delete, const struct known *incarnation,
+                        struct delivery_event *end, const struct known *incarnation,
                         const struct delivery_record *m)
 {
-    object_unref(&pending_delete->object);
-    *pending_delete = delivery_event_over(q, dl, incarnation);
-    pending_delete->cause = cause_of(m->note);
+    object_unref(&end->object);
+    if (!m->is_ended)
+        return;
+    *end = delivery_event_over(q, dl, incarnation);
+    end->cause = cause_of(m->note);
     if (dl->key[0] == '\0')
         return;
-    pending_delete->type = (m->note & DELIVERY_LEFT) != 0 ? DELTA_LEFT : DELTA_DELETED;
-    pending_delete->final_state_unknown =
+    end->type = (m->note & DELIVERY_LEFT) != 0 ? DELTA_LEFT : DELTA_DELETED;
+    end->final_state_unknown =
         m->last == NULL || object_is_bare(m->last) || (m->note & DELIVERY_UNKNOWN) != 0;
     if (m->last == NULL)
         return;
-    object_unref(&pending_delete->object);
-    pending_delete->object = object_ref(m->last);
+    object_unref(&end->object);
+    end->object = object_ref(m->last);
+}
+
+/* The state of the delivered incarnation as its record has it. Notes that contradict the rest of
+ * the record do not count. */
+static enum delivered_state state_of(const struct delivery_record *m)
+{
+    enum { FAILED_END = DELIVERY_SUPERSEDED | DELIVERY_LAST_WAS_END };
+
+    if (m->is_handled && m->attempted)
+        return DELIVERED_REATTEMPTED;
+    if (m->is_handled)
+        return (m->note & DELIVERY_SKIPPED) != 0 ? DELIVERED_SKIPPED : DELIVERED_HANDLED;
+    if (!m->attempted)
+        return DELIVERED_RENEWED;
+    return m->is_ended && (m->note & FAILED_END) == FAILED_END ? DELIVERED_SUPERSEDED
+                                                               : DELIVERED_ATTEMPTED;
 }
 
 /* Restores the delivered incarnation. Records do not have the paths that runs since the handled
  * state got: if there was such a run, `changed` of the next one is "*". */
-static void restore_delivered(struct delivery *dl, const struct delivery_record *m)
+static void restore_delivered(struct delivery_queue *q, struct delivery *dl,
+                              const struct delivery_record *m)
 {
     /* Only digests are known here. adopt_state() in delivery_queue.c puts a whole state in their
      * place when the loaded cache has it. */
     known_trace(&dl->delivered, m->uid, m->is_delivered ? m->delivered : m->handled);
     known_set(&dl->handled, NULL);
-    if (m->is_handled)
-        known_trace(&dl->handled, m->uid, m->handled);
-    dl->attempted = m->attempted;
+    /* If the record of its successor has come first, no run has succeeded. */
+    if (dl->state != DELIVERED_FOLLOWED) {
+        dl->state = state_of(m);
+        if (m->is_handled)
+            known_trace(&dl->handled, m->uid, m->handled);
+    }
     dl->last_was_end = (m->note & DELIVERY_LAST_WAS_END) != 0;
-    dl->superseded = (m->note & DELIVERY_SUPERSEDED) != 0;
     dl->parked = (m->note & DELIVERY_PARKED) != 0;
-    dl->skipped = (m->note & DELIVERY_SKIPPED) != 0;
     dl->renew = (m->note & DELIVERY_RENEW) != 0;
-    dl->parked_at = m->note >> DELIVERY_PARKED_AT;
-    if (m->is_handled && m->attempted)
-        delivery_set_paths(dl, str_c(PATH_LIST_ALL));
+    restore_end(q, dl, &delivery_ends_of(dl)->pending_delete, &dl->delivered, m);
+    dl->ends->parked_at = m->is_ended ? m->note >> DELIVERY_PARKED_AT : 0;
+    delivery_ends_trim(dl);
+    delivery_set_paths(dl, str_c(dl->state == DELIVERED_REATTEMPTED ? PATH_LIST_ALL : ""));
+}
+
+/* Restores the incarnation that was delivered together with the end of the one before. */
+static void restore_successor(struct delivery_queue *q, struct delivery *dl,
+                              const struct delivery_record *m)
+{
+    struct delivery_ends *ends = delivery_ends_of(dl);
+
+    known_trace(&ends->successor, m->uid, m->delivered);
+    known_set(&dl->handled, NULL);
+    dl->state = DELIVERED_FOLLOWED;
+    restore_end(q, dl, &ends->successor_delete, &ends->successor, m);
 }
 
 bool delivery_log_restore(struct delivery_queue *q, size_t source, const struct delivery_record *m,
@@ -238,21 +273,21 @@ bool delivery_log_restore(struct delivery_queue *q, size_t source, const struct 
     if (!m->is_delivered && !m->is_handled)
         return false;
     struct delivery *dl = delivery_add(q, source, m->key);
-    bool successor = (m->note & DELIVERY_HAS_PREDECESSOR) != 0;
 
     q->restored_ns = wall_ns;
     /* informerd never writes a third record of a key: at most two incarnations are kept. */
     if (!keep_uid(dl, m->uid))
         return false;
+    bool follows = (m->note & DELIVERY_HAS_PREDECESSOR) != 0;
+    const struct known *other = follows ? &dl->delivered : &delivery_ends_of(dl)->successor;
+    bool twin = known_is(other) && str_eq(known_uid(other), m->uid);
+
+    if (!twin && follows)
+        restore_successor(q, dl, m);
+    else if (!twin)
+        restore_delivered(q, dl, m);
     dl->restored = dl->inherited = true;
-    if (successor)
-        known_trace(&dl->successor, m->uid, m->delivered);
-    else
-        restore_delivered(dl, m);
-    if (m->is_ended)
-        restore_end(q, dl, successor ? &dl->successor_delete : &dl->pending_delete,
-                    successor ? &dl->successor : &dl->delivered, m);
-    return true;
+    return !twin;
 }
 
 void delivery_log_restore_seen(struct delivery_queue *q, size_t source)
@@ -274,14 +309,20 @@ static void renew_delivery(void *arg, struct delivery *dl)
     const struct renewal *r = arg;
     enum delta_type begin = dl->key[0] == '\0' ? DELTA_STALE : DELTA_ADDED;
 
-    if (!dl->restored || (dl->skipped && r->keep_skipped))
+    if (!dl->restored || (dl->state == DELIVERED_SKIPPED && r->keep_skipped))
         return;
+    if (dl->state == DELIVERED_SKIPPED)
+        dl->state = DELIVERED_HANDLED;
     if (filter_takes(r->q->filter, begin)) {
+        if (dl->state == DELIVERED_HANDLED)
+            dl->state = DELIVERED_RENEWED;
+        else if (dl->state == DELIVERED_REATTEMPTED)
+            dl->state = DELIVERED_ATTEMPTED;
         known_set(&dl->handled, NULL);
         delivery_set_paths(dl, (struct str){0});
     }
     dl->renew = true;
-    dl->skipped = dl->parked = false;
+    dl->parked = false;
     delivery_touch(r->q, dl);
 }
 
@@ -303,18 +344,14 @@ static void forget_delivery(void *arg, struct delivery *dl)
 
     if (dl->key[0] == '\0')
         return;
+    dl->state = DELIVERED_NOTHING;
     known_set(&dl->handled, NULL);
     known_set(&dl->delivered, NULL);
-    known_set(&dl->successor, NULL);
-    delivery_event_set(&dl->pending_delete, &none);
-    delivery_event_set(&dl->successor_delete, &none);
+    delivery_ends_drop(dl);
     delivery_event_set(&dl->newest, &none);
     delivery_set_paths(dl, (struct str){0});
-    dl->attempted = dl->last_was_end = dl->superseded = false;
     delivery_settled(arg, dl);
-    dl->skipped = dl->restored = dl->inherited = dl->renew = dl->parked = false;
-    dl->parked_at = 0;
-    dl->parked_ms = 0;
+    dl->last_was_end = dl->inherited = dl->renew = dl->parked = false;
     /* Takes the delivery off the list of pending ones: its source is not open any more, so nothing
      * is due. The time does not matter for that. */
     delivery_failed(arg, dl, dl->pending_since_ms);

@@ -32,6 +32,17 @@ static bool delivered_is_dead(const struct delivery *dl)
     return is_dead(dl, &dl->delivered);
 }
 
+static bool successor_is_dead(const struct delivery *dl)
+{
+    return dl->state == DELIVERED_FOLLOWED && is_dead(dl, &dl->ends->successor);
+}
+
+/* Is o a state of the successor? */
+static bool successor_has(const struct delivery *dl, const struct object *o)
+{
+    return dl->state == DELIVERED_FOLLOWED && known_has(&dl->ends->successor, o);
+}
+
 /* Is there a state that can be delivered? Of an object that an earlier process has left perhaps
  * only key and uid are known until a list brings it: then it is not deleted, and there is nothing
  * to deliver either. */
@@ -69,13 +80,13 @@ size_t delivery_events(const struct delivery_queue *q, const struct delivery *dl
     size_t n = 0;
 
     /* A superseded end is due again when the incarnation that superseded it is gone. */
-    if (delivered_is_dead(dl) && (!dl->superseded || now == NULL)) {
-        ensure(dl->pending_delete.object != NULL);
-        out[n++] = dl->pending_delete;
+    if (delivered_is_dead(dl) && (dl->state != DELIVERED_SUPERSEDED || now == NULL)) {
+        ensure(delivery_end(dl) != NULL);
+        out[n++] = *delivery_end(dl);
     }
-    if (is_dead(dl, &dl->successor)) {
-        ensure(dl->successor_delete.object != NULL);
-        out[n++] = dl->successor_delete;
+    if (successor_is_dead(dl)) {
+        ensure(dl->ends->successor_delete.object != NULL);
+        out[n++] = dl->ends->successor_delete;
     }
     /* A key has at most two events in a run: a third incarnation waits. */
     if (!has_state(dl) || n == 2)
@@ -84,7 +95,7 @@ size_t delivery_events(const struct delivery_queue *q, const struct delivery *dl
         out[n++] = event_as(DELTA_ADDED, &dl->newest);
     /* A run since the handled state may have had other effects, so even the handled state is
      * delivered once more. */
-    else if (dl->attempted)
+    else if (delivery_is_attempted(dl))
         out[n++] = event_as(repeat_type(q), &dl->newest);
     else if (filter_known_changed(q->filter, &dl->handled, now))
         out[n++] = event_as(DELTA_MODIFIED, &dl->newest);
@@ -117,31 +128,51 @@ void delivery_set_paths(struct delivery *dl, struct str lines)
     dl->delivered_paths = lines.n > 0 ? mem_strndup(lines.p, lines.n) : NULL;
 }
 
-/* The successor is not delivered any more, or takes the place of the delivered incarnation. */
+/* The end of the successor is handled or not wanted. */
 static void forget_successor(struct delivery_queue *q, struct delivery *dl)
 {
-    if (known_is(&dl->successor))
-        delivery_touch(q, dl);
-    known_set(&dl->successor, NULL);
-    delivery_event_set(&dl->successor_delete, &no_event);
+    delivery_touch(q, dl);
+    known_set(&dl->ends->successor, NULL);
+    delivery_event_set(&dl->ends->successor_delete, &no_event);
+    /* Nothing is delivered if the record of its predecessor was missing. */
+    dl->state = known_is(&dl->delivered) ? DELIVERED_ATTEMPTED : DELIVERED_NOTHING;
+    dl->inherited = dl->inherited && known_is(&dl->delivered);
+    delivery_ends_trim(dl);
 }
 
-/* The end of the delivered incarnation is handled, given up or not wanted; the successor, if there
- * is one, takes its place. */
+/* The end of the delivered incarnation is handled, given up or not wanted. The successor, if there
+ * is one, takes its place: it was delivered by a run that has not succeeded for it yet. */
 static void forget_delivered(struct delivery_queue *q, struct delivery *dl)
 {
     delivery_touch(q, dl);
     known_set(&dl->handled, NULL);
-    known_copy(&dl->delivered, &dl->successor);
-    delivery_event_set(&dl->pending_delete, &dl->successor_delete);
-    forget_successor(q, dl);
-    /* The successor was delivered by a run that has not succeeded for it yet. */
-    dl->attempted = known_is(&dl->delivered);
-    dl->inherited = dl->inherited && dl->attempted;
-    dl->superseded = false;
-    dl->parked_at = 0;
-    dl->parked_ms = 0;
     delivery_set_paths(dl, (struct str){0});
+    if (dl->state == DELIVERED_FOLLOWED) {
+        known_copy(&dl->delivered, &dl->ends->successor);
+        delivery_event_set(&dl->ends->pending_delete, &dl->ends->successor_delete);
+        dl->ends->parked_at = 0;
+        dl->ends->parked_ms = 0;
+        forget_successor(q, dl);
+    } else {
+        known_set(&dl->delivered, NULL);
+        delivery_ends_drop(dl);
+        dl->state = DELIVERED_NOTHING;
+        dl->inherited = false;
+    }
+}
+
+/* The delivered incarnation is back before its end was handled: the end is forgotten. */
+static void revive_delivered(struct delivery_queue *q, struct delivery *dl)
+{
+    if (dl->state == DELIVERED_SUPERSEDED)
+        dl->state = DELIVERED_ATTEMPTED;
+    if (delivery_end(dl) == NULL)
+        return;
+    delivery_touch(q, dl);
+    delivery_event_set(&dl->ends->pending_delete, &no_event);
+    dl->ends->parked_at = 0;
+    dl->ends->parked_ms = 0;
+    delivery_ends_trim(dl);
 }
 
 /* The newest state counts as handled without a run. same: the filter sees no difference from the
@@ -151,16 +182,25 @@ static void accept_newest(struct delivery_queue *q, struct delivery *dl, bool sa
 {
     bool attempted = dl->pins > 0;
 
+    /* The hook took ADDED before a restart: the end was to be given up when a run for this
+     * incarnation starts, and no run comes. */
+    if (dl->state == DELIVERED_SUPERSEDED)
+        forget_delivered(q, dl);
     /* Only what the records show makes the delivery dirty. Most changes that a filter ignores come
      * here, and none of them costs a write. */
-    if (!same || dl->attempted != attempted || !known_has(&dl->delivered, dl->newest.object))
+    bool differs = !same || !known_has(&dl->delivered, dl->newest.object);
+    if (differs || delivery_is_attempted(dl) != attempted)
         delivery_touch(q, dl);
     known_set(&dl->handled, dl->newest.object);
     known_set(&dl->delivered, dl->newest.object);
     dl->inherited = dl->inherited && same;
-    dl->attempted = attempted;
-    if (!dl->attempted)
-        delivery_set_paths(dl, (struct str){0});
+    if (attempted) {
+        dl->state = DELIVERED_REATTEMPTED;
+        return;
+    }
+    if (dl->state != DELIVERED_SKIPPED)
+        dl->state = DELIVERED_HANDLED;
+    delivery_set_paths(dl, (struct str){0});
 }
 
 /* Puts the delivery on the list of those with something due, or takes it off. One that is on it
@@ -192,11 +232,10 @@ static bool is_quiet(const struct delivery_queue *q, const struct delivery_event
  * and may have ended, too. */
 static void forget_untaken(struct delivery_queue *q, struct delivery *dl)
 {
-    while (delivered_is_dead(dl) && dl->pending_delete.object != NULL &&
-           !filter_takes(q->filter, dl->pending_delete.type))
+    while (delivery_end(dl) != NULL && !filter_takes(q->filter, delivery_end(dl)->type))
         forget_delivered(q, dl);
-    if (is_dead(dl, &dl->successor) && dl->successor_delete.object != NULL &&
-        !filter_takes(q->filter, dl->successor_delete.type))
+    if (dl->state == DELIVERED_FOLLOWED && dl->ends->successor_delete.object != NULL &&
+        !filter_takes(q->filter, dl->ends->successor_delete.type))
         forget_successor(q, dl);
 }
 
@@ -211,7 +250,7 @@ static bool take_note(struct delivery_queue *q, struct delivery *dl)
 
     if (quiet && has_state(dl)) {
         accept_newest(q, dl, n == 0);
-        quiet = !dl->attempted || is_quiet(q, due, delivery_events(q, dl, due));
+        quiet = !delivery_is_attempted(dl) || is_quiet(q, due, delivery_events(q, dl, due));
     }
     return quiet;
 }
@@ -247,9 +286,9 @@ static void settle_delivery(struct delivery_queue *q, struct delivery *dl, uint6
 static void note_end(struct delivery_queue *q, struct delivery *dl, const struct delivery_event *ev)
 {
     if (known_has(&dl->delivered, ev->object))
-        delivery_event_set(&dl->pending_delete, ev);
-    else if (known_has(&dl->successor, ev->object))
-        delivery_event_set(&dl->successor_delete, ev);
+        delivery_event_set(&delivery_ends_of(dl)->pending_delete, ev);
+    else if (successor_has(dl, ev->object))
+        delivery_event_set(&dl->ends->successor_delete, ev);
     if (known_is(&dl->delivered))
         delivery_touch(q, dl); /* the last state goes from the cache to the record */
     delivery_event_set(&dl->newest, &no_event);
@@ -265,17 +304,6 @@ static void adopt_state(struct delivery_queue *q, struct delivery *dl, struct ob
         known_set(&dl->handled, state);
 }
 
-/* The delivered incarnation is back before its end was handled: the end is forgotten. */
-static void revive_delivered(struct delivery_queue *q, struct delivery *dl)
-{
-    if (dl->pending_delete.object != NULL)
-        delivery_touch(q, dl);
-    delivery_event_set(&dl->pending_delete, &no_event);
-    dl->superseded = false;
-    dl->parked_at = 0;
-    dl->parked_ms = 0;
-}
-
 /* An object has a new state. */
 static void note_state(struct delivery_queue *q, struct delivery *dl,
                        const struct delivery_event *ev)
@@ -284,10 +312,10 @@ static void note_state(struct delivery_queue *q, struct delivery *dl,
     adopt_state(q, dl, ev->object);
     if (known_has(&dl->delivered, ev->object)) {
         revive_delivered(q, dl);
-    } else if (known_has(&dl->successor, ev->object)) {
-        if (dl->successor_delete.object != NULL)
+    } else if (successor_has(dl, ev->object)) {
+        if (dl->ends->successor_delete.object != NULL)
             delivery_touch(q, dl);
-        delivery_event_set(&dl->successor_delete, &no_event);
+        delivery_event_set(&dl->ends->successor_delete, &no_event);
     }
 }
 
@@ -310,7 +338,7 @@ static bool is_news(const struct delivery_queue *q, const struct delivery *dl,
 }
 
 struct delivery *delivery_queue_change(struct delivery_queue *q, size_t source,
-                                       const struct delta *d, uint64_t now_ms)
+                                       const struct delta *d, bool *counts, uint64_t now_ms)
 {
     struct delivery *dl = delivery_add(q, source, object_key(d->object));
     struct object *was = NULL;
@@ -328,8 +356,9 @@ struct delivery *delivery_queue_change(struct delivery_queue *q, size_t source,
     else
         note_state(q, dl, &ev);
     settle_delivery(q, dl, now_ms);
-    dl->counts = is_news(q, dl, was);
+    *counts = is_news(q, dl, was);
     object_unref(&was);
+    ensure(delivery_is_legal(q, dl));
     return delivery_release(q, dl) ? NULL : dl;
 }
 
@@ -346,24 +375,27 @@ void delivery_started(struct delivery_queue *q, struct delivery *dl,
                       const struct delivery_event *ev)
 {
     delivery_touch(q, dl);
-    dl->skipped = dl->inherited = false;
+    dl->inherited = false;
     dl->last_was_end = delivery_is_end(ev->type);
     /* The end that this incarnation superseded is given up now, and not before: see
      * delivery_supersede(). */
-    if (!dl->last_was_end && dl->superseded)
+    if (!dl->last_was_end && dl->state == DELIVERED_SUPERSEDED)
         forget_delivered(q, dl);
-    /* Behind an end in the same run, the next incarnation is noted as successor, so that neither
-     * end can be lost
-     * (docs/decisions.md "One run may tell the end of one incarnation and the next"). */
-    if (dl->last_was_end)
+    if (dl->last_was_end) {
         known_set(&dl->handled, NULL); /* ADDED if it comes back: its effects may be gone */
-    else
-        known_set(!known_is(&dl->delivered) || known_has(&dl->delivered, ev->object)
-                      ? &dl->delivered
-                      : &dl->successor,
-                  ev->object);
-    dl->attempted = true;
+    } else if (dl->state == DELIVERED_NOTHING || known_has(&dl->delivered, ev->object)) {
+        known_set(&dl->delivered, ev->object);
+    } else {
+        /* Behind an end in the same run, the next incarnation is the successor, so that neither end
+         * can be lost
+         * (docs/decisions.md "One run may tell the end of one incarnation and the next"). */
+        known_set(&delivery_ends_of(dl)->successor, ev->object);
+        dl->state = DELIVERED_FOLLOWED;
+    }
+    if (dl->state != DELIVERED_SUPERSEDED && dl->state != DELIVERED_FOLLOWED)
+        dl->state = known_is(&dl->handled) ? DELIVERED_REATTEMPTED : DELIVERED_ATTEMPTED;
     dl->pins++;
+    ensure(delivery_is_legal(q, dl));
 }
 
 void delivery_ended(struct delivery_queue *q, struct delivery *dl)
@@ -382,28 +414,30 @@ void delivery_not_started(struct delivery_queue *q, struct delivery *dl,
 {
     bool stays = known_is(&dl->delivered) && known_is(&was->delivered) &&
                  str_eq(known_uid(&dl->delivered), known_uid(&was->delivered));
+    struct delivery_ends *ends = delivery_ends_of(dl);
 
     ensure(dl->pins > 0);
     dl->pins--;
     delivery_touch(q, dl);
+    dl->state = was->state;
+    dl->last_was_end = was->last_was_end;
+    dl->inherited = was->inherited;
     known_copy(&dl->handled, &was->handled);
     known_copy(&dl->delivered, &was->delivered);
-    known_copy(&dl->successor, &was->successor);
-    if (!stays)
-        delivery_event_set(&dl->pending_delete, &was->pending_delete);
-    if (!known_is(&dl->successor) ||
-        (is_dead(dl, &dl->successor) && dl->successor_delete.object == NULL))
-        forget_successor(q, dl);
+    known_copy(&ends->successor, &was->successor);
     delivery_set_paths(dl, str_c(was->delivered_paths));
-    dl->attempted = was->attempted;
-    dl->last_was_end = was->last_was_end;
-    dl->superseded = was->superseded;
-    dl->skipped = was->skipped;
-    dl->inherited = was->inherited;
-    if (known_is(&dl->delivered) && !delivered_is_dead(dl))
+    if (!stays)
+        delivery_event_set(&ends->pending_delete, &was->pending_delete);
+    if (dl->state != DELIVERED_FOLLOWED)
+        delivery_event_set(&ends->successor_delete, &no_event);
+    else if (successor_is_dead(dl) && ends->successor_delete.object == NULL)
+        forget_successor(q, dl);
+    if (!delivered_is_dead(dl))
         revive_delivered(q, dl);
-    else if (dl->pending_delete.object == NULL && known_is(&dl->delivered))
+    else if (delivery_end(dl) == NULL)
         forget_delivered(q, dl);
+    delivery_ends_trim(dl);
+    ensure(delivery_is_legal(q, dl));
 }
 
 /* The run with this end succeeded. If the end was forgotten meanwhile, its incarnation is neither
@@ -411,7 +445,7 @@ void delivery_not_started(struct delivery_queue *q, struct delivery *dl,
 static void end_handled(struct delivery_queue *q, struct delivery *dl,
                         const struct delivery_event *ev)
 {
-    if (known_has(&dl->successor, ev->object))
+    if (successor_has(dl, ev->object))
         forget_successor(q, dl);
     else if (known_has(&dl->delivered, ev->object))
         forget_delivered(q, dl);
@@ -430,7 +464,7 @@ static void state_handled(struct delivery_queue *q, struct delivery *dl,
         return;
     delivery_touch(q, dl);
     known_set(&dl->handled, ev->object);
-    dl->attempted = false;
+    dl->state = DELIVERED_HANDLED;
     delivery_set_paths(dl, (struct str){0});
 }
 
@@ -445,30 +479,36 @@ void delivery_handled(struct delivery_queue *q, struct delivery *dl,
     /* The waiting time begins anew: a run has just succeeded, and what is due now came later. */
     set_pending(q, dl, false, now_ms);
     settle_delivery(q, dl, now_ms);
+    ensure(delivery_is_legal(q, dl));
 }
 
 void delivery_failed(struct delivery_queue *q, struct delivery *dl, uint64_t now_ms)
 {
     settle_delivery(q, dl, now_ms);
+    ensure(delivery_is_legal(q, dl));
 }
 
 void delivery_supersede(struct delivery_queue *q, struct delivery *dl, uint64_t now_ms)
 {
     delivery_touch(q, dl);
     /* Without ADDED the next incarnation is accepted without a run, and only a run for it would
-     * give a superseded end up. */
-    if (filter_takes(q->filter, DELTA_ADDED))
-        dl->superseded = true;
+     * give a superseded end up. FOLLOWED comes here only if an earlier process had another mode. */
+    if (delivery_end(dl) == NULL)
+        forget_successor(q, dl);
+    else if (dl->state == DELIVERED_ATTEMPTED && filter_takes(q->filter, DELTA_ADDED))
+        dl->state = DELIVERED_SUPERSEDED;
     else
         forget_delivered(q, dl);
     settle_delivery(q, dl, now_ms);
+    ensure(delivery_is_legal(q, dl));
 }
 
 void delivery_give_up(struct delivery_queue *q, struct delivery *dl, uint64_t now_ms)
 {
-    while (delivered_is_dead(dl) && dl->pending_delete.object != NULL)
+    while (delivery_end(dl) != NULL)
         forget_delivered(q, dl);
     settle_delivery(q, dl, now_ms);
+    ensure(delivery_is_legal(q, dl));
 }
 
 /* Argument of open_delivery(). */
@@ -484,14 +524,14 @@ struct opening {
 static void end_unseen(struct delivery_queue *q, struct delivery *dl)
 {
     /* The record of the predecessor may be missing. */
-    if (!known_is(&dl->delivered) && known_is(&dl->successor))
+    if (!known_is(&dl->delivered) && dl->state == DELIVERED_FOLLOWED)
         forget_delivered(q, dl);
-    if (delivered_is_dead(dl) && dl->pending_delete.object == NULL) {
-        dl->pending_delete = delivery_event_over(q, dl, &dl->delivered);
+    if (delivered_is_dead(dl) && delivery_end(dl) == NULL) {
+        delivery_ends_of(dl)->pending_delete = delivery_event_over(q, dl, &dl->delivered);
         delivery_touch(q, dl);
     }
-    if (is_dead(dl, &dl->successor) && dl->successor_delete.object == NULL)
-        dl->successor_delete = delivery_event_over(q, dl, &dl->successor);
+    if (successor_is_dead(dl) && dl->ends->successor_delete.object == NULL)
+        dl->ends->successor_delete = delivery_event_over(q, dl, &dl->ends->successor);
 }
 
 static void open_delivery(void *arg, struct delivery *dl)
@@ -502,12 +542,13 @@ static void open_delivery(void *arg, struct delivery *dl)
     /* An incarnation that was delivered is not skipped, as the hook has to learn of its changes. */
     if (o->skip && has_state(dl) && dl->newest.type != DELTA_STALE && !known_is(&dl->delivered)) {
         accept_newest(o->q, dl, false);
-        dl->skipped = true;
+        dl->state = DELIVERED_SKIPPED;
     }
     settle_delivery(o->q, dl, o->now_ms);
     if (delivery_is_due(dl)) {
         dl->existing = true;
         o->q->existing_left++;
+        ensure(delivery_is_legal(o->q, dl));
     } else {
         delivery_release(o->q, dl);
     }

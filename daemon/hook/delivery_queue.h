@@ -54,9 +54,10 @@ void delivery_queue_fini(struct delivery_queue *q);
 bool delivery_is_end(enum delta_type type);
 
 /* Takes note of a change in the cache. Returns the delivery, or NULL if nothing is left to know
- * about the key. */
+ * about the key. *counts: something is due, and the change made a difference there that the filter
+ * counts. */
 struct delivery *delivery_queue_change(struct delivery_queue *q, size_t source,
-                                       const struct delta *d, uint64_t now_ms);
+                                       const struct delta *d, bool *counts, uint64_t now_ms);
 
 /* The delivery of a key, or NULL: the hook knows nothing about it. */
 struct delivery *delivery_queue_find(const struct delivery_queue *q, size_t source, struct str key);

@@ -8,19 +8,17 @@
 /* successor_delete is left out: the start of a run does not change it. */
 struct delivery_snapshot delivery_snapshot_of(const struct delivery *dl)
 {
-    struct delivery_snapshot m = {.pending_delete = dl->pending_delete,
-                                  .delivered_paths = mem_strdup(dl->delivered_paths),
-                                  .attempted = dl->attempted,
+    struct delivery_snapshot m = {.state = dl->state,
                                   .last_was_end = dl->last_was_end,
-                                  .superseded = dl->superseded,
-                                  .skipped = dl->skipped,
-                                  .inherited = dl->inherited};
+                                  .inherited = dl->inherited,
+                                  .delivered_paths = mem_strdup(dl->delivered_paths)};
 
     known_copy(&m.handled, &dl->handled);
     known_copy(&m.delivered, &dl->delivered);
-    known_copy(&m.successor, &dl->successor);
-    if (m.pending_delete.object != NULL)
-        object_ref(m.pending_delete.object);
+    if (dl->ends != NULL) {
+        known_copy(&m.successor, &dl->ends->successor);
+        delivery_event_set(&m.pending_delete, &dl->ends->pending_delete);
+    }
     return m;
 }
 

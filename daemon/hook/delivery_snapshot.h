@@ -9,18 +9,17 @@
 
 #include "hook/delivery_queue.h"
 
-/* The members of struct delivery with these names; holds references. Zero-initialised is empty. */
+/* The members of struct delivery and its ends with these names; holds references. Zero-initialised
+ * is empty. */
 struct delivery_snapshot {
+    enum delivered_state state;
+    bool last_was_end;
+    bool inherited;
     struct known handled;
     struct known delivered;
     struct known successor;
     struct delivery_event pending_delete;
     char *delivered_paths;
-    bool attempted;
-    bool last_was_end;
-    bool superseded;
-    bool skipped;
-    bool inherited;
 };
 
 /* Copies the delivery as it is now. Free with delivery_snapshot_fini(). */

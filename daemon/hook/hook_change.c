@@ -22,7 +22,7 @@ static void rest_delivery(struct hook *h, struct delivery *dl, uint64_t now_ms)
 
 /* Tells the scheduler that a delivery has changed. Another incarnation, or the end of one, begins a
  * new series of pauses (docs/design.md "Retry"). */
-static void reschedule_delivery(struct hook *h, struct delivery *dl, uint64_t now_ms)
+static void reschedule_delivery(struct hook *h, struct delivery *dl, bool counts, uint64_t now_ms)
 {
     struct work_item *u = dl->work_item;
     bool runs = u->state == WORK_ITEM_RUNNING;
@@ -34,20 +34,20 @@ static void reschedule_delivery(struct hook *h, struct delivery *dl, uint64_t no
         scheduler_drop(&h->work_queue, u);
     else if (failed && (!delivery_is_due(dl) || delivery_is_new_matter(&h->queue, dl)))
         scheduler_hurry(&h->work_queue, u); /* The event that failed is not due any more. */
-    else if (dl->counts)
+    else if (counts)
         scheduler_touch(&h->work_queue, u, now_ms);
 }
 
 /* Tells the scheduler of a change. dl is NULL if nothing is left to know about its key: in mode
  * object there is nothing to do then. */
-static void reschedule(struct hook *h, struct delivery *dl, uint64_t now_ms)
+static void reschedule(struct hook *h, struct delivery *dl, bool counts, uint64_t now_ms)
 {
     if (h->rules.mode == HOOK_OBJECT) {
         if (dl != NULL)
-            reschedule_delivery(h, dl, now_ms);
+            reschedule_delivery(h, dl, counts, now_ms);
     } else if (!hook_work_item_due(h, &h->work_item, NULL)) {
         scheduler_drop(&h->work_queue, &h->work_item);
-    } else if (dl != NULL && dl->counts) {
+    } else if (dl != NULL && counts) {
         scheduler_touch(&h->work_queue, &h->work_item, now_ms);
     }
 }
@@ -67,7 +67,8 @@ static void note_early(struct hook *h, struct delivery *dl, const struct delta *
 static void take_delta(struct hook *h, size_t source, const struct delta *d)
 {
     uint64_t now_ms = d->now_ms;
-    struct delivery *dl = delivery_queue_change(&h->queue, source, d, now_ms);
+    bool counts;
+    struct delivery *dl = delivery_queue_change(&h->queue, source, d, &counts, now_ms);
 
     if (!h->queue.sources[source].is_open) {
         note_early(h, dl, d, now_ms);
@@ -79,7 +80,7 @@ static void take_delta(struct hook *h, size_t source, const struct delta *d)
     if (u != NULL && u->state != WORK_ITEM_RUNNING &&
         hook_gives_way(h, dl, u->failures, u->state == WORK_ITEM_PARKED))
         delivery_supersede(&h->queue, dl, now_ms);
-    reschedule(h, dl, now_ms);
+    reschedule(h, dl, counts, now_ms);
     if (dl != NULL)
         delivery_release(&h->queue, dl); /* its work item may have become idle */
     hook_check_first(h);

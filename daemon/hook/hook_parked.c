@@ -10,13 +10,14 @@
 
 enum { MINUTE_MS = 60 * 1000 };
 
-/* Is an end the event that is due first (mode object), or all that is due (other modes)? The outage
- * of a source, under the empty key, is not given up. */
+/* Is the end of the delivered incarnation the event that is due first (mode object), or are ends
+ * all that is due (other modes)? The outage of a source, under the empty key, is not given up. */
 static bool is_end(const struct hook *h, const struct delivery *dl)
 {
     struct delivery_event due[2];
 
-    if (dl->key[0] == '\0' || !delivery_is_due(dl) || delivery_events(&h->queue, dl, due) == 0)
+    if (dl->key[0] == '\0' || !delivery_is_due(dl) || delivery_end(dl) == NULL ||
+        delivery_events(&h->queue, dl, due) == 0)
         return false;
     return delivery_is_end(due[0].type) &&
            (h->rules.mode == HOOK_OBJECT || dl->newest.object == NULL);
@@ -27,24 +28,25 @@ static bool is_end(const struct hook *h, const struct delivery *dl)
 static void note_since(struct hook *h, struct delivery *dl, uint64_t wall_ns, uint64_t now_ms)
 {
     const struct delivery_queue *q = &h->queue;
+    struct delivery_ends *ends = dl->ends;
 
-    if (dl->parked_at == 0) {
-        dl->parked_at = delivery_log_minute(wall_ns > 0 ? wall_ns : q->restored_ns);
-        dl->parked_ms = (int64_t)now_ms;
+    if (ends->parked_at == 0) {
+        ends->parked_at = delivery_log_minute(wall_ns > 0 ? wall_ns : q->restored_ns);
+        ends->parked_ms = (int64_t)now_ms;
         delivery_touch(&h->queue, dl);
-    } else if (dl->parked_ms == 0) {
+    } else if (ends->parked_ms == 0) {
         /* An earlier process noted it: the monotonic time follows from the age at the restore. */
         uint64_t age_ms =
-            (uint64_t)delivery_log_minutes_since(dl->parked_at, q->restored_ns) * MINUTE_MS;
+            (uint64_t)delivery_log_minutes_since(ends->parked_at, q->restored_ns) * MINUTE_MS;
 
-        dl->parked_ms = (int64_t)now_ms - (int64_t)age_ms;
+        ends->parked_ms = (int64_t)now_ms - (int64_t)age_ms;
     }
 }
 
 /* When the end is too old; NEVER_MS: ends are kept however old they are. */
 static uint64_t due_ms(const struct hook *h, const struct delivery *dl)
 {
-    int64_t due = dl->parked_ms + (int64_t)h->rules.parked_age_ms;
+    int64_t due = dl->ends->parked_ms + (int64_t)h->rules.parked_age_ms;
 
     if (h->rules.parked_age_ms == 0)
         return NEVER_MS;
@@ -57,7 +59,10 @@ static int by_age(const void *a, const void *b)
     const struct delivery *const *x = a;
     const struct delivery *const *y = b;
 
-    return ((*x)->parked_ms > (*y)->parked_ms) - ((*x)->parked_ms < (*y)->parked_ms);
+    int64_t a_ms = (*x)->ends->parked_ms;
+    int64_t b_ms = (*y)->ends->parked_ms;
+
+    return (a_ms > b_ms) - (a_ms < b_ms);
 }
 
 /* Modes batch and snapshot: the deliveries of which nothing but an end is due, all of them or only
@@ -70,7 +75,7 @@ static struct delivery **ends_of(const struct hook *h, bool all, size_t *n)
     list_each (pos, tmp, &h->queue.pending) {
         struct delivery *dl = list_entry(pos, struct delivery, pending);
 
-        if (is_end(h, dl) && (all || dl->parked_at != 0))
+        if (is_end(h, dl) && (all || dl->ends->parked_at != 0))
             ends[(*n)++] = dl;
     }
     qsort(ends, *n, sizeof(struct delivery *), by_age);

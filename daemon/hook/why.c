@@ -135,9 +135,9 @@ static const struct delivery_event *event_of(const struct delivery *dl)
 {
     if (dl->newest.object != NULL)
         return &dl->newest;
-    if (dl->successor_delete.object != NULL)
-        return &dl->successor_delete;
-    return dl->pending_delete.object != NULL ? &dl->pending_delete : NULL;
+    if (dl->ends != NULL && dl->ends->successor_delete.object != NULL)
+        return &dl->ends->successor_delete;
+    return delivery_end(dl);
 }
 
 static const struct history_run *newest_run(const struct hook *h)
@@ -160,11 +160,11 @@ static void tell_before_restart(struct why *w, const struct hook *h, const struc
 {
     if (!dl->inherited)
         return;
-    if (dl->renew && dl->pending_delete.object == NULL)
+    if (dl->renew && delivery_end(dl) == NULL)
         renewed(w, h);
-    else if (dl->attempted)
+    else if (delivery_is_attempted(dl))
         w->before_restart = WHY_BEFORE_ATTEMPTED;
-    else if (!delivery_is_due(dl) && !dl->skipped && known_is(&dl->handled))
+    else if (!delivery_is_due(dl) && dl->state == DELIVERED_HANDLED)
         w->before_restart = WHY_BEFORE_HANDLED;
 }
 

@@ -42,7 +42,7 @@ static struct delivery_model_event told(const struct run_event *e)
 
 static void complain(const struct run_event *e, const char *what)
 {
-    panic("source %zu, key %s, %s: %s", e->delivery->source, e->delivery->key,
+    panic("source %u, key %s, %s: %s", e->delivery->source, e->delivery->key,
           delta_type_name(e->ev.type), what);
 }
 

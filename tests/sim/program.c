@@ -193,7 +193,7 @@ static void trace_start(const struct sim_hooks *c, const struct run *run)
     clock_trace(c->params.clock, "%s: run %" PRIu64 " starts, %s, attempt %u", run->hook->name,
                 run->id, run_reason_name(run->reason), run->attempt);
     for (size_t i = 0; i < run->event_count; i++)
-        clock_trace(c->params.clock, "    %s %zu %s %.*s", delta_type_name(run->events[i].ev.type),
+        clock_trace(c->params.clock, "    %s %u %s %.*s", delta_type_name(run->events[i].ev.type),
                     run->events[i].delivery->source, run->events[i].delivery->key,
                     STR_ARG(object_uid(run->events[i].ev.object)));
 }

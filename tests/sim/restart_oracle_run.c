@@ -44,7 +44,7 @@ static struct telling telling(struct restart_oracle *w, const struct run *run, s
 
 static void complain(const struct telling *t, const char *what)
 {
-    panic("%s, run %" PRIu64 ", source %zu, key %s, %s of incarnation %" PRIu64 ": %s",
+    panic("%s, run %" PRIu64 ", source %u, key %s, %s of incarnation %" PRIu64 ": %s",
           t->h->rules->name, t->run->id, t->e->delivery->source, t->e->delivery->key,
           delta_type_name(t->e->ev.type), t->uid, what);
 }

@@ -74,7 +74,7 @@ static void check_delivery(void *arg, struct delivery *dl)
     struct hook *h = arg;
 
     if (!delivery_is_legal(&h->queue, dl))
-        panic("%s, source %zu, key %s: its delivery is illegal", h->name, dl->source, dl->key);
+        panic("%s, source %u, key %s: its delivery is illegal", h->name, dl->source, dl->key);
 }
 
 /* After each step, so that the step that makes a delivery illegal is known. */

@@ -45,8 +45,10 @@ void delivery_rig_restart(unsigned events, const char *path)
 
 static struct delivery *take(const struct delta *d, const char *key)
 {
+    bool counts;
+
     delivery_rig.key = key;
-    return delivery_queue_change(&delivery_rig.queue, 0, d, delivery_rig.now);
+    return delivery_queue_change(&delivery_rig.queue, 0, d, &counts, delivery_rig.now);
 }
 
 struct delivery *delivery_rig_change(enum delta_type type, const char *uid, const char *data)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "delivery_rig.h"
 
+#include "hook/delivery_log.h"
+
 /* The watch no longer selects the object: LEFT is an end like DELETED. */
 static void test_leaving_ends_an_incarnation(void **state)
 {
@@ -209,11 +211,35 @@ static void test_an_outage_is_due_when_the_queue_opens(void **state)
     check_opened(true);
 }
 
+/* The hook took ADDED before the restart. Now no run for the next incarnation would give the end
+ * up. */
+static void test_a_superseded_end_gives_way_without_a_run(void **state)
+{
+    const struct delivery_record m = {.key = str_c("ns/n"),
+                                      .uid = str_c("u1"),
+                                      .is_delivered = true,
+                                      .attempted = true,
+                                      .is_ended = true,
+                                      .note = DELIVERY_SUPERSEDED | DELIVERY_LAST_WAS_END};
+
+    (void)state;
+    delivery_rig_fini();
+    delivery_rig_init(DELIVERY_RIG_ALL & ~(1U << DELTA_ADDED), NULL);
+    assert_true(delivery_log_restore(&delivery_rig.queue, 0, &m, 1));
+    delivery_rig_change(DELTA_ADDED, "u2", NULL);
+    delivery_queue_open(&delivery_rig.queue, 0, false, delivery_rig.now);
+    assert_string_equal(delivery_rig_due(), "");
+    delivery_rig_change(DELTA_DELETED, "u2", NULL);
+    delivery_rig_change(DELTA_ADDED, "u3", NULL);
+    assert_string_equal(delivery_rig_due(), "DELETED u2");
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, delivery_rig_set_up, delivery_rig_clean_up)
     const struct CMUnitTest tests[] = {
         TEST(test_leaving_ends_an_incarnation),
+        TEST(test_a_superseded_end_gives_way_without_a_run),
         TEST(test_an_object_that_left_and_came_back_is_added),
         TEST(test_an_object_that_left_undelivered_and_came_back_is_the_same),
         TEST(test_an_object_that_left_before_it_was_delivered_leaves_nothing),

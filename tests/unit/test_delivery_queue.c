@@ -221,6 +221,7 @@ static void test_an_end_has_the_last_object_of_the_server(void **state)
 {
     struct delivery_event ev[2];
     struct object *last = objects_make("ns/n", "u1", "99", "\"a\":7");
+    bool counts;
 
     (void)state;
     delivery_rig_add_handled("u1", "\"a\":1");
@@ -230,7 +231,8 @@ static void test_an_end_has_the_last_object_of_the_server(void **state)
                                                                 .object = last,
                                                                 .final_state_unknown = true,
                                                                 .received_ns = 5},
-                                                delivery_rig.now);
+                                                &counts, delivery_rig.now);
+    assert_true(counts);
     assert_int_equal(delivery_events(&delivery_rig.queue, dl, ev), 1);
     assert_ptr_equal(ev[0].object, last);
     assert_int_equal(ev[0].type, DELTA_DELETED);
