@@ -75,6 +75,33 @@ void delivery_settled(struct delivery_queue *q, struct delivery *dl)
     dl->existing = dl->restored = false;
 }
 
+/* successor_delete is left out: the start of a run does not change it. */
+struct delivery_snapshot delivery_snapshot_of(const struct delivery *dl)
+{
+    struct delivery_snapshot m = {.state = dl->state,
+                                  .last_was_end = dl->last_was_end,
+                                  .inherited = dl->inherited,
+                                  .delivered_paths = mem_strdup(dl->delivered_paths)};
+
+    known_copy(&m.handled, &dl->handled);
+    known_copy(&m.delivered, &dl->delivered);
+    if (dl->ends != NULL) {
+        known_copy(&m.successor, &dl->ends->successor);
+        delivery_event_set(&m.pending_delete, &dl->ends->pending_delete);
+    }
+    return m;
+}
+
+void delivery_snapshot_fini(struct delivery_snapshot *m)
+{
+    known_set(&m->handled, NULL);
+    known_set(&m->delivered, NULL);
+    known_set(&m->successor, NULL);
+    object_unref(&m->pending_delete.object);
+    free(m->delivered_paths);
+    *m = (struct delivery_snapshot){0};
+}
+
 /* An object without bytes, made from all that is known: the key and the uid. The key of an outage
  * is empty, and so is the name then. */
 static struct object *make_known(const struct delivery *dl, struct str uid)
@@ -228,8 +255,7 @@ static bool ends_are_legal(const struct delivery *dl, bool sure)
         return false;
     if (e->pending_delete.object == NULL && (e->parked_at != 0 || (e != &none && !followed)))
         return false;
-    return (e->parked_ms == 0 || e->parked_at != 0) &&
-           end_is_legal(dl, &dl->delivered, &e->pending_delete, sure) &&
+    return end_is_legal(dl, &dl->delivered, &e->pending_delete, sure) &&
            end_is_legal(dl, &e->successor, &e->successor_delete, sure);
 }
 

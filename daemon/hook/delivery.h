@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * delivery - the state of one key for one hook: which state of the object is handled, which is
- * delivered, which is the newest; and how deliveries are added and freed; pure. Only the files of
- * hook/delivery_queue and hook/delivery_log call these functions.
+ * delivered, which is the newest; and how deliveries are added and freed; pure. Only
+ * hook/delivery_queue and hook/delivery_log call functions that change one.
  */
 #ifndef HOOK_DELIVERY_H
 #define HOOK_DELIVERY_H
@@ -53,11 +53,12 @@ struct delivery_ends {
     struct delivery_event successor_delete; /* object not NULL: the successor has ended */
     /* When pending_delete was first parked, as delivery_log_minute() says; 0 = not parked. */
     uint32_t parked_at;
-    int64_t parked_ms; /* the same time, monotonic, maybe before the boot; 0 = not known yet */
+    /* If parked_at is not 0: the same time, monotonic, maybe before the boot; 0 = not known yet. */
+    int64_t parked_ms;
 };
 
 /* What a hook knows of one key of a source. Read-only outside the files of hook/delivery_*, but for
- * work_item, parked_at and parked_ms, which hook_*.c and manual_run.c set. */
+ * the work item, and parked_at and parked_ms (hook/hook_parked). */
 struct delivery {
     struct map_node node; /* in by_key of its source */
     struct list pending;  /* in queue.pending iff something is due */
@@ -84,6 +85,20 @@ struct delivery {
     bool renew : 1;
     bool parked : 1; /* its record says parked, and the source is not open yet */
     char key[];
+};
+
+/* The part of a delivery that the start of a run changes, as it was before: so that a run that could
+ * not be started leaves no trace (delivery_not_started()). Holds references; zero-initialised is
+ * empty. */
+struct delivery_snapshot {
+    enum delivered_state state;
+    bool last_was_end;
+    bool inherited;
+    struct known handled;
+    struct known delivered;
+    struct known successor;
+    struct delivery_event pending_delete;
+    char *delivered_paths;
 };
 
 /* Do the fields of a delivery agree with each other? False only after a bug of informerd: no input
@@ -125,5 +140,11 @@ void delivery_event_set(struct delivery_event *slot, const struct delivery_event
  * or FRESH for an outage, with cause `restart`. The event has a reference of its own. */
 struct delivery_event delivery_event_over(const struct delivery_queue *q, const struct delivery *dl,
                                           const struct known *incarnation);
+
+/* Copies the delivery as it is now. Free with delivery_snapshot_fini(). */
+struct delivery_snapshot delivery_snapshot_of(const struct delivery *dl);
+
+/* Drops the references and frees the paths. */
+void delivery_snapshot_fini(struct delivery_snapshot *m);
 
 #endif

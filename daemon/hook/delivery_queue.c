@@ -5,7 +5,6 @@
 
 #include "base/mem.h"
 #include "base/panic.h"
-#include "hook/delivery_snapshot.h"
 
 static const struct delivery_event no_event;
 
@@ -151,7 +150,6 @@ static void forget_delivered(struct delivery_queue *q, struct delivery *dl)
         known_copy(&dl->delivered, &dl->ends->successor);
         delivery_event_set(&dl->ends->pending_delete, &dl->ends->successor_delete);
         dl->ends->parked_at = 0;
-        dl->ends->parked_ms = 0;
         forget_successor(q, dl);
     } else {
         known_set(&dl->delivered, NULL);
@@ -171,7 +169,6 @@ static void revive_delivered(struct delivery_queue *q, struct delivery *dl)
     delivery_touch(q, dl);
     delivery_event_set(&dl->ends->pending_delete, &no_event);
     dl->ends->parked_at = 0;
-    dl->ends->parked_ms = 0;
     delivery_ends_trim(dl);
 }
 

@@ -19,8 +19,6 @@
 #include "hook/delivery.h"
 #include "hook/filter.h"
 
-struct delivery_snapshot;
-
 /* The deliveries of one source of the hook. */
 struct delivery_queue_source {
     struct map by_key;

@@ -13,9 +13,9 @@
 #include "base/digest.h"
 #include "base/list.h"
 #include "base/run_end.h"
-#include "hook/delivery_snapshot.h"
-
-struct hook;
+#include "hook/delivery_queue.h"
+    
+    struct hook;
 
 /* Which program a run starts. */
 enum run_kind {

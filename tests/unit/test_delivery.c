@@ -7,7 +7,6 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "hook/delivery_log.h"
-#include "hook/delivery_snapshot.h"
 
 /* What makes a delivery illegal. */
 
@@ -46,6 +45,14 @@ static void follow(void)
 {
     delivery_rig_replace(DELTA_DELETED);
     delivery_rig_run(false);
+}
+
+/* The first incarnation is back, the second one has ended. */
+static void follow_back(void)
+{
+    follow();
+    delivery_rig_change(DELTA_DELETED, "u2", NULL);
+    delivery_rig_change(DELTA_ADDED, "u1", NULL);
 }
 
 static void add(void)
@@ -139,9 +146,9 @@ static void spoil_matter(struct delivery *dl)
     dl->last_was_end = false;
 }
 
-static void spoil_parked_time(struct delivery *dl)
+static void spoil_parked(struct delivery *dl)
 {
-    dl->ends->parked_ms = 1;
+    dl->ends->parked_at = 1;
 }
 
 static void spoil_paths(struct delivery *dl)
@@ -204,7 +211,7 @@ static void test_facts_that_contradict_each_other_are_illegal(void **state)
         {end,                spoil_end        },
         {end,                spoil_life       },
         {end,                spoil_superseded },
-        {end,                spoil_parked_time},
+        {follow_back,        spoil_parked     },
         {supersede,          spoil_matter     },
         {supersede,          spoil_reattempted},
         {supersede,          spoil_unhandled  },
