@@ -9,10 +9,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cache/source.h"
 #include "hook/filter.h"
-#include "hook/hook_source.h"
 #include "hook/scheduler.h"
 #include "proto/json_path.h"
+
+/* A watch or a view that a hook uses, under the name in the configuration. Watches that differ in
+ * nothing but their names are one watch with several names. */
+struct hook_source {
+    const char *name;
+    struct source of; /* borrowed: must outlive the hook */
+    bool stale;       /* as hooks_stale() said last */
+    /* The last snapshot lacked this source, which an earlier process had seen; set by hook/gate. */
+    bool is_lacked;
+};
 
 enum hook_mode { HOOK_OBJECT, HOOK_BATCH, HOOK_SNAPSHOT };
 enum hook_existing { HOOK_EXISTING_RUN, HOOK_EXISTING_SKIP };

@@ -347,7 +347,7 @@ static void not_start(struct rng *rng, size_t most)
     delivery_failed(&delivery_rig.queue, dl, delivery_rig.now);
 }
 
-/* As hook_gives_way() in hook/hook_work_item: an end has failed too often. */
+/* As hook_gives_way() in hook/hook: an end has failed too often. */
 static void lose_patience(struct rng *rng)
 {
     struct delivery *dl = delivery_rig_delivery();
