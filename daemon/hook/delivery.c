@@ -31,19 +31,6 @@ void delivery_event_set(struct delivery_event *slot, const struct delivery_event
     object_unref(&old);
 }
 
-bool delivery_is_attempted(const struct delivery *dl)
-{
-    return dl->state == DELIVERED_ATTEMPTED || dl->state == DELIVERED_REATTEMPTED ||
-           dl->state == DELIVERED_SUPERSEDED || dl->state == DELIVERED_FOLLOWED;
-}
-
-const struct delivery_event *delivery_end(const struct delivery *dl)
-{
-    bool ended = dl->ends != NULL && dl->ends->pending_delete.object != NULL;
-
-    return ended ? &dl->ends->pending_delete : NULL;
-}
-
 struct delivery_ends *delivery_ends_of(struct delivery *dl)
 {
     if (dl->ends == NULL)
@@ -152,7 +139,6 @@ void delivery_free(struct delivery_queue *q, struct delivery *dl)
     free(dl->kept[0]);
     free(dl->kept[1]);
     free(dl->delivered_paths);
-    free(dl->work_item);
     free(dl);
 }
 
@@ -218,12 +204,17 @@ struct delivery *delivery_add(struct delivery_queue *q, size_t source, struct st
 
     if (dl != NULL)
         return dl;
-    dl = mem_zalloc(sizeof(*dl) + key.n + 1);
+    /* One block: the delivery with its key, and in mode object its work item. */
+    size_t align = _Alignof(struct work_item);
+    size_t size = (sizeof(*dl) + key.n + align) / align * align;
+    dl = mem_zalloc(size + (q->keyed ? sizeof(*dl->work_item) : 0));
     memcpy(dl->key, key.p, key.n);
     dl->source = (uint32_t)source;
     list_init(&dl->pending);
-    if (q->keyed)
-        dl->work_item = MEM_NEW(struct work_item, .delivery = dl);
+    if (q->keyed) {
+        dl->work_item = (void *)((char *)dl + size);
+        dl->work_item->delivery = dl;
+    }
     list_init(&dl->dirty);
     map_put(&q->sources[source].by_key, &dl->node, str_of(dl->key, key.n));
     return dl;
@@ -231,6 +222,8 @@ struct delivery *delivery_add(struct delivery_queue *q, size_t source, struct st
 
 static bool same_uid(const struct known *a, const struct known *b)
 {
+    if (b->object != NULL)
+        return known_has(a, b->object);
     return known_is(a) && known_is(b) && str_eq(known_uid(a), known_uid(b));
 }
 

@@ -109,10 +109,19 @@ bool delivery_is_legal(const struct delivery_queue *q, const struct delivery *dl
 struct delivery *delivery_add(struct delivery_queue *q, size_t source, struct str key);
 
 /* Was a run started since `handled` was set, which may have had effects? */
-bool delivery_is_attempted(const struct delivery *dl);
+static inline bool delivery_is_attempted(const struct delivery *dl)
+{
+    return dl->state == DELIVERED_ATTEMPTED || dl->state == DELIVERED_REATTEMPTED ||
+           dl->state == DELIVERED_SUPERSEDED || dl->state == DELIVERED_FOLLOWED;
+}
 
 /* The end of the delivered incarnation, borrowed; NULL: it has not ended. */
-const struct delivery_event *delivery_end(const struct delivery *dl);
+static inline const struct delivery_event *delivery_end(const struct delivery *dl)
+{
+    bool ended = dl->ends != NULL && dl->ends->pending_delete.object != NULL;
+
+    return ended ? &dl->ends->pending_delete : NULL;
+}
 
 /* dl->ends, made if there are none. */
 struct delivery_ends *delivery_ends_of(struct delivery *dl);

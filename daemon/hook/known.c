@@ -27,7 +27,7 @@ struct str known_uid(const struct known *k)
 
 bool known_has(const struct known *k, const struct object *o)
 {
-    return known_is(k) && str_eq(known_uid(k), object_uid(o));
+    return k->object == o || (known_is(k) && str_eq(known_uid(k), object_uid(o)));
 }
 
 void known_set(struct known *k, struct object *state)
