@@ -162,8 +162,7 @@ static void forget_delivered(struct delivery_queue *q, struct delivery *dl)
 /* The delivered incarnation is back before its end was handled: the end is forgotten. */
 static void revive_delivered(struct delivery_queue *q, struct delivery *dl)
 {
-    if (dl->state == DELIVERED_SUPERSEDED)
-        dl->state = DELIVERED_ATTEMPTED;
+    dl->state = dl->state == DELIVERED_SUPERSEDED ? DELIVERED_ATTEMPTED : dl->state;
     if (delivery_end(dl) == NULL)
         return;
     delivery_touch(q, dl);
@@ -179,8 +178,7 @@ static void accept_newest(struct delivery_queue *q, struct delivery *dl, bool sa
 {
     bool attempted = dl->pins > 0;
 
-    /* The hook took ADDED before a restart: the end was to be given up when a run for this
-     * incarnation starts, and no run comes. */
+    /* A hook without ADDED: only a run for this incarnation would give the end up, and none comes. */
     if (dl->state == DELIVERED_SUPERSEDED)
         forget_delivered(q, dl);
     /* Only what the records show makes the delivery dirty. Most changes that a filter ignores come
@@ -488,11 +486,10 @@ void delivery_failed(struct delivery_queue *q, struct delivery *dl, uint64_t now
 void delivery_supersede(struct delivery_queue *q, struct delivery *dl, uint64_t now_ms)
 {
     delivery_touch(q, dl);
-    /* Without ADDED the next incarnation is accepted without a run, and only a run for it would
-     * give a superseded end up. FOLLOWED comes here only if an earlier process had another mode. */
+    /* FOLLOWED comes here only if an earlier process had another mode. */
     if (delivery_end(dl) == NULL)
         forget_successor(q, dl);
-    else if (dl->state == DELIVERED_ATTEMPTED && filter_takes(q->filter, DELTA_ADDED))
+    else if (dl->state == DELIVERED_ATTEMPTED)
         dl->state = DELIVERED_SUPERSEDED;
     else
         forget_delivered(q, dl);
