@@ -79,8 +79,8 @@ struct delivery {
     bool last_was_end : 1; /* the last run delivered an end */
     bool inherited : 1;    /* its last run was one of an earlier process */
     bool restored : 1;     /* from an earlier process, and no run has ended yet */
-    bool
-        existing : 1; /* Due since the hook first saw the source, and no run for it has ended yet. */
+    /* Due since the hook first saw the source, and no run for it has ended yet. */
+    bool existing : 1;
     /* The effects of its runs are gone or the hook changed, and no run has succeeded since. */
     bool renew : 1;
     bool parked : 1; /* its record says parked, and the source is not open yet */
