@@ -227,26 +227,34 @@ static bool same_uid(const struct known *a, const struct known *b)
     return known_is(a) && known_is(b) && str_eq(known_uid(a), known_uid(b));
 }
 
+/* Was this incarnation there, and is not any more? */
+static bool is_gone(const struct delivery *dl, const struct known *incarnation)
+{
+    const struct object *now = dl->newest.object;
+
+    return known_is(incarnation) && (now == NULL || !known_has(incarnation, now));
+}
+
 /* Is the end of this incarnation there if and only if the incarnation is gone? sure: false as long
  * as an end may still be missing. */
 static bool end_is_legal(const struct delivery *dl, const struct known *incarnation,
                          const struct delivery_event *end, bool sure)
 {
-    const struct object *now = dl->newest.object;
-    bool gone = known_is(incarnation) && (now == NULL || !known_has(incarnation, now));
+    bool gone = is_gone(dl, incarnation);
 
     return end->object != NULL ? gone && known_has(incarnation, end->object) : !gone || !sure;
 }
 
 static bool ends_are_legal(const struct delivery *dl, bool sure)
 {
-    static const struct delivery_ends none;
-    const struct delivery_ends *e = dl->ends != NULL ? dl->ends : &none;
+    const struct delivery_ends *e = dl->ends;
     bool followed = dl->state == DELIVERED_FOLLOWED;
 
+    if (e == NULL)
+        return !followed && !(sure && is_gone(dl, &dl->delivered));
     if (followed != known_is(&e->successor) || same_uid(&dl->delivered, &e->successor))
         return false;
-    if (e->pending_delete.object == NULL && (e->parked_at != 0 || (e != &none && !followed)))
+    if (e->pending_delete.object == NULL && (e->parked_at != 0 || !followed))
         return false;
     return end_is_legal(dl, &dl->delivered, &e->pending_delete, sure) &&
            end_is_legal(dl, &e->successor, &e->successor_delete, sure);
@@ -257,9 +265,10 @@ static bool ends_are_legal(const struct delivery *dl, bool sure)
 static bool state_is_legal(const struct delivery *dl, bool sure)
 {
     bool delivered = known_is(&dl->delivered);
-    bool handled = same_uid(&dl->handled, &dl->delivered);
+    bool handled = known_is(&dl->handled);
 
-    if (known_is(&dl->handled) != handled || (dl->inherited && !delivered && sure))
+    if ((handled && !same_uid(&dl->handled, &dl->delivered)) ||
+        (dl->inherited && !delivered && sure))
         return false;
     switch (dl->state) {
     case DELIVERED_NOTHING:

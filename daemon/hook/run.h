@@ -14,8 +14,8 @@
 #include "base/list.h"
 #include "base/run_end.h"
 #include "hook/delivery_queue.h"
-    
-    struct hook;
+
+struct hook;
 
 /* Which program a run starts. */
 enum run_kind {
