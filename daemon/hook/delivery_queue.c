@@ -328,8 +328,12 @@ static bool is_news(const struct delivery_queue *q, const struct delivery *dl,
 
     if (!delivery_is_due(dl) || was == is)
         return false;
-    return was == NULL || is == NULL || !same_incarnation(was, is) ||
-           filter_changed(q->filter, was, is);
+    if (was == NULL || is == NULL || !same_incarnation(was, is))
+        return true;
+    /* If the old state was handled, its difference to the new one is all that is due: the filter has
+     * found that difference already. */
+    bool found = was == dl->handled.object && !delivery_is_attempted(dl);
+    return found || filter_changed(q->filter, was, is);
 }
 
 struct delivery *delivery_queue_change(struct delivery_queue *q, size_t source,
