@@ -134,7 +134,8 @@ static void cached_list(struct stream *s)
     put_page(s, s->server->state, s->server->rv, 0, 0);
 }
 
-/* Answers as a server that ignores the version in the request and has no objects yet. */
+/* Answers as a server that ignores the version in the request and has no objects yet. A list
+ * without a version would say nothing of its age, and no client could refuse it. */
 static void older_list(struct stream *s)
 {
     static const struct api_object nothing[API_KEYS];
@@ -154,7 +155,8 @@ static void list_since(struct stream *s, uint64_t rv, uint64_t limit)
 {
     if (net_strikes(s->net, FAULT_GONE))
         refuse(s, 410, "Gone", "too old");
-    else if (clock_percent(s->net->clock, 20) && net_strikes(s->net, FAULT_OLDER))
+    else if (!is_unversioned(s) && clock_percent(s->net->clock, 20) &&
+             net_strikes(s->net, FAULT_OLDER))
         older_list(s);
     else if (limit == 0 && s->net->setup->cached)
         freshen(s, rv);
