@@ -10,11 +10,9 @@
  * moment later. If the watch cannot list, it becomes stale; then the view is stale, too, and goes
  * on with the objects that it has.
  *
- *   watches --delta--> view --> view_join   which slices belong to which Service, what has changed
- *                                 view_make   the object of one Service:
- *                                   view_pick   kube-proxy's rules
- *                                   view_hold   hold_empty
- *                                   view_object the bytes
+ *   watches --delta--> view --> view_join   which slices belong to which Service, what has changed,
+ *                                           and the object of one Service
+ *                                 view_pick   kube-proxy's rules
  *                                 store       the differences -> delta
  *
  * The object has kind ServiceEndpoints of informerd/v1; its key, uid, resourceVersion and
