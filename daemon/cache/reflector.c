@@ -498,15 +498,6 @@ static enum reflector_do after_watch(struct reflector *r)
     return r->silent >= SILENT_STREAMS ? REFLECTOR_PROBE : REFLECTOR_WATCH;
 }
 
-/* Makes that request at once. */
-static struct reflector_action begin_next(struct reflector *r, enum reflector_do next,
-                                          uint64_t now_ms)
-{
-    if (next == REFLECTOR_LIST)
-        return begin_list(r, r->mode, now_ms);
-    return next == REFLECTOR_PROBE ? begin_probe(r) : begin_watch(r, now_ms);
-}
-
 struct reflector_action reflector_ended(struct reflector *r, uint64_t now_ms)
 {
     uint64_t lived_ms = now_ms - r->since_ms;
@@ -530,7 +521,9 @@ struct reflector_action reflector_ended(struct reflector *r, uint64_t now_ms)
     note_unversioned(r);
     if (r->hasty > (next == REFLECTOR_LIST ? HASTY_LISTS : HASTY_STREAMS))
         return wait_then(r, next, 0);
-    return begin_next(r, next, now_ms);
+    if (next == REFLECTOR_LIST)
+        return begin_list(r, r->mode, now_ms);
+    return next == REFLECTOR_PROBE ? begin_probe(r) : begin_watch(r, now_ms);
 }
 
 /* A LIST failed. An expired token: the complete list at once, from the version that it began
@@ -551,28 +544,96 @@ static struct reflector_action list_failed(struct reflector *r, enum err_kind ki
     return wait_to_list(r, retry_after_ms);
 }
 
-/* A streaming list was refused, or ended by an error. A version that was refused is asked for only
- * once; if the request had none, only a wait can help. */
+/* Does the server say by this error, a 4xx, that it does not support the request
+ * (docs/kubernetes-protocol.md "Failed streaming lists")? */
+static bool is_unsupported(const struct err *err)
+{
+    return err->kind == ERR_NO_VERB ||
+           (err->kind == ERR_SERVER && err->code >= 400 && err->code < 500);
+}
+
+/* A streaming list was refused, or ended by an error
+ * (docs/kubernetes-protocol.md "Failed streaming lists"). */
 static struct reflector_action stream_failed(struct reflector *r, const struct err *err,
                                              uint64_t retry_after_ms, uint64_t now_ms)
 {
-    enum relist_way way = relist_way_of(err->kind);
     bool has_rv = !reflector_is_newest(r) && r->last_sync_rv != NULL;
 
-    if (way == RELIST_NEWEST && has_rv)
-        return begin_list(r, LIST_NEWEST, now_ms);
-    if (way != RELIST_BY_LIST)
+    switch (err->kind) {
+    case ERR_IO:
+    case ERR_CLOSED:
+    case ERR_REFUSED:
+    case ERR_TLS:
+    case ERR_CREDENTIAL:
+    case ERR_BUSY:
+    case ERR_UNAUTHORIZED:
+    case ERR_FOREIGN:
+        /* A LIST would fail in the same way. */
         return wait_to_list(r, retry_after_ms);
-    if (relist_is_refusal(err))
+    case ERR_EXPIRED:
+    case ERR_FUTURE:
+        /* The version was refused, not the streaming list. It is asked for only once; if the
+         * request had none, only a wait can help. */
+        return has_rv ? begin_list(r, LIST_NEWEST, now_ms) : wait_to_list(r, retry_after_ms);
+    case ERR_OK:
+    case ERR_TIMEOUT:
+    case ERR_PROTOCOL:
+    case ERR_TOO_BIG:
+    case ERR_FORBIDDEN:
+    case ERR_NOT_FOUND:
+    case ERR_NO_VERB:
+    case ERR_SERVER:
+    case ERR_CONFIG:
+    case ERR_KINDS:
+        break;
+    }
+    /* The streaming list itself may be the trouble: the server or a proxy does not support it. */
+    if (is_unsupported(err))
         r->can_stream = false;
     return list_instead(r);
+}
+
+/* Why a watch that ended with this error must be followed by a list. RELIST_REASONS: the error says
+ * nothing about the version to resume from, so a list would only cost
+ * (docs/kubernetes-protocol.md "Start of a watch"). */
+static enum relist_reason reason_of(enum err_kind kind)
+{
+    switch (kind) {
+    case ERR_IO:
+    case ERR_CLOSED:
+    case ERR_REFUSED:
+    case ERR_TIMEOUT:
+    case ERR_TLS:
+    case ERR_CREDENTIAL:
+    case ERR_BUSY:
+    case ERR_UNAUTHORIZED:
+    case ERR_FORBIDDEN:
+    case ERR_FOREIGN:
+    case ERR_NO_VERB:
+        /* The server could not be reached, is busy or foreign, or refuses this client: its version
+         * may be as good as before (docs/kubernetes-protocol.md "Start of a watch"). */
+        return RELIST_REASONS;
+    case ERR_EXPIRED:
+        return RELIST_EXPIRED;
+    case ERR_FUTURE:
+        return RELIST_FUTURE;
+    case ERR_OK:
+    case ERR_PROTOCOL:
+    case ERR_TOO_BIG:
+    case ERR_NOT_FOUND:
+    case ERR_SERVER:
+    case ERR_CONFIG:
+    case ERR_KINDS:
+        break;
+    }
+    return RELIST_ERROR;
 }
 
 /* A watch could not be started, or ended by an error in it. */
 static struct reflector_action watch_failed(struct reflector *r, enum err_kind kind,
                                             uint64_t retry_after_ms, uint64_t now_ms)
 {
-    enum relist_reason why = relist_reason_of(kind);
+    enum relist_reason why = reason_of(kind);
 
     note_health(r, now_ms);
     end_comparing(r);
@@ -593,12 +654,6 @@ static struct reflector_action watch_failed(struct reflector *r, enum err_kind k
     return wait_to_list(r, retry_after_ms);
 }
 
-/* Does the server refuse the probe, or has it only failed to answer? */
-static bool is_refusal(const struct err *err)
-{
-    return err->kind == ERR_FORBIDDEN || err->kind == ERR_NOT_FOUND || relist_is_refusal(err);
-}
-
 /* A watch from a version of the future would be silent until it ends, so a probe that failed is
  * repeated. A client that is not allowed to probe has to watch without it, and its version is as
  * good as before. One refusal does not show that: a server whose authorizer is not ready yet, as
@@ -606,7 +661,11 @@ static bool is_refusal(const struct err *err)
 static struct reflector_action probe_failed(struct reflector *r, const struct err *err,
                                             uint64_t retry_after_ms)
 {
-    r->refusals = is_refusal(err) ? r->refusals + 1 : 0;
+    /* Is it refused, or has the server only failed to answer? */
+    bool refused =
+        err->kind == ERR_FORBIDDEN || err->kind == ERR_NOT_FOUND || is_unsupported(err);
+
+    r->refusals = refused ? r->refusals + 1 : 0;
     if (r->refusals < PROBE_REFUSALS)
         return wait_then(r, REFLECTOR_PROBE, retry_after_ms);
     r->refusals = 0;
@@ -701,4 +760,13 @@ const uint64_t *reflector_relists(const struct reflector *r)
 enum relist_reason reflector_why(const struct reflector *r)
 {
     return r->why;
+}
+
+const char *relist_reason_name(enum relist_reason why)
+{
+#define RELIST_NAME(id, name) name,
+    static const char *const names[] = {RELIST_MAP(RELIST_NAME)};
+#undef RELIST_NAME
+
+    return names[why];
 }

@@ -14,8 +14,23 @@
 #include "base/backoff.h"
 #include "base/err.h"
 #include "base/str.h"
-#include "cache/relist.h"
 #include "cache/resume_point.h"
+
+/* Why a cache that was in sync is listed anew: XX(identifier, name). */
+#define RELIST_MAP(XX)                                                                   \
+    XX(EXPIRED, "expired")         /* the server has forgotten our version */            \
+    XX(FUTURE, "future")           /* our version is newer than the server's newest */   \
+    XX(EMPTY, "empty")             /* a watch ended at once without an event */          \
+    XX(ERROR, "error")             /* the watch or its start failed otherwise */         \
+    XX(BACKWARDS, "backwards")     /* the server's version went backwards */             \
+    XX(UNVERSIONED, "unversioned") /* a watch ended that has no version to go on from */ \
+    XX(MANUAL, "manual")           /* informerctl relist */                              \
+    XX(AUDIT, "audit")             /* an audit found differences */                      \
+    XX(UNNAMED, "unnamed")         /* a list had an item without a readable name */
+
+#define RELIST_ENUM(id, name) RELIST_##id,
+enum relist_reason { RELIST_MAP(RELIST_ENUM) RELIST_REASONS };
+#undef RELIST_ENUM
 
 /* How a list may come: by LIST alone, or as a streaming list, which goes on as the watch
  * (docs/kubernetes-protocol.md "Streaming lists"). */
@@ -178,5 +193,8 @@ const uint64_t *reflector_relists(const struct reflector *r);
 /* Why the list due or under way is made; RELIST_REASONS = it is the first list, or no list is
  * due. */
 enum relist_reason reflector_why(const struct reflector *r);
+
+/* "expired", ...: the word of a reason in status and logs. */
+const char *relist_reason_name(enum relist_reason why);
 
 #endif
