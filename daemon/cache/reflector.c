@@ -662,8 +662,7 @@ static struct reflector_action probe_failed(struct reflector *r, const struct er
                                             uint64_t retry_after_ms)
 {
     /* Is it refused, or has the server only failed to answer? */
-    bool refused =
-        err->kind == ERR_FORBIDDEN || err->kind == ERR_NOT_FOUND || is_unsupported(err);
+    bool refused = err->kind == ERR_FORBIDDEN || err->kind == ERR_NOT_FOUND || is_unsupported(err);
 
     r->refusals = refused ? r->refusals + 1 : 0;
     if (r->refusals < PROBE_REFUSALS)

@@ -2,13 +2,13 @@
 #include "cache/watch.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/panic.h"
 #include "cache/audit.h"
 #include "cache/confirm.h"
-#include "cache/scopes.h"
 
 /* After a list with an item whose name cannot be read nobody knows whether missing objects exist,
  * and the next list may decide. It comes after this time or up to twice as long, and each further
@@ -25,7 +25,12 @@ struct watch {
     char *resource_name;
     char *labels;
     char *fields;
-    struct scopes scopes;
+    /* One scope for each pair of a namespace and a name. */
+    char **namespaces; /* none, or "*" alone = all */
+    size_t namespace_count;
+    char **names; /* none = all */
+    size_t name_count;
+    size_t scope_count;
     struct watch_params params; /* its pointers are not valid: the members above have the copies */
     struct resource resource;   /* as far as it is known */
     struct shape *shape;        /* NULL = everything is kept */
@@ -50,6 +55,93 @@ struct watch {
     struct subscribers subscribers;
 };
 
+/* ---- Scopes */
+
+static char **copy_texts(const char *const *v, size_t n)
+{
+    char **copy = mem_array(n + 1, sizeof(*copy));
+
+    for (size_t i = 0; i < n; i++)
+        copy[i] = mem_strdup(v[i]);
+    return copy;
+}
+
+static void free_texts(char **v, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        free(v[i]);
+    free(v);
+}
+
+static bool all_namespaces(const struct watch *w)
+{
+    return w->namespace_count == 1 && strcmp(w->namespaces[0], "*") == 0;
+}
+
+/* Do the namespaces fit the resource, be it namespaced or cluster-scoped? If it is not known which
+ * of the two *r is, the user's settings say it. ERR_CONFIG says what does not fit. */
+static enum err_kind check_resource(const struct watch *w, struct resource *r, struct err *err)
+{
+    size_t n = w->namespace_count;
+
+    if (r->scope == RESOURCE_SCOPE_UNKNOWN)
+        r->scope = n > 0 ? RESOURCE_NAMESPACED : RESOURCE_CLUSTER_SCOPED;
+    if (r->scope == RESOURCE_CLUSTER_SCOPED && n > 0 && !all_namespaces(w))
+        return err_set(err, ERR_CONFIG, 0, "%s is cluster-scoped: leave namespaces out", r->plural);
+    if (r->scope == RESOURCE_NAMESPACED && n == 0)
+        return err_set(err, ERR_CONFIG, 0,
+                       "%s is namespaced: set namespaces to names, or to [ \"*\" ] for all",
+                       r->plural);
+    return ERR_OK;
+}
+
+/* The namespace that a scope asks for; NULL = all. Scopes are numbered by namespace, and within
+ * each by name. */
+static const char *scope_namespace(const struct watch *w, size_t scope)
+{
+    ensure(scope < w->scope_count);
+    if (w->namespace_count == 0 || all_namespaces(w))
+        return NULL;
+    return w->namespaces[w->name_count > 0 ? scope / w->name_count : scope];
+}
+
+/* The name that it asks for; NULL = all. */
+static const char *scope_name(const struct watch *w, size_t scope)
+{
+    ensure(scope < w->scope_count);
+    return w->name_count > 0 ? w->names[scope % w->name_count] : NULL;
+}
+
+static bool selects(const char *wanted, struct str is)
+{
+    return wanted == NULL || str_is(is, wanted);
+}
+
+size_t watch_scope_of(const struct watch *w, const struct object *o)
+{
+    for (size_t i = 0; i < w->scope_count; i++)
+        if (selects(scope_namespace(w, i), object_namespace(o)) &&
+            selects(scope_name(w, i), object_name(o)))
+            return i;
+    return 0;
+}
+
+void watch_put_scope_name(const struct watch *w, size_t scope, struct buf *out)
+{
+    const char *ns = scope_namespace(w, scope);
+    const char *name = scope_name(w, scope);
+
+    buf_printf(out, "%s%s%s", ns != NULL ? ns : "", ns != NULL && name != NULL ? "/" : "",
+               name != NULL ? name : "");
+}
+
+size_t watch_scope_count(const struct watch *w)
+{
+    return w->scope_count;
+}
+
+/* ---- What the subscribers hear */
+
 /* Tells a delta that was confirmed, or need not be. */
 static void tell(void *arg, const struct delta *d)
 {
@@ -70,33 +162,29 @@ static void on_store_delta(void *arg, const struct delta *d)
     struct watch *w = arg;
 
     if (audit_state(w->audit) != AUDIT_IDLE)
-        audit_touched(w->audit, scopes_find(&w->scopes, d->object), d);
+        audit_touched(w->audit, watch_scope_of(w, d->object), d);
     if (w->confirm != NULL)
         confirm_take(w->confirm, d);
     else
         tell(w, d);
 }
 
-/* Each skipped object is named once, unless there is a flood of them. */
-static void log_skip(const struct watch *w, const struct skip *s, bool gone)
+static void on_skip(void *arg, const struct skip *s, bool gone)
 {
+    struct watch *w = arg;
+    /* Each skipped object is named once, unless there is a flood of them. */
     bool flood = skips_count(store_skips(w->store)) > MANY_SKIPS;
     enum log_level level = flood ? LOG_LVL_DEBUG : gone ? LOG_LVL_INFO : LOG_LVL_WARN;
     struct str name = s->name.n > 0 ? s->name : str_c("(cannot be read)");
 
+    audit_skipped(w->audit, s->scope, s->id);
     log_emit(level, gone ? "object no longer skipped" : "object skipped: its old state stays",
              LOG_FIELDS(KV_STR("cluster", w->cluster), KV_STR("watch", w->name),
                         KV_VIEW("key", name), KV_VIEW("why", s->why)));
-}
-
-static void on_skip(void *arg, const struct skip *s, bool gone)
-{
-    struct watch *w = arg;
-
-    audit_skipped(w->audit, s->scope, s->id);
-    log_skip(w, s, gone);
     subscribers_skipped(&w->subscribers, (struct source){.watch = w}, s, gone);
 }
+
+/* ---- Making and freeing */
 
 /* The seed differs by scope, so that the scopes of a watch do not wait in step. */
 static struct list_watch *make_list_watch(struct watch *w, size_t scope)
@@ -105,8 +193,8 @@ static struct list_watch *make_list_watch(struct watch *w, size_t scope)
         .cluster = w->cluster,
         .watch = w->name,
         .resource = &w->resource,
-        .ns = scopes_namespace(&w->scopes, scope),
-        .name = scopes_name(&w->scopes, scope),
+        .ns = scope_namespace(w, scope),
+        .name = scope_name(w, scope),
         .label_selector = w->labels,
         .field_selector = w->fields,
         .shape = w->shape,
@@ -133,8 +221,8 @@ static void resume_list_watch(struct watch *w, size_t scope)
 
 static void make_list_watches(struct watch *w)
 {
-    w->list_watches = mem_array(w->scopes.count, sizeof(struct list_watch *));
-    w->list_watch_count = w->scopes.count;
+    w->list_watches = mem_array(w->scope_count, sizeof(struct list_watch *));
+    w->list_watch_count = w->scope_count;
     for (size_t i = 0; i < w->list_watch_count; i++) {
         w->list_watches[i] = make_list_watch(w, i);
         if (w->resume_points.v[i].kind != RESUME_NONE)
@@ -160,20 +248,21 @@ static struct watch *new_watch(const struct watch_params *p)
     w->cluster = mem_strdup(p->cluster);
     w->labels = mem_strdup(p->label_selector);
     w->fields = mem_strdup(p->field_selector);
-    scopes_init(&w->scopes, p);
+    w->namespaces = copy_texts(p->namespaces, p->namespace_count);
+    w->namespace_count = p->namespace_count;
+    w->names = copy_texts(p->names, p->name_count);
+    w->name_count = p->name_count;
+    /* All namespaces (or names) make one scope. */
+    w->scope_count =
+        (p->namespace_count > 0 ? p->namespace_count : 1) * (p->name_count > 0 ? p->name_count : 1);
     w->params = *p;
-    resume_points_init(&w->resume_points, w->scopes.count);
-    w->store = store_create(w->scopes.count, on_store_delta, w);
+    resume_points_init(&w->resume_points, w->scope_count);
+    w->store = store_create(w->scope_count, on_store_delta, w);
     store_on_skip(w->store, on_skip, w);
-    w->audit = audit_create(w->store, w->scopes.count);
+    w->audit = audit_create(w->store, w->scope_count);
     if (p->confirm_deletes)
         w->confirm = confirm_create(tell, w);
     return w;
-}
-
-static bool has_shape(const struct shape_params *p)
-{
-    return p->keep_count + p->drop_count + p->match_count > 0;
 }
 
 /* Checks the settings, and makes the list_watches unless discovery has to find the resource
@@ -183,13 +272,15 @@ static enum err_kind set_up(struct watch *w, const struct watch_params *p, struc
     if (resource_parse(p->resource, &w->resource, err) != ERR_OK)
         return err->kind;
     name_resource(w);
-    if (scopes_check(&w->scopes, err) != ERR_OK)
-        return err->kind;
-    if (has_shape(&p->shape) && shape_create(&p->shape, &w->shape, err) != ERR_OK)
+    for (size_t i = 0; i < w->namespace_count; i++)
+        if (w->namespace_count > 1 && strcmp(w->namespaces[i], "*") == 0)
+            return err_set(err, ERR_CONFIG, 0, "namespaces: \"*\" stands alone");
+    if (p->shape.keep_count + p->shape.drop_count + p->shape.match_count > 0 &&
+        shape_create(&p->shape, &w->shape, err) != ERR_OK)
         return err->kind;
     if (!resource_is_known(&w->resource))
         return ERR_OK;
-    if (scopes_check_resource(&w->scopes, &w->resource, err) != ERR_OK)
+    if (check_resource(w, &w->resource, err) != ERR_OK)
         return err->kind;
     make_list_watches(w);
     return ERR_OK;
@@ -233,7 +324,8 @@ void watch_destroy(struct watch **wp)
     store_destroy(&w->store);
     shape_destroy(&w->shape);
     resource_fini(&w->resource);
-    scopes_fini(&w->scopes);
+    free_texts(w->namespaces, w->namespace_count);
+    free_texts(w->names, w->name_count);
     subscribers_fini(&w->subscribers);
     free(w->labels);
     free(w->fields);
@@ -242,6 +334,8 @@ void watch_destroy(struct watch **wp)
     free(w->name);
     free(w);
 }
+
+/* ---- The resource */
 
 const struct resource *watch_wants(const struct watch *w)
 {
@@ -255,34 +349,27 @@ static bool same_place(const struct resource *a, const struct resource *b)
            str_eq(str_c(a->version), str_c(b->version));
 }
 
-/* Takes over what discovery says of the resource. If its path has changed, all scopes are listed
- * anew there. */
-static void move(struct watch *w, const struct resource *r)
-{
-    bool moved = w->list_watches != NULL && !same_place(&w->resource, r);
-
-    resource_fini(&w->resource);
-    w->resource = *r;
-    name_resource(w);
-    for (size_t i = 0; moved && i < w->list_watch_count; i++)
-        list_watch_move(w->list_watches[i]);
-}
-
 enum err_kind watch_resolve(struct watch *w, const struct resource *found, struct err *err)
 {
     struct resource r;
 
     resource_copy(&r, found);
-    if (scopes_check_resource(&w->scopes, &r, err) != ERR_OK) {
+    if (check_resource(w, &r, err) != ERR_OK) {
         resource_fini(&r);
         w->unresolved = *err;
         return err->kind;
     }
     w->unresolved = (struct err){0};
     w->version_is_chosen = w->version_is_chosen || w->resource.version == NULL;
-    move(w, &r);
+    /* If its path has changed, all scopes are listed anew there. */
+    bool moved = w->list_watches != NULL && !same_place(&w->resource, &r);
+    resource_fini(&w->resource);
+    w->resource = r;
+    name_resource(w);
     if (w->list_watches == NULL)
         make_list_watches(w);
+    for (size_t i = 0; moved && i < w->list_watch_count; i++)
+        list_watch_move(w->list_watches[i]);
     return ERR_OK;
 }
 
@@ -303,6 +390,8 @@ void watch_unresolved(struct watch *w, const struct err *why)
 {
     w->unresolved = *why;
 }
+
+/* ---- What it is made of */
 
 const char *watch_name(const struct watch *w)
 {
@@ -330,24 +419,26 @@ struct list_watch *watch_list_watch(const struct watch *w, size_t i)
     return w->list_watches[i];
 }
 
-size_t watch_scope_count(const struct watch *w)
+const struct store *watch_store(const struct watch *w)
 {
-    return w->scopes.count;
+    return w->store;
 }
 
-void watch_put_scope_name(const struct watch *w, size_t scope, struct buf *out)
+struct audit *watch_audit(const struct watch *w)
 {
-    scopes_put_name(&w->scopes, scope, out);
+    return w->audit;
 }
 
-size_t watch_scope_of(const struct watch *w, const struct object *o)
+struct confirm *watch_confirm(const struct watch *w)
 {
-    return scopes_find(&w->scopes, o);
+    return w->confirm;
 }
+
+/* ---- What an earlier process has left */
 
 void watch_load(struct watch *w, struct object *o)
 {
-    size_t scope = scopes_find(&w->scopes, o);
+    size_t scope = watch_scope_of(w, o);
 
     /* A bare object usually means that the state is incomplete and a list is needed. But if the
      * earlier process had skipped it, no list would bring more
@@ -413,7 +504,7 @@ void watch_forget(struct watch *w)
     resume_points_clear(&w->resume_points);
     w->begun_stale = false;
     w->window = (struct guard_window){0};
-    for (size_t i = 0; i < w->scopes.count; i++)
+    for (size_t i = 0; i < w->scope_count; i++)
         store_unload(w->store, i);
     for (size_t i = 0; i < w->list_watch_count; i++)
         list_watch_forget(w->list_watches[i]);
@@ -467,20 +558,7 @@ bool watch_version(const struct watch *w, size_t scope, const char **rv, const c
     return true;
 }
 
-const struct store *watch_store(const struct watch *w)
-{
-    return w->store;
-}
-
-struct audit *watch_audit(const struct watch *w)
-{
-    return w->audit;
-}
-
-struct confirm *watch_confirm(const struct watch *w)
-{
-    return w->confirm;
-}
+/* ---- Synced, held, stale */
 
 static bool list_watch_synced(const struct watch *w, size_t scope)
 {
@@ -491,9 +569,9 @@ bool watch_synced(const struct watch *w)
 {
     size_t n = 0;
 
-    while (n < w->scopes.count && list_watch_synced(w, n))
+    while (n < w->scope_count && list_watch_synced(w, n))
         n++;
-    return w->begun_stale || n == w->scopes.count;
+    return w->begun_stale || n == w->scope_count;
 }
 
 bool watch_settled(const struct watch *w)
@@ -615,7 +693,7 @@ uint64_t watch_tick(struct watch *w, struct now now)
 /* Only a complete cache may be shown to hooks (docs/design.md "Stale start"). */
 bool watch_begin_stale(struct watch *w, struct now now, uint64_t age_ms)
 {
-    for (size_t i = 0; i < w->scopes.count; i++)
+    for (size_t i = 0; i < w->scope_count; i++)
         if (!list_watch_synced(w, i) && !resume_points_is_whole(&w->resume_points, i))
             return false;
     w->begun_stale = true;
@@ -625,30 +703,103 @@ bool watch_begin_stale(struct watch *w, struct now now, uint64_t age_ms)
     return true;
 }
 
-/* No server was heard since the stale start: the contact is that of the earlier process, which
- * grows older. */
-static void note_restored_contact(const struct watch *w, uint64_t now_ms, struct watch_status *sum)
+/* ---- The status */
+
+/* Does the user have to grant something first? */
+static bool refused(const struct err *err)
 {
-    sum->contact = resume_points_contact_ns(&w->resume_points) > 0;
-    if (sum->contact)
-        sum->contact_age_ms = w->begun_age_ms + (now_ms - w->begun_ms);
+    return err->kind == ERR_FORBIDDEN || err->kind == ERR_UNAUTHORIZED;
+}
+
+const char *watch_state_name(enum watch_state state)
+{
+    static const char *const names[] = {"watching", "listing", "waiting", "backoff", "forbidden"};
+
+    return names[state];
+}
+
+static enum watch_state state_of(const struct list_watch_status *s)
+{
+    switch (s->state) {
+    case REFLECTOR_WATCHING:
+    case REFLECTOR_PROBING:
+        if (s->err->kind == ERR_OK)
+            return WATCH_WATCHING;
+        break; /* another try is under way; the error counts until it is established */
+    case REFLECTOR_LISTING:
+    case REFLECTOR_STREAMING:
+    case REFLECTOR_COMPARING:
+        return WATCH_LISTING;
+    case REFLECTOR_IDLE:
+    case REFLECTOR_HELD:
+        return WATCH_WAITING;
+    case REFLECTOR_BACKOFF:
+        break;
+    }
+    if (s->err->kind == ERR_NO_VERB)
+        return WATCH_WAITING; /* until another server stands behind that API */
+    return refused(s->err) ? WATCH_FORBIDDEN : WATCH_BACKOFF;
+}
+
+static uint64_t later(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* Adds one scope: sums of counters, but the worst of all else. One scope without contact hides the
+ * contact of the others, as the oldest contact is asked for. */
+static void add_scope(struct watch_status *sum, const struct list_watch_status *s, uint64_t now_ms)
+{
+    uint64_t age = s->contact_ms > 0 && now_ms > s->contact_ms ? now_ms - s->contact_ms : 0;
+
+    if (state_of(s) > sum->state)
+        sum->state = state_of(s);
+    sum->contact = sum->contact && s->contact_ms > 0;
+    sum->contact_age_ms = later(sum->contact_age_ms, age);
+    sum->event_ms = later(sum->event_ms, s->event_ms);
+    sum->bookmark_ms = later(sum->bookmark_ms, s->bookmark_ms);
+    for (size_t i = 0; i < RELIST_REASONS; i++) {
+        sum->relists_by[i] += s->relists[i];
+        sum->relists += s->relists[i];
+    }
+    if (guard_holds(s->guard)) {
+        sum->held = s->guard->reason;
+        sum->held_deletes += s->guard->deletes;
+    }
+    sum->events += s->events;
+    if (s->err->kind != ERR_OK)
+        sum->err = s->err;
 }
 
 struct watch_status watch_status(const struct watch *w, uint64_t now_ms)
 {
-    struct watch_stats t;
+    bool any = w->list_watch_count > 0;
+    enum watch_state none = refused(&w->unresolved) ? WATCH_FORBIDDEN : WATCH_WAITING;
+    struct watch_status sum = {
+        .state = any ? WATCH_WATCHING : none,
+        .synced = watch_synced(w),
+        .stale = now_ms >= first_stale_ms(w),
+        .contact = any,
+        .rv = "",
+        .skipped = skips_count(store_skips(w->store)),
+        .err = &w->unresolved,
+    };
 
-    watch_stats_begin(&t, w->list_watch_count > 0, &w->unresolved, now_ms);
     for (size_t i = 0; i < w->list_watch_count; i++) {
         struct list_watch_status s = list_watch_status(w->list_watches[i]);
 
-        watch_stats_add(&t, &s);
+        /* The resource is known, so unresolved counts no more. */
+        if (i == 0) {
+            sum.rv = s.rv;
+            sum.err = s.err;
+        }
+        add_scope(&sum, &s, now_ms);
     }
-    t.sum.synced = watch_synced(w);
-    t.sum.stale = now_ms >= first_stale_ms(w);
-    t.sum.skipped = skips_count(store_skips(w->store));
-    struct watch_status sum = watch_stats_end(&t);
-    if (w->begun_stale && !sum.contact)
-        note_restored_contact(w, now_ms, &sum);
+    if (sum.contact)
+        return sum;
+    /* No server was heard since the stale start: the contact is that of the earlier process, which
+     * grows older. */
+    sum.contact = w->begun_stale && resume_points_contact_ns(&w->resume_points) > 0;
+    sum.contact_age_ms = sum.contact ? w->begun_age_ms + (now_ms - w->begun_ms) : 0;
     return sum;
 }

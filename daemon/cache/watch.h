@@ -15,13 +15,38 @@
 #include "cache/store.h"
 #include "cache/subscriber.h"
 #include "cache/watch_params.h"
-#include "cache/watch_stats.h"
 #include "kube/resource.h"
 
 struct audit;
 struct confirm;
 
 struct watch;
+
+/* How far a watch is from watching, by the words of docs/design.md "Status report": the worst scope
+ * speaks for the watch, and the worst state is the last one. */
+enum watch_state { WATCH_WATCHING, WATCH_LISTING, WATCH_WAITING, WATCH_BACKOFF, WATCH_FORBIDDEN };
+
+/* The word of the status: "watching", "listing", ... */
+const char *watch_state_name(enum watch_state state);
+
+/* All scopes together: the worst state, the oldest contact. */
+struct watch_status {
+    enum watch_state state;
+    bool synced;
+    bool stale;              /* synced once, and a scope's stream is lost for stale_after */
+    enum guard_reason held;  /* why the guard holds a list; GUARD_NOTHING = no list is held */
+    size_t held_deletes;     /* deletes that it holds back */
+    bool contact;            /* false: a server was never heard; contact_age_ms is 0 */
+    uint64_t contact_age_ms; /* since the last good byte, also of an established watch */
+    uint64_t event_ms;       /* when the last event, the last bookmark came; 0 = never */
+    uint64_t bookmark_ms;
+    const char *rv; /* of the first scope */
+    uint64_t relists;
+    uint64_t relists_by[RELIST_REASONS];
+    uint64_t events;
+    uint64_t skipped;      /* objects that are skipped now: see store_skips() */
+    const struct err *err; /* kind OK = no error */
+};
 
 /* ERR_CONFIG: the resource is not written as one, namespaces do not fit it, or a path or selector
  * is wrong. A resource that only discovery can find leaves the watch without list_watches until

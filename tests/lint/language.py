@@ -30,7 +30,7 @@ RETIRED = {
     "auditor": "audit_driver", "bygone": "restore_status", "confirmer": "confirm_driver",
     "heir": "successor", "intake": "ingest", "keeper": "state_driver", "ladder": "backoff",
     "lane": "work queue", "ledger": "delivery_log", "roster": "ids", "sweeper": "strays_driver",
-    "tally": "watch_stats", "vouch": "server_identity", "warden": "hook_schedule_oracle",
+    "tally": "watch_status", "vouch": "server_identity", "warden": "hook_schedule_oracle",
     "whys": "explain",
 }
 RETIRED_WORD = re.compile(rf"(?i)(?<![a-z])({'|'.join(RETIRED)})(?:s|ed)?(?![a-z])")
