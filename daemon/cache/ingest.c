@@ -28,7 +28,7 @@ void ingest_fini(struct ingest *in)
 }
 
 /* The callbacks for a probe: only the version of its list counts. ignore_unusable() serves the LIST
- * of cache/existence, too. */
+ * that looks for existing objects, too. */
 static void ignore_item(void *arg, struct object *o, bool selected)
 {
     (void)arg;

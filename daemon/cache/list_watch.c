@@ -9,7 +9,6 @@
 #include "base/mem.h"
 #include "base/panic.h"
 #include "cache/api_error.h"
-#include "cache/existence.h"
 #include "cache/ingest.h"
 #include "cache/liveness.h"
 #include "cache/pages.h"
@@ -18,6 +17,28 @@
 /* The server was asked to end the watch after timeoutSeconds, and gets this much more
  * (docs/kubernetes-protocol.md "Dead connections": 5 to 15 s suffice). */
 #define DEADLINE_MARGIN_MS 10000
+
+/* Objects of so many places are looked up in each place; objects of more places by one LIST of
+ * everything, as each place costs a request at least. */
+enum { LOOKUP_PLACES = 8, LOOKUP_PAGE = 500 };
+
+/* The lookup gives up when it has seen more objects, as in a large cluster it would take too long:
+ * then nobody knows which ones exist (docs/design.md "Edited selectors"). */
+#define LOOKUP_ITEMS ((size_t)200 * 1000)
+
+/* Finds out which objects that an edited watch does not select any more still exist, by a LIST of
+ * metadata without selectors in each place where an object vanished. */
+struct lookup {
+    /* NULL = in all namespaces, for all names. One place too many shows that there are more. */
+    struct lookup_place {
+        char *ns;
+        char *name;
+    } places[LOOKUP_PLACES + 1];
+    size_t count; /* 0 = no lookup is under way */
+    size_t at;    /* the index of the place that is being listed */
+    char *next;   /* continue token of the place's next page; NULL = page 1 */
+    size_t items;
+};
 
 /* The response under way. */
 enum response {
@@ -44,7 +65,7 @@ struct list_watch {
     struct api_error api_error;
     struct err failure; /* found while reading this response; kind OK = no failure */
     struct pages pages;
-    struct existence existence; /* of objects that an edited watch does not select */
+    struct lookup lookup;
     struct liveness liveness;
     struct err last_error;
 };
@@ -109,6 +130,16 @@ static void end_response(struct list_watch *lw)
     ingest_reset(&lw->in);
 }
 
+static void end_lookup(struct list_watch *lw)
+{
+    for (size_t i = 0; i < lw->lookup.count; i++) {
+        free(lw->lookup.places[i].ns);
+        free(lw->lookup.places[i].name);
+    }
+    free(lw->lookup.next);
+    lw->lookup = (struct lookup){0};
+}
+
 void list_watch_destroy(struct list_watch **lwp)
 {
     struct list_watch *lw = *lwp;
@@ -117,7 +148,7 @@ void list_watch_destroy(struct list_watch **lwp)
         return;
     *lwp = NULL;
     end_response(lw);
-    existence_end(&lw->existence);
+    end_lookup(lw);
     ingest_fini(&lw->in);
     reflector_destroy(&lw->reflector);
     buf_free(&lw->target);
@@ -139,24 +170,19 @@ static void begin_staging(struct list_watch *lw)
         store_doubt(lw->params.store, lw->params.scope);
 }
 
-/* token NULL: page 1 of a new list. Later pages add to the staged items. */
-static void begin_list(struct list_watch *lw, const char *token)
-{
-    if (token == NULL)
-        begin_staging(lw);
-    pages_ask(&lw->pages, token);
-    lw->list = list_reader_create(&lw->rules, &ingest_list_events, &lw->in);
-}
-
 /* Makes the readers and the target for the request that the reflector wants. */
 static void begin_request(struct list_watch *lw, const struct reflector_action *a)
 {
-    if (a->what == REFLECTOR_LIST)
-        begin_list(lw, a->next);
-    else if (a->what == REFLECTOR_PROBE)
+    if (a->what == REFLECTOR_LIST) {
+        if (a->next == NULL) /* page 1 of a new list; later pages add to the staged items */
+            begin_staging(lw);
+        pages_ask(&lw->pages, a->next);
+        lw->list = list_reader_create(&lw->rules, &ingest_list_events, &lw->in);
+    } else if (a->what == REFLECTOR_PROBE) {
         lw->list = list_reader_create(&lw->rules, &ingest_no_events, &lw->in);
-    else
+    } else {
         lw->events = event_reader_create(&lw->rules);
+    }
     if (a->what == REFLECTOR_STREAM || reflector_state(lw->reflector) == REFLECTOR_COMPARING) {
         begin_staging(lw);
         lw->in.proof = PROOF_IDENTITY; /* asked first: LW_STREAM, list_watch_compare() */
@@ -175,7 +201,7 @@ static struct list_watch_action act(struct list_watch *lw, struct reflector_acti
     bool events = a.what == REFLECTOR_WATCH || a.what == REFLECTOR_STREAM;
 
     end_response(lw);
-    existence_end(&lw->existence);
+    end_lookup(lw);
     lw->asked = a.what;
     if (a.what == REFLECTOR_WAIT) {
         store_abort(lw->params.store, lw->params.scope);
@@ -188,16 +214,6 @@ static struct list_watch_action act(struct list_watch *lw, struct reflector_acti
         .accept = query_accept(a.what, lw->rules.partial),
         .deadline_ms = events ? (uint64_t)a.timeout_s * 1000 + DEADLINE_MARGIN_MS : 0,
     };
-}
-
-/* A custom resource that was not looked up by discovery has a kind only when its first list says
- * so. */
-static void learn_kind(struct list_watch *lw, struct str kind)
-{
-    if (lw->kind != NULL || kind.n == 0)
-        return;
-    lw->kind = mem_strndup(kind.p, kind.n);
-    lw->rules.kind = lw->kind;
 }
 
 void list_watch_resume(struct list_watch *lw, const struct resume_point *resume)
@@ -233,17 +249,11 @@ struct list_watch_action list_watch_timer(struct list_watch *lw, uint64_t now_ms
     return act(lw, reflector_timer(lw->reflector, now_ms));
 }
 
-/* A missing Content-Type is accepted: some proxies drop it, and the parser finds out what the body
- * is. */
-static bool is_json(struct str type)
-{
-    return type.n == 0 || str_is(type, "application/json");
-}
-
-/* A 200 with HTML is mostly an address that belongs to a proxy or a web server. */
+/* A 200 with HTML is mostly an address that belongs to a proxy or a web server. A missing
+ * Content-Type is accepted: some proxies drop it, and the parser finds out what the body is. */
 static bool check_type(struct list_watch *lw, const struct http_head *head)
 {
-    if (is_json(head->content_type))
+    if (head->content_type.n == 0 || str_is(head->content_type, "application/json"))
         return true;
     err_set(&lw->failure, ERR_PROTOCOL, 200,
             "the server answered with %.*s, not JSON: is its address that of an API server?",
@@ -353,26 +363,46 @@ static void read_refusal(struct list_watch *lw, enum reflector_do asked, struct 
         resource_no_verb(lw->params.resource, lists ? RESOURCE_LIST : RESOURCE_WATCH, err);
 }
 
-static struct list_watch_action refused(struct list_watch *lw)
+static char *text(struct str s)
 {
-    struct err err = {0};
-
-    read_refusal(lw, lw->asked, &err);
-    return failed(lw, &err);
+    return s.n > 0 ? mem_strndup(s.p, s.n) : NULL;
 }
 
-/* Asks for a page of the LIST without selectors that looks for existing objects
- * (docs/design.md "Edited selectors"). It needs identities only, so no shape. The items of the list
- * under proof stay staged. */
+/* Notes the place of a vanishing object. The query says where informerd may list: if it names a
+ * namespace or name, only there. Objects elsewhere were selected by earlier settings; a LIST there
+ * may be refused. */
+static void note_place(void *arg, struct object *o)
+{
+    struct list_watch *lw = arg;
+    struct lookup *l = &lw->lookup;
+    struct str ns = lw->query.ns != NULL ? object_namespace(o) : str_c(NULL);
+    struct str name = lw->query.name != NULL ? object_name(o) : str_c(NULL);
+
+    if (l->count > LOOKUP_PLACES)
+        return;
+    for (size_t i = 0; i < l->count; i++)
+        if (str_eq(str_c(l->places[i].ns), ns) && str_eq(str_c(l->places[i].name), name))
+            return;
+    l->places[l->count++] = (struct lookup_place){text(ns), text(name)};
+}
+
+/* Asks for a page of the lookup. It needs identities only, so no shape, and has no selectors, which
+ * would hide the objects that are looked for. The items of the list under proof stay staged. */
 static struct list_watch_action look_up(struct list_watch *lw)
 {
+    const struct lookup_place *p = &lw->lookup.places[lw->lookup.at];
+    struct reflector_action a = {
+        .what = REFLECTOR_LIST, .limit = LOOKUP_PAGE, .next = lw->lookup.next};
     struct object_rules rules = lw->rules;
+    struct query q;
 
     rules.shape = NULL;
     rules.partial = lw->kind != NULL;
     lw->list = list_reader_create(&rules, &ingest_existing_events, &lw->in);
     buf_clear(&lw->target);
-    existence_put_target(&lw->existence, &lw->target);
+    query_init(&q, lw->params.resource, p->ns, p->name);
+    query_put_target(&q, &lw->target, &a);
+    query_fini(&q);
     return (struct list_watch_action){.what = LW_LIST,
                                       .target = buf_cstr(&lw->target),
                                       .accept = query_accept(REFLECTOR_LIST, rules.partial)};
@@ -384,7 +414,12 @@ static struct list_watch_action prove(struct list_watch *lw)
     end_response(lw);
     if (lw->in.wants == PROOF_IDENTITY)
         return (struct list_watch_action){.what = LW_IDENTIFY};
-    existence_begin(&lw->existence, &lw->query, lw->params.store, lw->params.scope);
+    end_lookup(lw);
+    store_each_vanishing(lw->params.store, lw->params.scope, note_place, lw);
+    if (lw->lookup.count > LOOKUP_PLACES) {
+        end_lookup(lw);
+        lw->lookup.count = 1; /* one place that stands for everything */
+    }
     return look_up(lw);
 }
 
@@ -414,9 +449,14 @@ static struct list_watch_action stopped(struct list_watch *lw, enum ingest_stop 
     return act(lw, reflector_ended(lw->reflector, now_ms));
 }
 
-/* The list or the initial events are committed as of rv. */
-static struct list_watch_action committed(struct list_watch *lw, struct str rv)
+/* The list or the initial events are complete as of rv, and are committed if nothing is in the way:
+ * a proof that is missing, or the guard. */
+static struct list_watch_action commit(struct list_watch *lw, struct str rv)
 {
+    enum ingest_stop stop = ingest_commit(&lw->in, rv);
+
+    if (stop != INGEST_GOES_ON)
+        return stopped(lw, stop);
     liveness_current(&lw->liveness, lw->in.now.ms);
     lw->last_error = (struct err){0};
     return act(lw, reflector_listed(lw->reflector, rv, str_c(""), lw->in.now.ms));
@@ -434,23 +474,20 @@ static struct list_watch_action list_complete(struct list_watch *lw)
         return act(lw, reflector_listed(lw->reflector, page.rv, str_c(""), lw->in.now.ms));
     if (pages_check(&lw->pages, &page, &err) != ERR_OK)
         return failed(lw, &err);
-    learn_kind(lw, page.kind);
+    /* A custom resource that was not looked up by discovery has a kind only when its first list
+     * says so. */
+    if (lw->kind == NULL && page.kind.n > 0)
+        lw->rules.kind = lw->kind = mem_strndup(page.kind.p, page.kind.n);
     if (page.next.n > 0)
         return act(lw, reflector_listed(lw->reflector, page.rv, page.next, lw->in.now.ms));
-    enum ingest_stop stop = ingest_commit(&lw->in, reflector_list_rv(lw->reflector, page.rv));
-    if (stop != INGEST_GOES_ON)
-        return stopped(lw, stop);
-    return committed(lw, page.rv);
+    return commit(lw, reflector_list_rv(lw->reflector, page.rv));
 }
 
 /* The proof for the staged list is there. The commit may still want a further one, or be held. */
 static struct list_watch_action proven(struct list_watch *lw)
 {
     lw->in.proof = lw->in.wants;
-    enum ingest_stop stop = ingest_commit(&lw->in, str_c(lw->in.rv));
-    if (stop != INGEST_GOES_ON)
-        return stopped(lw, stop);
-    return committed(lw, str_c(lw->in.rv));
+    return commit(lw, str_c(lw->in.rv));
 }
 
 struct list_watch_action list_watch_identified(struct list_watch *lw, const struct err *err,
@@ -478,7 +515,7 @@ static struct list_watch_action guess(struct list_watch *lw, const char *why)
              LOG_FIELDS(KV_STR("cluster", lw->params.cluster), KV_STR("watch", lw->params.watch),
                         KV_STR("because", why)));
     end_response(lw);
-    existence_end(&lw->existence);
+    end_lookup(lw);
     store_stage_guess(lw->params.store, lw->params.scope, is_other, lw);
     return proven(lw);
 }
@@ -491,25 +528,25 @@ static bool is_refused_for_good(int status)
            status != 429;
 }
 
-/* A page of the LIST that looks for existing objects is complete. */
+/* A page of the lookup is complete. */
 static struct list_watch_action looked_up(struct list_watch *lw)
 {
+    struct lookup *l = &lw->lookup;
     struct list_page page;
     struct err err = {0};
 
     if (list_reader_end(lw->list, &page, &err) != ERR_OK)
         return failed(lw, &err);
-    switch (existence_page(&lw->existence, &page)) {
-    case EXISTENCE_MORE:
-        end_response(lw);
-        return look_up(lw);
-    case EXISTENCE_TOO_MANY:
+    l->items += page.items;
+    if (l->items > LOOKUP_ITEMS)
         return guess(lw, "there are too many objects to look through");
-    case EXISTENCE_DONE:
-        break;
-    }
+    free(l->next);
+    l->next = text(page.next);
+    l->at += l->next == NULL;
     end_response(lw);
-    existence_end(&lw->existence);
+    if (l->at < l->count)
+        return look_up(lw);
+    end_lookup(lw);
     return proven(lw);
 }
 
@@ -540,15 +577,6 @@ void list_watch_forget(struct list_watch *lw)
     list_watch_order(lw, RELIST_MANUAL);
 }
 
-/* The initial events took too long or came too slowly: the reflector falls back to LIST. */
-static struct list_watch_action give_up_stream(struct list_watch *lw, const struct err *err)
-{
-    log_emit(LOG_LVL_WARN, "streaming list failed: using an ordinary LIST",
-             LOG_FIELDS(KV_STR("cluster", lw->params.cluster), KV_STR("watch", lw->params.watch),
-                        KV_ERR(err)));
-    return failed(lw, err);
-}
-
 struct list_watch_action list_watch_end(struct list_watch *lw, const struct err *err,
                                         struct now now)
 {
@@ -557,27 +585,31 @@ struct list_watch_action list_watch_end(struct list_watch *lw, const struct err 
     /* The order of these questions matters. An answer of the server says more than the way in which
      * the connection ended; a failure inside the response more than the stop that followed from it;
      * and only a response with neither is judged by err. */
-    if (lw->response == RESPONSE_ERROR && existence_is_on(&lw->existence) &&
+    struct err why = lw->failure; /* act() clears lw->failure */
+    if (lw->response == RESPONSE_ERROR && lw->lookup.count > 0 &&
         is_refused_for_good(lw->api_error.code))
         return guess(lw, "the LIST without selectors is refused");
     if (lw->response == RESPONSE_ERROR)
-        return refused(lw);
-    if (lw->failure.kind != ERR_OK) {
-        struct err why = lw->failure; /* act() clears lw->failure */
+        read_refusal(lw, lw->asked, &why);
+    if (why.kind != ERR_OK)
         return failed(lw, &why);
-    }
     if (lw->in.stop != INGEST_GOES_ON)
         return stopped(lw, lw->in.stop);
     if (err != NULL && err->kind == ERR_TIMEOUT &&
-        reflector_state(lw->reflector) == REFLECTOR_STREAMING)
-        return give_up_stream(lw, err);
+        reflector_state(lw->reflector) == REFLECTOR_STREAMING) {
+        /* The initial events took too long or came too slowly. */
+        log_emit(LOG_LVL_WARN, "streaming list failed: using an ordinary LIST",
+                 LOG_FIELDS(KV_STR("cluster", lw->params.cluster),
+                            KV_STR("watch", lw->params.watch), KV_ERR(err)));
+        return failed(lw, err);
+    }
     if (lw->response == RESPONSE_GOOD && lw->events != NULL)
         /* Complete or cut off: it goes on from its version. */
         return act(lw, reflector_ended(lw->reflector, now.ms));
     if (err != NULL)
         return failed(lw, err);
     ensure(lw->response == RESPONSE_GOOD);
-    return existence_is_on(&lw->existence) ? looked_up(lw) : list_complete(lw);
+    return lw->lookup.count > 0 ? looked_up(lw) : list_complete(lw);
 }
 
 /* The reader of the LIST beside the watch is lw->list, which the watch itself does not use. */
