@@ -23,7 +23,6 @@
 #include "io/deadline.h"
 #include "io/helper_link.h"
 #include "io/loop.h"
-#include "io/signals.h"
 
 /* How long to wait for the end of runs after their SIGKILL. A process is gone at once then; a
  * helper that does not say so is not waited for any longer. */
@@ -53,7 +52,6 @@ struct daemon {
     uint64_t started_ms;
     char instance[32]; /* part of the ids of runs, different at each start */
     struct loop *loop;
-    struct signals *signals;
     struct helper_link *link;
     struct cluster_runtime **clusters; /* as conf->clusters */
     struct sources *sources;
@@ -439,8 +437,7 @@ static void build(struct daemon *dm)
     dm->timer = deadline_create(dm->loop, on_timer, dm);
     dm->tell = deadline_create(dm->loop, tell_status, dm);
     dm->once = deadline_create(dm->loop, on_once, dm);
-    dm->signals =
-        signals_create(dm->loop, signal_numbers, ARRAY_LEN(signal_numbers), on_signal, dm);
+    loop_catch(dm->loop, signal_numbers, ARRAY_LEN(signal_numbers), on_signal, dm);
     dm->link = helper_link_create(dm->loop, dm->params.helper_fd, &link_events, dm);
     build_sources(dm);
     build_hooks(dm);
@@ -468,7 +465,6 @@ static void take_down(struct daemon *dm)
     runner_dispose(&dm->runner);
     persist_dispose(&dm->persist);
     helper_link_dispose(&dm->link);
-    signals_dispose(&dm->signals);
     deadline_dispose(&dm->tell);
     deadline_dispose(&dm->once);
     deadline_dispose(&dm->timer);

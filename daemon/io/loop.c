@@ -16,6 +16,10 @@ struct loop {
     uv_idle_t turn;
     struct list tasks;
     struct list slow_tasks;
+    uv_signal_t *signals; /* one for each number that is caught */
+    size_t signal_count;
+    loop_signal_cb *on_signal;
+    void *signal_arg;
     char recv[LOOP_RECV_BYTES];
 };
 
@@ -85,12 +89,15 @@ void loop_destroy(struct loop **lp)
     *lp = NULL;
     ensure(list_is_empty(&l->tasks) && list_is_empty(&l->slow_tasks));
     uv_close((uv_handle_t *)&l->turn, NULL);
+    for (size_t i = 0; i < l->signal_count; i++)
+        uv_close((uv_handle_t *)&l->signals[i], NULL);
     uv_walk(&l->uv, count_leak, &leaks);
     if (leaks > 0)
         panic("%u handles leaked", leaks);
     /* Runs the close callbacks, which free the owners of the handles. */
     uv_run(&l->uv, UV_RUN_DEFAULT);
     ensure(uv_loop_close(&l->uv) == 0);
+    free(l->signals);
     free(l);
 }
 
@@ -186,6 +193,26 @@ void loop_defer_slow(struct loop *l, struct loop_task *task)
 void loop_cancel(struct loop_task *task)
 {
     list_remove(&task->link);
+}
+
+static void on_signal(uv_signal_t *handle, int number)
+{
+    const struct loop *l = container_of(handle->loop, struct loop, uv);
+
+    l->on_signal(l->signal_arg, number);
+}
+
+void loop_catch(struct loop *l, const int *numbers, size_t n, loop_signal_cb *cb, void *arg)
+{
+    ensure(n > 0 && l->signals == NULL);
+    l->signals = mem_array(n, sizeof(*l->signals));
+    l->signal_count = n;
+    l->on_signal = cb;
+    l->signal_arg = arg;
+    for (size_t i = 0; i < n; i++) {
+        uv_signal_init(&l->uv, &l->signals[i]);
+        uv_signal_start(&l->signals[i], on_signal, numbers[i]);
+    }
 }
 
 char *loop_recv_buffer(struct loop *l)

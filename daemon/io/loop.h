@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * loop - the libuv loop and the services that every driver needs: the time, calls that run on a
- * fresh stack in the next turn, the shared receive buffer, a report of leaked handles; driver.
+ * fresh stack in the next turn, signals of the process, the shared receive buffer, a report of
+ * leaked handles; driver.
  */
 #ifndef IO_LOOP_H
 #define IO_LOOP_H
@@ -76,6 +77,13 @@ void loop_defer_slow(struct loop *l, struct loop_task *task);
 
 /* Takes a task out of its queue; nothing happens if the task is not queued. */
 void loop_cancel(struct loop_task *task);
+
+/* Called from the loop when a signal that it catches came. */
+typedef void loop_signal_cb(void *arg, int number);
+
+/* Catches the n > 0 signals (numbers, copied) from now on, once for each loop. loop_destroy() gives
+ * them their default effect again. */
+void loop_catch(struct loop *l, const int *numbers, size_t n, loop_signal_cb *cb, void *arg);
 
 /* LOOP_RECV_BYTES bytes that the running callback may use until it returns to the loop. All
  * connections share this one buffer, which is safe because libuv asks for a buffer, reads into it

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* io/loop and io/deadline: when deferred calls and timers run, and that no handle is left
- * behind. */
+/* io/loop and io/deadline: when deferred calls and timers run, that signals become calls, and that no
+ * handle is left behind. */
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -248,6 +249,42 @@ static void test_stop_ends_the_run_and_wall_clock_is_not_zero(void **state)
     loop_destroy(&loop);
 }
 
+struct caught {
+    struct loop *loop;
+    int numbers[2];
+    int n;
+};
+
+static void on_caught(void *arg, int number)
+{
+    struct caught *c = arg;
+
+    c->numbers[c->n++] = number;
+    if (c->n == 2)
+        loop_stop(c->loop);
+}
+
+static void test_signals_are_calls_until_the_loop_ends(void **state)
+{
+    static const int numbers[] = {SIGUSR1, SIGUSR2};
+    struct caught c = {.loop = loop_create()};
+    struct sigaction is;
+
+    (void)state;
+    loop_catch(c.loop, numbers, ARRAY_LEN(numbers), on_caught, &c);
+    raise(SIGUSR2);
+    raise(SIGUSR1);
+    assert_int_equal(c.n, 0);
+    loop_run(c.loop);
+    assert_int_equal(c.numbers[0], SIGUSR2);
+    assert_int_equal(c.numbers[1], SIGUSR1);
+    loop_destroy(&c.loop);
+    for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
+        sigaction(numbers[i], NULL, &is);
+        assert_ptr_equal(is.sa_handler, SIG_DFL);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -260,6 +297,7 @@ int main(void)
         cmocka_unit_test(test_stopped_and_disposed_deadlines_stay_silent),
         cmocka_unit_test(test_a_deadline_may_dispose_itself_and_others),
         cmocka_unit_test(test_stop_ends_the_run_and_wall_clock_is_not_zero),
+        cmocka_unit_test(test_signals_are_calls_until_the_loop_ends),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
