@@ -37,6 +37,12 @@ void map_remove(struct map *m, struct map_node *node)
 }
 /* NOLINTEND(readability-function-size,readability-function-cognitive-complexity) */
 
+void map_move_key(struct map_node *node, struct str key)
+{
+    ensure(str_eq(map_key(node), key));
+    node->hh.key = key.p;
+}
+
 size_t map_count(const struct map *m)
 {
     return HASH_CNT(hh, m->head);

@@ -32,6 +32,10 @@ void map_put(struct map *m, struct map_node *node, struct str key);
 /* Takes out a node that is in the map. */
 void map_remove(struct map *m, struct map_node *node);
 
+/* Gives a node in the map the same key at another place: for when the struct that embeds the node is
+ * about to lose the bytes that its key was borrowed from. */
+void map_move_key(struct map_node *node, struct str key);
+
 /* How many nodes the map has. */
 size_t map_count(const struct map *m);
 

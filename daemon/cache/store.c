@@ -8,7 +8,8 @@
 #include "base/mem.h"
 #include "base/panic.h"
 
-/* A key. It is in by_key if and only if it has an object or a staged one. */
+/* A key. It is in by_key if and only if it has an object or a staged one; the map borrows the key from
+ * one of them. */
 struct entry {
     struct map_node node;
     struct list mate;      /* on the entries of its scope */
@@ -70,14 +71,6 @@ static struct entry *find(const struct store *s, struct str key)
     return node != NULL ? map_entry(node, struct entry, node) : NULL;
 }
 
-/* The map borrows the key from an object that the entry holds. When the entry is about to drop that
- * object, the key must come from another one. */
-static void rekey(struct store *s, struct entry *e, struct object *key_of)
-{
-    map_remove(&s->by_key, &e->node);
-    map_put(&s->by_key, &e->node, object_key(key_of));
-}
-
 /* The new entry has no object yet: the caller stores or stages the one that the key was borrowed
  * from. */
 static struct entry *add_entry(struct store *s, size_t scope, struct object *key_of)
@@ -127,12 +120,12 @@ void store_destroy(struct store **sp)
     free(s);
 }
 
-/* as has the cause and the time; type and object are put in. */
-static void emit(struct store *s, enum delta_type type, struct object *o, struct delta as)
+/* d has the cause and the time; type and object are put in. */
+static void emit(struct store *s, enum delta_type type, struct object *o, struct delta *d)
 {
-    as.type = type;
-    as.object = o;
-    s->sink(s->arg, &as);
+    d->type = type;
+    d->object = o;
+    s->sink(s->arg, d);
 }
 
 /* Keeps the sums for store_count() and store_bytes(). */
@@ -156,7 +149,7 @@ static struct object *swap_in(struct store *s, struct entry *e, struct object *o
 
     account(s, was, o);
     e->object = o;
-    rekey(s, e, o);
+    map_move_key(&e->node, object_key(o));
     return was;
 }
 
@@ -236,7 +229,7 @@ void store_stage(struct store *s, size_t scope, struct object *o)
     e->seen = p->generation;
     /* Named twice by one list: the later item counts, and the key moves to it. */
     if (e->staged != NULL && e->object == NULL)
-        rekey(s, e, o);
+        map_move_key(&e->node, object_key(o));
     list_remove(&e->link);
     object_unref(&e->staged);
     if (e->object != NULL && is_known(p, e->object, o))
@@ -457,7 +450,7 @@ static void tell_vanished(struct store *s, size_t scope, struct delta as)
         struct vanished *v = list_entry(pos, struct vanished, link);
 
         as.final_state_unknown = v->type == DELTA_DELETED;
-        emit(s, v->type, v->object, as);
+        emit(s, v->type, v->object, &as);
         object_unref(&v->object);
         free(v);
     }
@@ -477,7 +470,7 @@ void store_commit(struct store *s, size_t scope, enum delta_cause cause, struct 
         struct entry *e = list_entry(pos, struct entry, link);
 
         if (e->staged != NULL && !same_incarnation(e->staged, e->object)) {
-            emit(s, DELTA_DELETED, e->staged, as);
+            emit(s, DELTA_DELETED, e->staged, &as);
             object_unref(&e->staged);
         }
     }
@@ -485,7 +478,7 @@ void store_commit(struct store *s, size_t scope, enum delta_cause cause, struct 
     list_each (pos, tmp, &p->staged) {
         struct entry *e = list_entry(pos, struct entry, link);
 
-        emit(s, e->staged == NULL ? DELTA_ADDED : DELTA_MODIFIED, e->object, as);
+        emit(s, e->staged == NULL ? DELTA_ADDED : DELTA_MODIFIED, e->object, &as);
         object_unref(&e->staged);
         list_remove(&e->link);
     }
@@ -493,16 +486,17 @@ void store_commit(struct store *s, size_t scope, enum delta_cause cause, struct 
 
 /* Makes o the object of e and tells that: as DELETED and ADDED for another incarnation, as a
  * change, or, if it is quiet, not at all. */
-static void replace(struct store *s, struct entry *e, struct object *o, bool quiet, struct delta as)
+static void replace(struct store *s, struct entry *e, struct object *o, bool quiet,
+                    struct delta *as)
 {
     struct object *was = swap_in(s, e, object_ref(o));
 
     if (was != NULL && !same_incarnation(was, o)) {
-        as.final_state_unknown = true;
+        as->final_state_unknown = true;
         emit(s, DELTA_DELETED, was, as);
         object_unref(&was);
     }
-    as.final_state_unknown = false;
+    as->final_state_unknown = false;
     if (was == NULL || !quiet)
         emit(s, was == NULL ? DELTA_ADDED : DELTA_MODIFIED, o, as);
     object_unref(&was);
@@ -520,7 +514,7 @@ void store_apply(struct store *s, size_t scope, struct object *o, struct now now
     e->seen = p->generation; /* a list beside the watch need not name it */
     if (e->object != NULL && is_known(p, e->object, o))
         return;
-    replace(s, e, o, false, as);
+    replace(s, e, o, false, &as);
 }
 
 void store_put(struct store *s, struct object *o, struct delta as)
@@ -529,7 +523,7 @@ void store_put(struct store *s, struct object *o, struct delta as)
 
     if (e == NULL)
         e = add_entry(s, 0, o);
-    replace(s, e, o, e->object != NULL && object_same_bytes(e->object, o), as);
+    replace(s, e, o, e->object != NULL && object_same_bytes(e->object, o), &as);
 }
 
 /* Takes out the object that is stored under the key, with its skip record, and returns it as the
@@ -557,7 +551,7 @@ void store_leave(struct store *s, const struct object *o, struct now now)
         return;
     /* The watch shows another incarnation than the stored one, whose end was not seen. */
     as.final_state_unknown = !same_incarnation(was, o);
-    emit(s, as.final_state_unknown ? DELTA_DELETED : DELTA_LEFT, was, as);
+    emit(s, as.final_state_unknown ? DELTA_DELETED : DELTA_LEFT, was, &as);
     object_unref(&was);
 }
 
@@ -570,7 +564,7 @@ void store_remove(struct store *s, struct object *last, struct now now)
         return;
     /* If last is another incarnation, it says nothing about the final state of the stored one. */
     as.final_state_unknown = !same_incarnation(was, last);
-    emit(s, DELTA_DELETED, as.final_state_unknown ? was : last, as);
+    emit(s, DELTA_DELETED, as.final_state_unknown ? was : last, &as);
     object_unref(&was);
 }
 
@@ -644,7 +638,7 @@ void store_drop(struct store *s, struct str key, struct delta as)
     struct object *was = take_out(s, key, str_c(""));
 
     if (was != NULL)
-        emit(s, as.type, was, as);
+        emit(s, as.type, was, &as);
     object_unref(&was);
 }
 

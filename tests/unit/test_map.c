@@ -78,6 +78,24 @@ static size_t count_in_order(const struct map *m)
     return n;
 }
 
+static void test_a_key_may_move(void **state)
+{
+    char first[] = "a/b";
+    const char second[] = "a/b";
+    struct map m = {0};
+    struct map_node node;
+
+    (void)state;
+    map_put(&m, &node, str_c(first));
+    map_move_key(&node, str_c(second));
+    memset(first, 'x', sizeof(first) - 1);
+    assert_ptr_equal(map_get(&m, str_c("a/b")), &node);
+    assert_null(map_get(&m, str_c("xxx")));
+    assert_ptr_equal(map_key(&node).p, second);
+    map_remove(&m, &node);
+    assert_int_equal(map_count(&m), 0);
+}
+
 static void test_random_program(void **state)
 {
     static struct item items[500];
@@ -118,6 +136,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_empty),
         cmocka_unit_test(test_keys_are_bytes),
+        cmocka_unit_test(test_a_key_may_move),
         cmocka_unit_test(test_random_program),
     };
 
