@@ -278,13 +278,28 @@ static void skip_unversioned(struct ingest *in, const struct object *o)
                                   .uid = object_uid(o)});
 }
 
-/* Carries an event of the watch into the store. Its version counts even if the object is skipped,
- * as a LIST would bring the same bytes; but e->rv is empty for an object of another kind
+/* ERROR is the end of the response (docs/kubernetes-protocol.md "Errors"); the reflector's state
+ * says how to take all others. The version of an event of the watch counts even if the object is
+ * skipped, as a LIST would bring the same bytes; but e->rv is empty for an object of another kind
  * (docs/decisions.md "A skipped object moves the resourceVersion on"). */
-static bool watch_event(struct ingest *in, const struct event *e)
+bool ingest_event(struct ingest *in, const struct event *e)
 {
     struct store *store = in->store;
 
+    if (e->type == EVENT_ERROR) {
+        status_to_err(e->status, &in->failure);
+        if (e->status->retry_after_s > 0)
+            in->retry_after_s = e->status->retry_after_s;
+        return false;
+    }
+    if (e->type == EVENT_SKIPPED) {
+        log_emit(LOG_LVL_WARN, "bookmark skipped",
+                 LOG_FIELDS(KV_STR("cluster", in->cluster), KV_STR("watch", in->watch),
+                            KV_STR("why", e->why)));
+        return true;
+    }
+    if (reflector_state(in->reflector) == REFLECTOR_STREAMING)
+        return initial_event(in, e);
     if (e->type == EVENT_BOOKMARK)
         return bookmark(in, e);
     if (e->type == EVENT_UNUSABLE && e->deleted)
@@ -306,36 +321,4 @@ static bool watch_event(struct ingest *in, const struct event *e)
     in->event_ms = in->now.ms;
     reflector_seen(in->reflector, e->rv);
     return true;
-}
-
-static void log_skipped(const struct ingest *in, const struct event *e)
-{
-    log_emit(LOG_LVL_WARN, "bookmark skipped",
-             LOG_FIELDS(KV_STR("cluster", in->cluster), KV_STR("watch", in->watch),
-                        KV_STR("why", e->why)));
-}
-
-/* ERROR is the end of the response (docs/kubernetes-protocol.md "Errors"); the reflector's state
- * says how to take all others. */
-bool ingest_event(struct ingest *in, const struct event *e)
-{
-    switch (e->type) {
-    case EVENT_ADDED:
-    case EVENT_MODIFIED:
-    case EVENT_DELETED:
-    case EVENT_BOOKMARK:
-    case EVENT_UNUSABLE:
-        break;
-    case EVENT_SKIPPED:
-        log_skipped(in, e);
-        return true;
-    case EVENT_ERROR:
-        status_to_err(e->status, &in->failure);
-        if (e->status->retry_after_s > 0)
-            in->retry_after_s = e->status->retry_after_s;
-        return false;
-    }
-    if (reflector_state(in->reflector) == REFLECTOR_STREAMING)
-        return initial_event(in, e);
-    return watch_event(in, e);
 }

@@ -192,12 +192,6 @@ static void hand_out_session(struct conn *c)
         tls_session_free(&session);
 }
 
-static void deliver(struct conn *c, const char *data, size_t n)
-{
-    if (c->events->on_data != NULL)
-        c->events->on_data(c->arg, data, n);
-}
-
 static void end_tls(struct conn *c, enum tls_result result, const struct err *err)
 {
     if (result == TLS_CLOSED)
@@ -221,8 +215,8 @@ static void decrypt(struct conn *c)
         result = tls_read(c->tls, plain, LOOP_RECV_BYTES, &n, &err);
         flush_tls(c); /* tls_read() may answer with an alert or a key update */
         hand_out_session(c);
-        if (result == TLS_OK && c->state == CONN_OPEN)
-            deliver(c, plain, n);
+        if (result == TLS_OK && c->state == CONN_OPEN && c->events->on_data != NULL)
+            c->events->on_data(c->arg, plain, n);
     }
     if (result == TLS_CLOSED || result == TLS_FAILED)
         end_tls(c, result, &err);
@@ -269,8 +263,8 @@ static void on_read(uv_stream_t *tcp, ssize_t n, const uv_buf_t *buf)
         loop_defer_slow(c->loop, &c->shake);
     } else if (c->tls != NULL) {
         decrypt(c);
-    } else {
-        deliver(c, buf->base, (size_t)n);
+    } else if (c->events->on_data != NULL) {
+        c->events->on_data(c->arg, buf->base, (size_t)n);
     }
     if (c->burst < CONN_BURST_BYTES || c->state != CONN_OPEN)
         return;

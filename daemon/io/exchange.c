@@ -98,14 +98,6 @@ static void on_timer(uv_timer_t *timer)
         timed_out(x, "the response stopped for", x->idle_timeout_ms, "idle timeout");
 }
 
-static void on_head(struct exchange *x)
-{
-    x->head_ms = loop_now_ms(x->loop);
-    x->heard_ms = x->head_ms;
-    enter(x, EX_BODY);
-    x->events->on_head(x->arg, http_in_head(x->in));
-}
-
 static void on_data(void *arg, const char *data, size_t n)
 {
     struct exchange *x = arg;
@@ -120,7 +112,9 @@ static void on_data(void *arg, const char *data, size_t n)
         case HTTP_IN_MORE:
             return;
         case HTTP_IN_HEAD:
-            on_head(x);
+            x->head_ms = x->heard_ms = loop_now_ms(x->loop);
+            enter(x, EX_BODY);
+            x->events->on_head(x->arg, http_in_head(x->in));
             break;
         case HTTP_IN_BODY:
             x->heard_ms = loop_now_ms(x->loop);
@@ -147,24 +141,12 @@ static void on_closed(void *arg, const struct err *why)
     struct exchange *x = arg;
     struct err err;
 
-    if (why->kind == ERR_CLOSED) {
-        if (http_in_eof(x->in, NULL) == ERR_OK) {
-            finish(x, NULL); /* the body had no length: its end is the connection's */
-            return;
-        }
+    if (why->kind == ERR_CLOSED && http_in_eof(x->in, NULL) == ERR_OK) {
+        finish(x, NULL);
+        return;
     }
     err_set(&err, why->kind, why->code, "%s, %s", why->text, where[x->state]);
     finish(x, &err);
-}
-
-static void send_request(struct exchange *x, const struct http_request *request)
-{
-    struct buf head = {0};
-
-    http_out_request(&head, request);
-    conn_write(x->conn, head.data, head.len);
-    mem_wipe(head.data, head.len); /* the head has the bearer token */
-    buf_free(&head);
 }
 
 struct exchange *exchange_create(struct loop *loop, struct conn *conn,
@@ -176,12 +158,16 @@ struct exchange *exchange_create(struct loop *loop, struct conn *conn,
                                  .arg = arg, .response_timeout_ms = params->response_timeout_ms,
                                  .idle_timeout_ms = params->idle_timeout_ms,
                                  .hard_deadline_ms = params->hard_deadline_ms);
+    struct buf head = {0};
 
     x->in =
         http_in_create(HTTP_IN_RESPONSE, &(struct http_limits){.head_bytes = EXCHANGE_HEAD_BYTES});
     uv_timer_init(loop_uv(loop), &x->timer);
     conn_set_events(conn, &from_conn, x);
-    send_request(x, params->request);
+    http_out_request(&head, params->request);
+    conn_write(conn, head.data, head.len);
+    mem_wipe(head.data, head.len); /* it has the bearer token */
+    buf_free(&head);
     enter(x, EX_HEAD);
     return x;
 }

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "io/list_watch_driver.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <uv.h>
 
 #include "base/log.h"
@@ -30,8 +28,8 @@ struct list_watch_driver {
     uint64_t peer;    /* the last process that was known, .. */
     uint64_t peer_ms; /* .. and when its response ended */
     bool started;     /* list_watch_start() was called */
-    /* The failure that was logged last; "" = none, or the watch has recovered since. */
-    char logged[sizeof(((struct err *)0)->text)];
+    /* The failure that was logged last; kind OK = none, or the watch has recovered since. */
+    struct err logged;
 };
 
 static void act(struct list_watch_driver *d, struct list_watch_action a);
@@ -90,10 +88,7 @@ static struct kv field_unless_empty(const char *key, const char *value)
 /* A failure is logged once: the same one again, after each backoff, is for debugging only. */
 static void tell_trouble(struct list_watch_driver *d, const struct err *err, uint64_t retry_ms)
 {
-    bool same = strcmp(d->logged, err->text) == 0;
-
-    snprintf(d->logged, sizeof(d->logged), "%s", err->text);
-    log_emit(same ? LOG_LVL_DEBUG : LOG_LVL_WARN, "watch failed",
+    log_emit(log_failure_level(&d->logged, err), "watch failed",
              LOG_FIELDS(KV_STR("cluster", watch_cluster(d->params.watch)),
                         KV_STR("watch", watch_name(d->params.watch)),
                         field_unless_empty("scope", list_watch_scope_name(d->params.list_watch)),
@@ -104,9 +99,9 @@ static void tell_trouble(struct list_watch_driver *d, const struct err *err, uin
 /* Ends the episode that tell_trouble() began; logs nothing if no failure was logged. */
 static void tell_well(struct list_watch_driver *d)
 {
-    if (d->logged[0] == '\0')
+    if (d->logged.kind == ERR_OK)
         return;
-    d->logged[0] = '\0';
+    d->logged = (struct err){0};
     log_info("watch recovered", KV_STR("cluster", watch_cluster(d->params.watch)),
              KV_STR("watch", watch_name(d->params.watch)),
              field_unless_empty("scope", list_watch_scope_name(d->params.list_watch)));
@@ -117,20 +112,15 @@ static void on_well(void *arg)
     tell_well(arg);
 }
 
-static void tell_synced(const struct list_watch_driver *d)
-{
-    log_info("watch synced", KV_STR("cluster", watch_cluster(d->params.watch)),
-             KV_STR("watch", watch_name(d->params.watch)),
-             KV_U64("objects", store_count(watch_store(d->params.watch))));
-}
-
 /* Logs that the watch is synced, if the last piece of a response, its end or its silence has synced
  * this scope, and all other scopes are. */
 static void look_synced(const struct list_watch_driver *d, bool was_synced)
 {
     if (!was_synced && list_watch_status(d->params.list_watch).synced &&
         watch_synced(d->params.watch))
-        tell_synced(d);
+        log_info("watch synced", KV_STR("cluster", watch_cluster(d->params.watch)),
+                 KV_STR("watch", watch_name(d->params.watch)),
+                 KV_U64("objects", store_count(watch_store(d->params.watch))));
 }
 
 /* Each piece of a response moves the time at which a silence is too long. The timer is not moved
@@ -197,7 +187,7 @@ static void on_head(void *arg, const struct http_head *head)
 
     list_watch_head(d->params.list_watch, head, loop_now_ms(d->params.loop));
     /* A quiet watch may send nothing for a minute: it recovers by time. */
-    if (d->logged[0] != '\0' && list_watch_status(d->params.list_watch).connected)
+    if (d->logged.kind != ERR_OK && list_watch_status(d->params.list_watch).connected)
         deadline_start(d->well, WELL_MS);
     watch_silence(d);
     d->events->on_change(d->arg);
@@ -208,8 +198,7 @@ static void on_body(void *arg, const char *data, size_t n)
     struct list_watch_driver *d = arg;
     struct list_watch_status was = list_watch_status(d->params.list_watch);
     bool goes_on = list_watch_body(d->params.list_watch, data, n, now(d));
-    bool follows = list_watch_status(d->params.list_watch).connected;
-    bool synced = list_watch_status(d->params.list_watch).synced;
+    struct list_watch_status is = list_watch_status(d->params.list_watch);
 
     look_synced(d, was.synced);
     if (!goes_on) {
@@ -218,13 +207,13 @@ static void on_body(void *arg, const char *data, size_t n)
     }
     /* Good bytes of a watch. For a streaming list the initial events are complete: it gives its
      * place up. */
-    if (follows) {
+    if (is.connected) {
         request_leave_gate(d->request);
         tell_well(d);
     }
     watch_silence(d);
     /* on_change() costs more than on_data(), so it is kept for real changes. */
-    if (follows != was.connected || synced != was.synced)
+    if (is.connected != was.connected || is.synced != was.synced)
         d->events->on_change(d->arg);
     else
         d->events->on_data(d->arg);

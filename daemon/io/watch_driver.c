@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "io/watch_driver.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/log.h"
 #include "base/mem.h"
@@ -32,7 +30,7 @@ struct watch_driver {
     struct resource wanted; /* the name to look up; zeroed if discovery is not needed */
     bool asking;            /* discovery looks for it */
     bool can_stream;        /* watch_driver_can_stream(), for scopes made later */
-    char logged[sizeof(((struct err *)0)->text)]; /* why there is no resource; "" = not logged */
+    struct err logged;      /* why there is no resource, as logged last; kind OK = not logged */
 };
 
 /* Has the watch compare its age with the clock (staleness, and a LIST that an item without a name
@@ -152,34 +150,28 @@ static void on_audited(void *arg)
     watch_driver_poke(d);
 }
 
-/* One list_watch_driver per scope. The array has one element more than that, so that drivers is not
- * NULL even for a watch without scopes: the watch has begun. */
-static void make_list_watch_drivers(struct watch_driver *d)
+/* Makes one list_watch_driver per scope, and the requests beside those: audits, and GETs for deletes.
+ * The array has one element more than there are scopes, so that drivers is not NULL even for a watch
+ * without scopes: the watch has begun. */
+static void begin(struct watch_driver *d)
 {
     static const struct list_watch_driver_events events = {on_data, on_change, on_failed};
-    size_t n = watch_list_watch_count(d->params.watch);
-
-    d->drivers = mem_array(n + 1, sizeof(struct list_watch_driver *));
-    for (; d->driver_count < n; d->driver_count++) {
-        struct list_watch *list_watch = watch_list_watch(d->params.watch, d->driver_count);
-        const struct list_watch_driver_params p = {.loop = d->params.loop,
-                                                   .client = d->params.client,
-                                                   .watch = d->params.watch,
-                                                   .list_watch = list_watch};
-
-        list_watch_can_stream(list_watch, d->can_stream);
-        d->drivers[d->driver_count] = list_watch_driver_create(&p, &events, d);
-    }
-}
-
-/* The requests beside those of the scopes: audits, and GETs for deletes. */
-static void make_side_requests(struct watch_driver *d)
-{
     static const struct audit_driver_events audit_driver_events = {on_audited, on_unauthorized};
     static const struct confirm_driver_events confirm_driver_events = {on_confirmed,
                                                                        on_unauthorized};
     const struct watch_driver_params *p = &d->params;
+    size_t n = watch_list_watch_count(p->watch);
 
+    d->drivers = mem_array(n + 1, sizeof(struct list_watch_driver *));
+    for (; d->driver_count < n; d->driver_count++) {
+        struct list_watch *list_watch = watch_list_watch(p->watch, d->driver_count);
+
+        list_watch_can_stream(list_watch, d->can_stream);
+        d->drivers[d->driver_count] = list_watch_driver_create(
+            &(struct list_watch_driver_params){
+                .loop = p->loop, .client = p->client, .watch = p->watch, .list_watch = list_watch},
+            &events, d);
+    }
     d->audit_driver = audit_driver_create(&(struct audit_driver_params){.loop = p->loop,
                                                                         .client = p->client,
                                                                         .watch = p->watch,
@@ -196,24 +188,6 @@ static void make_side_requests(struct watch_driver *d)
             &confirm_driver_events, d);
 }
 
-static void begin(struct watch_driver *d)
-{
-    make_list_watch_drivers(d);
-    make_side_requests(d);
-}
-
-/* A failure is logged once: the same one again is for debugging only. */
-static void tell_missing(struct watch_driver *d, const struct err *err, uint64_t retry_ms)
-{
-    bool same = strcmp(d->logged, err->text) == 0;
-
-    snprintf(d->logged, sizeof(d->logged), "%s", err->text);
-    log_emit(same ? LOG_LVL_DEBUG : LOG_LVL_WARN, "watch cannot start",
-             LOG_FIELDS(KV_STR("cluster", watch_cluster(d->params.watch)),
-                        KV_STR("watch", watch_name(d->params.watch)), KV_ERR(err),
-                        KV_MS("retry_in", retry_ms)));
-}
-
 /* Discovery goes on looking. A watch that runs already keeps the errors of its scopes as its
  * status. */
 static void on_missing(void *who, const struct err *err, uint64_t retry_ms)
@@ -222,7 +196,10 @@ static void on_missing(void *who, const struct err *err, uint64_t retry_ms)
 
     if (d->drivers == NULL)
         watch_unresolved(d->params.watch, err);
-    tell_missing(d, err, retry_ms);
+    log_emit(log_failure_level(&d->logged, err), "watch cannot start",
+             LOG_FIELDS(KV_STR("cluster", watch_cluster(d->params.watch)),
+                        KV_STR("watch", watch_name(d->params.watch)), KV_ERR(err),
+                        KV_MS("retry_in", retry_ms)));
     if (err->kind == ERR_UNAUTHORIZED)
         d->events->on_unauthorized(d->arg);
     else
@@ -237,7 +214,7 @@ static void on_found(void *who, const struct resource *found)
     struct err err;
 
     d->asking = false;
-    d->logged[0] = '\0';
+    d->logged = (struct err){0};
     if (watch_resolve(d->params.watch, found, &err) != ERR_OK)
         log_error("watch cannot start", KV_STR("cluster", watch_cluster(d->params.watch)),
                   KV_STR("watch", watch_name(d->params.watch)), KV_ERR(&err));
