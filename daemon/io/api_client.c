@@ -56,7 +56,6 @@ struct api_client {
     struct request *asker; /* its connection carries the question; NULL = none is under way */
     unsigned lists;        /* places taken in the list gate */
     uint64_t last_contact_ms;
-    struct api_client_stats stats;
     struct loop_task dispatch; /* something changed: looks which waiting requests can start */
 };
 
@@ -96,7 +95,6 @@ struct request {
     bool follows;      /* waits for the leader and fails with it */
     bool reused;       /* its connection was idle in the pool before */
     bool fresh;        /* takes no idle connection */
-    bool sent;         /* see request_was_sent() */
     struct conn *conn;
     struct exchange *exchange;
     struct rate rate;          /* of the body, while the request has a place */
@@ -278,31 +276,26 @@ static void on_head(void *arg, const struct http_head *head)
     r->events->on_head(r->arg, head);
 }
 
-/* The response came too slowly for its place in the list gate, for which other requests wait. */
-static void give_up(struct request *r)
-{
-    struct err err;
-
-    err_set(&err, ERR_TIMEOUT, 0, "%s: the list came too slowly: less than %zu KiB in a minute",
-            conn_name(r->conn), LIST_BYTES_PER_MINUTE / 1024);
-    exchange_dispose(&r->exchange);
-    fail(r, &err);
-}
-
 static void on_body(void *arg, const char *data, size_t n)
 {
     struct request *r = arg;
     uint64_t now_ms = loop_now_ms(r->client->loop);
+    struct err err;
 
     if (r->client->asker == r) {
         server_identity_body(&r->client->server_identity, data, n);
         return;
     }
     r->client->last_contact_ms = now_ms;
-    if (r->placed && !rate_add(&r->rate, n, now_ms))
-        give_up(r);
-    else
-        r->events->on_body(r->arg, data, n);
+    if (r->placed && !rate_add(&r->rate, n, now_ms)) {
+        /* Too slow for its place in the list gate, for which other requests wait. */
+        err_set(&err, ERR_TIMEOUT, 0, "%s: the list came too slowly: less than %zu KiB in a minute",
+                conn_name(r->conn), LIST_BYTES_PER_MINUTE / 1024);
+        exchange_dispose(&r->exchange);
+        fail(r, &err);
+        return;
+    }
+    r->events->on_body(r->arg, data, n);
 }
 
 static void question_over(struct request *r, const struct err *err, bool reusable);
@@ -342,7 +335,6 @@ static void send_get(struct request *r, const char *target, const char *accept,
         .bearer = c->token,
         .user_agent = c->user_agent,
     };
-    r->sent = true;
     r->exchange = exchange_create(c->loop, r->conn, &params, &events, r);
     free(path);
 }
@@ -491,22 +483,9 @@ static void send_question(struct request *r)
                                       .hard_deadline_ms = SERVER_IDENTITY_PATIENCE_MS});
 }
 
-static void connect_fresh(struct request *r);
-
 static void on_ask_timer(void *arg)
 {
     ask_next(arg);
-}
-
-/* Has r an open connection to ask on? An api_client_identify() takes an idle one to the process
- * that it asks about. */
-static bool has_connection(struct request *r)
-{
-    if (r->conn == NULL) {
-        r->conn = pool_take_peer(&r->client->pool, r->peer);
-        r->reused = r->conn != NULL;
-    }
-    return r->conn != NULL;
 }
 
 /* Sends the next question on the connection of the request that has waited for longest, or starts
@@ -526,7 +505,12 @@ static void ask_next(struct api_client *c)
     for (struct list *first; (first = list_first(&c->asking)) != NULL;) {
         struct request *r = list_entry(first, struct request, wait);
 
-        if (has_connection(r)) {
+        /* An api_client_identify() takes an idle connection to the process that it asks about. */
+        if (r->conn == NULL) {
+            r->conn = pool_take_peer(&c->pool, r->peer);
+            r->reused = r->conn != NULL;
+        }
+        if (r->conn != NULL) {
             send_question(r);
             return;
         }
@@ -602,10 +586,8 @@ static void on_open(void *arg)
     struct request *r = arg;
     struct api_client *c = r->client;
 
-    c->stats.connections++;
     begin(r);
     if (conn_resumed(r->conn)) {
-        c->stats.resumed++;
         tls_session_cache_resumed(&c->session, conn_tls_ctx(r->conn));
         dispatch_later(c);
     }
@@ -757,11 +739,6 @@ static void detach(struct request *r)
     conn_dispose(&r->conn);
 }
 
-bool request_was_sent(const struct request *r)
-{
-    return r->sent;
-}
-
 void request_dispose(struct request **rp)
 {
     struct request *r = *rp;
@@ -826,11 +803,6 @@ void api_client_set_token(struct api_client *c, const char *token)
 uint64_t api_client_last_contact_ms(const struct api_client *c)
 {
     return c->last_contact_ms;
-}
-
-struct api_client_stats api_client_stats(const struct api_client *c)
-{
-    return c->stats;
 }
 
 const char *api_client_name(const struct api_client *c)

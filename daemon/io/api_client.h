@@ -133,25 +133,12 @@ uint64_t request_peer(const struct request *r);
  * place. */
 void request_leave_gate(struct request *r);
 
-/* Was the request, or the question before it, sent on an open connection? With TLS the server has
- * then shown a certificate of the cluster. */
-bool request_was_sent(const struct request *r);
-
 /* The end for the user, at any time: *r is NULL, no callback comes any more. A request that has not
  * ended closes its connection. NULL is fine. */
 void request_dispose(struct request **r);
 
 /* When a part of any response came last (loop_now_ms()); 0 = never. */
 uint64_t api_client_last_contact_ms(const struct api_client *c);
-
-/* How many connections were opened so far, and how many of them resumed a TLS session. */
-struct api_client_stats {
-    uint64_t connections;
-    uint64_t resumed;
-};
-
-/* The numbers since api_client_create(). */
-struct api_client_stats api_client_stats(const struct api_client *c);
 
 /* The name in api_client_params. */
 const char *api_client_name(const struct api_client *c);
