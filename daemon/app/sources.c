@@ -85,10 +85,7 @@ void sources_progress(struct sources *s)
         if (next_ms < soonest_ms)
             soonest_ms = next_ms;
     }
-    if (soonest_ms == UINT64_MAX)
-        deadline_stop(s->look);
-    else
-        deadline_start(s->look, soonest_ms > now.ms ? soonest_ms - now.ms : 0);
+    deadline_start_at(s->look, soonest_ms);
 }
 
 /* ---- All sources */

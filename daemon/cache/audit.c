@@ -199,15 +199,6 @@ void audit_unusable(struct audit *a, size_t scope, struct str key)
     list_key(a, scope, key, &(struct entry){.standing = UNUSABLE});
 }
 
-/* The version of the change. A delta that carries an older state, the last one selected or known,
- * does not say it: then it is not known, and the key is not compared. */
-static struct str version_of(const struct delta *d)
-{
-    bool older = d->type == DELTA_LEFT || d->final_state_unknown;
-
-    return older ? (struct str){0} : object_rv(d->object);
-}
-
 /* A change that came while the lists were made belongs to the time before or behind the list: only
  * its version says which. */
 static void touch(struct audit *a, size_t scope, struct str key, struct str rv)
@@ -225,7 +216,11 @@ static void touch(struct audit *a, size_t scope, struct str key, struct str rv)
 
 void audit_touched(struct audit *a, size_t scope, const struct delta *d)
 {
-    touch(a, scope, object_key(d->object), version_of(d));
+    /* A delta that carries an older state, the last one selected or known, does not say the version
+     * of the change: then it is not known, and the key is not compared. */
+    bool older = d->type == DELTA_LEFT || d->final_state_unknown;
+
+    touch(a, scope, object_key(d->object), older ? (struct str){0} : object_rv(d->object));
 }
 
 void audit_skipped(struct audit *a, size_t scope, struct str key)

@@ -76,18 +76,6 @@ void confirm_destroy(struct confirm **cp)
     free(c);
 }
 
-static void hold(struct confirm *c, const struct delta *d)
-{
-    struct held *h = MEM_NEW(struct held, .delta = *d, .until_ms = d->now_ms + CONFIRM_PATIENCE_MS);
-
-    object_ref(h->delta.object);
-    list_init(&h->by_age);
-    list_init(&h->by_turn);
-    list_append(&c->by_age, &h->by_age);
-    list_append(&c->by_turn, &h->by_turn);
-    map_put(&c->by_key, &h->node, object_key(h->delta.object));
-}
-
 /* Sends a DELETED out, as it came or as LEFT. struct held is freed first, so that confirm_count()
  * is right when the sink runs. An object that has LEFT exists, so no final state is missing. */
 static void release(struct confirm *c, struct held *h, enum delta_type as, uint64_t now_ms)
@@ -108,29 +96,29 @@ static void release(struct confirm *c, struct held *h, enum delta_type as, uint6
     object_unref(&d.object);
 }
 
-/* The type that a later delta of the same key gives to the held DELETED: with the same uid the
- * object exists after all; another DELETED or another uid means that it was gone. */
-static enum delta_type told_by(const struct held *h, const struct delta *d)
-{
-    bool same = str_eq(object_uid(h->delta.object), object_uid(d->object));
-
-    return same && d->type != DELTA_DELETED ? DELTA_LEFT : DELTA_DELETED;
-}
-
 void confirm_take(struct confirm *c, const struct delta *d)
 {
     struct map_node *node = map_get(&c->by_key, object_key(d->object));
 
-    /* The held DELETED goes out first: the order of a key's deltas must not change. */
+    /* The held DELETED goes out first: the order of a key's deltas must not change. With the same
+     * uid the object exists after all; another DELETED or another uid means that it was gone. */
     if (node != NULL) {
-        struct held *h = map_entry(node, struct held, node);
+        struct held *was = map_entry(node, struct held, node);
+        bool same = str_eq(object_uid(was->delta.object), object_uid(d->object));
 
-        release(c, h, told_by(h, d), d->now_ms);
+        release(c, was, same && d->type != DELTA_DELETED ? DELTA_LEFT : DELTA_DELETED, d->now_ms);
     }
-    if (d->type == DELTA_DELETED)
-        hold(c, d);
-    else
+    if (d->type != DELTA_DELETED) {
         c->sink(c->arg, d);
+        return;
+    }
+    struct held *h = MEM_NEW(struct held, .delta = *d, .until_ms = d->now_ms + CONFIRM_PATIENCE_MS);
+    object_ref(h->delta.object);
+    list_init(&h->by_age);
+    list_init(&h->by_turn);
+    list_append(&c->by_age, &h->by_age);
+    list_append(&c->by_turn, &h->by_turn);
+    map_put(&c->by_key, &h->node, object_key(h->delta.object));
 }
 
 /* One GET at a time (docs/decisions.md "confirm_deletes asks one GET at a time, for 30 s"). */
@@ -157,23 +145,18 @@ void confirm_started(struct confirm *c, uint64_t now_ms)
     list_remove(&c->asked->by_turn);
 }
 
-static void wait_longer(struct confirm *c, uint64_t now_ms)
-{
-    c->next_ms = now_ms + c->retry_ms;
-    c->retry_ms *= 2;
-    if (c->retry_ms > CONFIRM_RETRY_MAX_MS)
-        c->retry_ms = CONFIRM_RETRY_MAX_MS;
-}
-
 void confirm_answer(struct confirm *c, enum confirm_answer answer, uint64_t now_ms)
 {
     struct held *h = c->asked;
 
     ensure(c->asking != ASKING_NONE);
-    if (answer == CONFIRM_NO_ANSWER)
-        wait_longer(c, now_ms);
-    else
+    if (answer == CONFIRM_NO_ANSWER) {
+        c->next_ms = now_ms + c->retry_ms;
+        c->retry_ms =
+            c->retry_ms < CONFIRM_RETRY_MAX_MS / 2 ? c->retry_ms * 2 : CONFIRM_RETRY_MAX_MS;
+    } else {
         c->retry_ms = CONFIRM_RETRY_MS;
+    }
     /* The DELETED goes to the end, so that one object whose GET always fails does not block the
      * others. */
     if (h != NULL && answer == CONFIRM_NO_ANSWER)

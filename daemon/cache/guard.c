@@ -5,13 +5,6 @@
  * (docs/decisions.md "The guard adds up the deletes of one minute"). */
 #define WINDOW_MS 60000
 
-/* A window begins with its first delete. */
-static void roll_window(struct guard_window *w, uint64_t now_ms)
-{
-    if (w->deletes == 0 || now_ms - w->since_ms >= WINDOW_MS)
-        *w = (struct guard_window){.since_ms = now_ms};
-}
-
 /* Judges the window as one list: before it the watch had the deleted objects, too. A list that
  * deletes nothing is never held for the deletes of others. */
 static bool too_many_deletes(const struct guard *g, const struct guard_window *w,
@@ -48,7 +41,9 @@ static enum guard_verdict pass(struct guard *g, struct guard_window *w, const st
 enum guard_verdict guard_judge(struct guard *g, struct guard_window *w, const struct guard_case *c,
                                uint64_t now_ms)
 {
-    roll_window(w, now_ms);
+    /* A window begins with its first delete. */
+    if (w->deletes == 0 || now_ms - w->since_ms >= WINDOW_MS)
+        *w = (struct guard_window){.since_ms = now_ms};
     enum guard_reason reason = suspect(g, w, c);
     /* A list that comes before the hold is over, as one that a person ordered, confirms nothing. */
     bool agrees = reason == g->reason && now_ms - g->since_ms >= g->params.hold_ms;

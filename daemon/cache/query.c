@@ -132,11 +132,6 @@ struct finding {
     struct buf text; /* the text of found */
 };
 
-static bool is_step(const struct finding *f, size_t i, struct str key)
-{
-    return f->lengths[i] == key.n && memcmp(f->path[i], key.p, key.n) == 0;
-}
-
 /* Keeps f->at, the number of members on the path that the current token stands in, and notes the
  * value at the end of the path. */
 static bool on_token(void *arg, const struct json_token *t)
@@ -148,7 +143,7 @@ static bool on_token(void *arg, const struct json_token *t)
 
         if (i < f->at)
             f->at = i;
-        if (i == f->at && i < f->steps && is_step(f, i, t->text))
+        if (i == f->at && i < f->steps && str_eq(str_of(f->path[i], f->lengths[i]), t->text))
             f->at = i + 1;
     } else if (t->type == JSON_STRING && t->depth == f->steps && f->at == f->steps) {
         buf_clear(&f->text);

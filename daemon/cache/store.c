@@ -159,21 +159,17 @@ static bool same_incarnation(const struct object *a, const struct object *b)
     return str_eq(object_uid(a), object_uid(b));
 }
 
-/* Some aggregated APIs list objects without a version: these are compared by their bytes. So are
- * bare objects, whose bytes are not known, and which therefore equal nothing that a server
- * sends. */
-static bool same_version(const struct object *a, const struct object *b)
-{
-    if (!same_incarnation(a, b) || !str_eq(object_rv(a), object_rv(b)))
-        return false;
-    return (object_rv(a).n > 0 && !object_is_bare(a)) || object_same_bytes(a, b);
-}
-
-/* Is the object the same as the stored one, as far as its list or watch can prove that? */
+/* Is the object the same as the stored one, as far as its list or watch can prove that? Some
+ * aggregated APIs list objects without a version: these are compared by their bytes. So are bare
+ * objects, whose bytes are not known, and which therefore equal nothing that a server sends. */
 static bool is_known(const struct store_scope *p, const struct object *stored,
                      const struct object *o)
 {
-    return same_version(stored, o) && (!p->doubted || object_same_bytes(stored, o));
+    bool proves = !p->doubted && object_rv(o).n > 0 && !object_is_bare(stored);
+
+    if (!same_incarnation(stored, o) || !str_eq(object_rv(stored), object_rv(o)))
+        return false;
+    return proves || object_same_bytes(stored, o);
 }
 
 /* An entry without a stored object exists for the staged one only, and goes with it. */

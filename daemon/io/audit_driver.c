@@ -57,43 +57,20 @@ static bool all_connected(const struct watch *w)
     return true;
 }
 
-/* Can the watch be compared? A cache that is not complete, or not up to date, would differ for no
- * fault of its own. */
-static enum err_kind check(const struct audit_driver *d, struct err *err)
-{
-    const struct watch *w = d->params.watch;
-
-    if (!watch_synced(w))
-        return err_set(err, ERR_CLOSED, 0,
-                       "watch %s is not synced yet: there is nothing to compare", watch_name(w));
-    if (!all_connected(w))
-        return err_set(err, ERR_CLOSED, 0,
-                       "watch %s is not connected to its server, so it cannot be compared now: "
-                       "informerctl status says why",
-                       watch_name(w));
-    return ERR_OK;
-}
-
 static void end_fetch(struct audit_driver *d)
 {
     fetch_dispose(&d->fetch);
     list_reader_destroy(&d->list);
 }
 
-/* An audit of the interval has nobody who reads audit_result(), so it warns in the log. The person
- * who asked for a comparison gets the reason as the answer. */
-static void tell_failed(const struct audit_driver *d, const struct err *err)
-{
-    log_emit(audit_applies(audit(d)) ? LOG_LVL_WARN : LOG_LVL_DEBUG, "audit failed",
-             LOG_FIELDS(KV_STR("cluster", watch_cluster(d->params.watch)),
-                        KV_STR("watch", watch_name(d->params.watch)), KV_ERR(err)));
-}
-
-/* Ends the audit without a comparison. */
+/* Ends the audit without a comparison. An audit of the interval has nobody who reads audit_result(),
+ * so it warns in the log. The person who asked for a comparison gets the reason as the answer. */
 static void fail(struct audit_driver *d, const struct err *err)
 {
     end_fetch(d);
-    tell_failed(d, err);
+    log_emit(audit_applies(audit(d)) ? LOG_LVL_WARN : LOG_LVL_DEBUG, "audit failed",
+             LOG_FIELDS(KV_STR("cluster", watch_cluster(d->params.watch)),
+                        KV_STR("watch", watch_name(d->params.watch)), KV_ERR(err)));
     audit_failed(audit(d), err, now_ms(d));
     if (err->kind == ERR_UNAUTHORIZED)
         d->events->on_unauthorized(d->arg);
@@ -272,11 +249,23 @@ static void on_grace_over(void *arg)
 }
 
 /* Begins an audit, with both attempts left. False: the watch cannot be compared now, and *err says
- * why. */
+ * why. A cache that is not complete, or not up to date, would differ for no fault of its own. */
 static bool start(struct audit_driver *d, bool apply, struct err *err)
 {
-    if (check(d, err) != ERR_OK)
+    const struct watch *w = d->params.watch;
+
+    if (!watch_synced(w)) {
+        err_set(err, ERR_CLOSED, 0, "watch %s is not synced yet: there is nothing to compare",
+                watch_name(w));
         return false;
+    }
+    if (!all_connected(w)) {
+        err_set(err, ERR_CLOSED, 0,
+                "watch %s is not connected to its server, so it cannot be compared now: "
+                "informerctl status says why",
+                watch_name(w));
+        return false;
+    }
     d->attempt = ATTEMPT_FIRST;
     d->limit = d->params.page_size;
     begin(d, apply);

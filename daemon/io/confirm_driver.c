@@ -58,18 +58,6 @@ static uint64_t now_ms(const struct confirm_driver *c)
     return loop_now_ms(c->params.loop);
 }
 
-/* Appends the path of the object. */
-static void put_target(struct buf *out, const struct confirm_driver *c, const struct object *o)
-{
-    struct str ns = object_namespace(o);
-    char *space = mem_strndup(ns.n > 0 ? ns.p : "", ns.n);
-
-    resource_put_path(out, c->params.resource, space);
-    buf_putc(out, '/');
-    url_put_escaped(out, object_name(o));
-    free(space);
-}
-
 static void tell_trouble(struct confirm_driver *c, const struct err *err)
 {
     const char *remedy = err->kind == ERR_FORBIDDEN
@@ -164,9 +152,14 @@ static enum err_kind on_body(void *arg, const char *data, size_t n, struct err *
 
 static void ask(struct confirm_driver *c, const struct object *o)
 {
+    struct str ns = object_namespace(o);
+    char *space = mem_strndup(ns.n > 0 ? ns.p : "", ns.n);
     struct buf target = {0};
 
-    put_target(&target, c, o);
+    resource_put_path(&target, c->params.resource, space);
+    buf_putc(&target, '/');
+    url_put_escaped(&target, object_name(o));
+    free(space);
     buf_clear(&c->uid);
     buf_append_str(&c->uid, object_uid(o));
     buf_clear(&c->found);
@@ -185,17 +178,6 @@ static void ask(struct confirm_driver *c, const struct object *o)
     buf_free(&target);
 }
 
-static void wake_when_due(struct confirm_driver *c)
-{
-    uint64_t due_ms = confirm_due_ms(confirm(c));
-    uint64_t ms = now_ms(c);
-
-    if (due_ms == UINT64_MAX)
-        deadline_stop(c->wake);
-    else
-        deadline_start(c->wake, due_ms > ms ? due_ms - ms : 0);
-}
-
 /* Sends out each DELETED that has waited for too long, and asks for the next object if no GET is
  * under way. */
 static void act(void *arg)
@@ -208,7 +190,7 @@ static void act(void *arg)
     next = confirm_next(confirm(c), now_ms(c));
     if (next != NULL)
         ask(c, next);
-    wake_when_due(c);
+    deadline_start_at(c->wake, confirm_due_ms(confirm(c)));
     if (confirm_count(confirm(c)) < held)
         c->events->on_progress(c->arg);
 }

@@ -505,23 +505,17 @@ static void on_timer(uv_timer_t *timer)
         end(c, ERR_TIMEOUT, UV_ETIMEDOUT, why);
 }
 
-static struct conn *allocate(struct loop *loop, const struct conn_params *p)
-{
-    /* Only IPv6 literals have colons. */
-    bool v6 = strchr(p->host, ':') != NULL;
-
-    return MEM_NEW(struct conn, .loop = loop, .events = &nobody, .port = p->port,
-                   .host = mem_strdup(p->host),
-                   .name = mem_printf(v6 ? "[%s]:%u" : "%s:%u", p->host, (unsigned)p->port),
-                   .connect_timeout_ms = p->connect_timeout_ms, .tls_timeout_ms = p->tls_timeout_ms,
-                   .on_session = p->on_session, .session_arg = p->session_arg, .peer = p->peer,
-                   .resume_peer = p->resume_peer);
-}
-
 struct conn *conn_create(struct loop *loop, const struct conn_params *params,
                          const struct conn_events *events, void *arg)
 {
-    struct conn *c = allocate(loop, params);
+    /* Only IPv6 literals have colons. */
+    bool v6 = strchr(params->host, ':') != NULL;
+    struct conn *c = MEM_NEW(
+        struct conn, .loop = loop, .port = params->port, .host = mem_strdup(params->host),
+        .name = mem_printf(v6 ? "[%s]:%u" : "%s:%u", params->host, (unsigned)params->port),
+        .connect_timeout_ms = params->connect_timeout_ms, .tls_timeout_ms = params->tls_timeout_ms,
+        .on_session = params->on_session, .session_arg = params->session_arg, .peer = params->peer,
+        .resume_peer = params->resume_peer);
 
     if (params->tls != NULL) {
         c->ctx = tls_ctx_ref(params->tls);

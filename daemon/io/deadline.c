@@ -42,6 +42,16 @@ void deadline_stop(struct deadline *d)
     uv_timer_stop(&d->timer);
 }
 
+void deadline_start_at(struct deadline *d, uint64_t due_ms)
+{
+    uint64_t now_ms = uv_now(d->timer.loop);
+
+    if (due_ms == UINT64_MAX)
+        deadline_stop(d);
+    else
+        deadline_start(d, due_ms > now_ms ? due_ms - now_ms : 0);
+}
+
 bool deadline_pending(const struct deadline *d)
 {
     return uv_is_active((const uv_handle_t *)&d->timer) != 0;

@@ -20,6 +20,10 @@ struct deadline *deadline_create(struct loop *loop, deadline_cb *cb, void *arg);
  * already starts anew. */
 void deadline_start(struct deadline *d, uint64_t delay_ms);
 
+/* The same for a time of loop_now_ms(); one that is over counts as now. UINT64_MAX stops the
+ * timer. */
+void deadline_start_at(struct deadline *d, uint64_t due_ms);
+
 /* cb will not run. Nothing happens if the timer is stopped already. */
 void deadline_stop(struct deadline *d);
 

@@ -129,10 +129,9 @@ static void look_synced(const struct list_watch_driver *d, bool was_synced)
 static void watch_silence(struct list_watch_driver *d)
 {
     uint64_t due_ms = list_watch_due_ms(d->params.list_watch);
-    uint64_t now_ms = loop_now_ms(d->params.loop);
 
     if (due_ms != UINT64_MAX && !deadline_pending(d->silence))
-        deadline_start(d->silence, due_ms > now_ms ? due_ms - now_ms : 0);
+        deadline_start_at(d->silence, due_ms);
 }
 
 static void drop_requests(struct list_watch_driver *d)

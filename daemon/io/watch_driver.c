@@ -35,23 +35,13 @@ struct watch_driver {
 
 /* Has the watch compare its age with the clock (staleness, and a LIST that an item without a name
  * makes necessary), and sets the timer for the next time. */
-static void look_at_clock(struct watch_driver *d)
-{
-    struct now now = {.ms = loop_now_ms(d->params.loop), .wall_ns = loop_wall_ns()};
-    uint64_t next_ms = watch_tick(d->params.watch, now);
-
-    d->soon = false;
-    if (next_ms == UINT64_MAX)
-        deadline_stop(d->tick);
-    else
-        deadline_start(d->tick, next_ms > now.ms ? next_ms - now.ms : 0);
-}
-
 static void on_tick(void *arg)
 {
     struct watch_driver *d = arg;
+    struct now now = {.ms = loop_now_ms(d->params.loop), .wall_ns = loop_wall_ns()};
 
-    look_at_clock(d);
+    deadline_start_at(d->tick, watch_tick(d->params.watch, now));
+    d->soon = false;
     /* watch_tick() may have ordered lists. */
     for (size_t i = 0; i < d->driver_count; i++)
         list_watch_driver_poke(d->drivers[i]);
