@@ -71,11 +71,31 @@ static void test_an_object_that_comes_during_a_write_is_written_soon(void **stat
     play_clock_go();
 }
 
+static void test_a_state_driver_may_be_disposed_while_it_writes(void **state)
+{
+    struct state_driver_rig r;
+    struct worker_gate gate;
+
+    (void)state;
+    state_driver_rig_init(&r, true);
+    worker_gate_close(&gate, r.loop);
+    state_driver_rig_object(&r, "a", "{1}", STATE_DRIVER_NOW);
+    state_driver_await(r.state_driver, &r.wait);
+    state_driver_rig_turn(&r); /* the write is given to the worker */
+    state_driver_rig_object(&r, "a", "{2}", STATE_DRIVER_NOW);
+    state_driver_dispose(&r.state_driver);
+    worker_gate_open(&gate);
+    state_driver_rig_fini(&r);
+    assert_int_equal(r.answers, 0);
+    assert_true(list_is_empty(&r.wait.link));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_loss_that_write_and_sync_see_is_one),
         cmocka_unit_test(test_an_object_that_comes_during_a_write_is_written_soon),
+        cmocka_unit_test(test_a_state_driver_may_be_disposed_while_it_writes),
     };
 
     setenv("UV_THREADPOOL_SIZE", "1", 1); /* NOLINT(concurrency-mt-unsafe): one thread */
