@@ -41,51 +41,21 @@ static enum err_kind set_timeout(struct args *a, const char *value, struct err *
     return ERR_OK;
 }
 
-static enum err_kind set_wait(struct args *a, const char *value, struct err *err)
-{
-    (void)value;
-    (void)err;
-    a->wait = true;
-    return ERR_OK;
-}
-
-static enum err_kind set_follow(struct args *a, const char *value, struct err *err)
-{
-    (void)value;
-    (void)err;
-    a->follow = true;
-    return ERR_OK;
-}
-
-static enum err_kind set_help(struct args *a, const char *value, struct err *err)
-{
-    (void)value;
-    (void)err;
-    a->help = true;
-    return ERR_OK;
-}
-
-static enum err_kind set_version(struct args *a, const char *value, struct err *err)
-{
-    (void)value;
-    (void)err;
-    a->version = true;
-    return ERR_OK;
-}
+#define FLAG(member) offsetof(struct args, member)
 
 static const struct option {
     const char *name;
     char letter; /* '\0' = none */
-    bool takes_value;
     enum err_kind (*set)(struct args *a, const char *value, struct err *err);
+    size_t flag; /* set is NULL, and the option takes no value: the bool that it sets */
 } table[] = {
-    {"socket",  '\0', true,  set_socket },
-    {"output",  'o',  true,  set_output },
-    {"timeout", '\0', true,  set_timeout},
-    {"wait",    '\0', false, set_wait   },
-    {"follow",  'f',  false, set_follow },
-    {"help",    'h',  false, set_help   },
-    {"version", 'V',  false, set_version},
+    {"socket",  '\0', set_socket,  0            },
+    {"output",  'o',  set_output,  0            },
+    {"timeout", '\0', set_timeout, 0            },
+    {"wait",    '\0', NULL,        FLAG(wait)   },
+    {"follow",  'f',  NULL,        FLAG(follow) },
+    {"help",    'h',  NULL,        FLAG(help)   },
+    {"version", 'V',  NULL,        FLAG(version)},
 };
 
 /* The option that a word names, or NULL. *value is the value in the same word ("--socket=X",
@@ -119,9 +89,13 @@ static enum err_kind take_option(struct args *a, int argc, const char *const *ar
 
     if (option == NULL)
         return err_set(err, ERR_CONFIG, 0, "unknown option %.80s", word);
-    if (!option->takes_value && value != NULL)
+    if (option->set == NULL && value != NULL)
         return err_set(err, ERR_CONFIG, 0, "--%s takes no value", option->name);
-    if (option->takes_value && value == NULL) {
+    if (option->set == NULL) {
+        *(bool *)((char *)a + option->flag) = true;
+        return ERR_OK;
+    }
+    if (value == NULL) {
         if (*i + 1 >= argc)
             return err_set(err, ERR_CONFIG, 0, "%s: its value is missing", word);
         value = argv[++*i];

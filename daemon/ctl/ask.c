@@ -32,12 +32,12 @@ enum command_exit ask_failed(const struct err *why, struct buf *complaint)
     return why->kind == ERR_FORBIDDEN ? EXIT_NOT_ALLOWED : EXIT_UNREACHABLE;
 }
 
-enum command_exit ask_daemon(const struct args *a, const struct ask *what, struct buf *json,
-                             struct buf *complaint)
+enum command_exit ask_daemon(const struct args *a, const char *method, const char *target,
+                             struct buf *json, struct buf *complaint)
 {
     struct client_reply reply;
     struct err err = {0};
-    enum err_kind kind = client_ask(a->socket, what->method, what->target, &reply, &err);
+    enum err_kind kind = client_ask(a->socket, method, target, &reply, &err);
 
     *json = (struct buf){0};
     if (kind != ERR_OK)

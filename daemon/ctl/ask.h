@@ -12,16 +12,10 @@
 struct args;
 struct client_reply;
 
-/* A request to the daemon; both strings are borrowed. */
-struct ask {
-    const char *method;
-    const char *target;
-};
-
 /* Sends a request and waits for the answer. EXIT_FINE (status 200 or 202): *json is the answer.
  * Otherwise a line in complaint says why. *json is overwritten; the caller frees it. */
-enum command_exit ask_daemon(const struct args *a, const struct ask *what, struct buf *json,
-                             struct buf *complaint) MUST_CHECK;
+enum command_exit ask_daemon(const struct args *a, const char *method, const char *target,
+                             struct buf *json, struct buf *complaint) MUST_CHECK;
 
 /* The daemon has refused the request: appends the daemon's own text to complaint, and returns the
  * exit code, which is EXIT_NOT_ALLOWED for status 403 and EXIT_NO for others. */

@@ -1,23 +1,109 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ctl/command.h"
 
+#include <inttypes.h>
 #include <string.h>
+#include <time.h>
 
+#include "base/panic.h"
 #include "ctl/args.h"
-#include "ctl/command_hooks.h"
+#include "ctl/ask.h"
+#include "ctl/events.h"
+#include "ctl/follow.h"
+#include "ctl/listing.h"
 #include "ctl/reader.h"
 #include "ctl/summary.h"
-#include "ctl/verb.h"
-#include "ctl/verify.h"
+#include "ctl/units.h"
+#include "proto/url.h"
 
-static void put_status_target(struct buf *out, const struct args *a)
+/* Options that not every command has. */
+enum command_option {
+    WITH_NAMES = 1,   /* -o name */
+    WITH_TIMEOUT = 2, /* --timeout */
+    WITH_WAIT = 4,    /* --wait */
+    WITH_FOLLOW = 8,  /* -f */
+};
+
+/* An answer of the daemon that is being printed. */
+struct answer {
+    const struct args *args;
+    struct str json;
+    struct buf *out;
+    enum command_exit exit; /* the exit code if printing succeeds; EXIT_FINE before */
+};
+
+/* One command. It has a method and a path: the request; the answer is printed by `print`, or, if
+ * that is NULL, as `rows` of `listing`. Or it has only `run`, which does everything itself. */
+struct command {
+    const char *name;
+    const char *arguments;
+    const char *help;
+    size_t min; /* the least and the most arguments */
+    size_t max;
+    unsigned options; /* enum command_option */
+    const char *method;
+    const char *path;        /* put_path() fills in the arguments */
+    const char *path_of_all; /* the path without arguments; NULL = path */
+    const struct listing *listing;
+    enum listing_rows rows;
+    enum err_kind (*print)(struct answer *answer, struct err *err);
+    bool (*fits)(const struct args *a); /* does the command take these? NULL = it takes any */
+    enum command_exit (*run)(const struct args *a, struct buf *out, struct buf *complaint);
+};
+
+/* Appends a path. %0 stands for the command, %1 for its first argument and so on. "/%2" at the end
+ * is left out if that argument was not given. An argument is escaped as one part of the path: the
+ * '/' in the key NAMESPACE/NAME becomes %2F, and the daemon finds the whole key in one part. */
+static void put_path(struct buf *out, const char *path, const struct args *a)
 {
-    (void)a;
-    buf_puts(out, "/v1/status");
+    for (const char *p = path; *p != '\0'; p++) {
+        if (p[0] == '/' && p[1] == '%') {
+            size_t word = (size_t)(p[2] - '0');
+
+            if (word >= a->word_count)
+                return;
+            buf_putc(out, '/');
+            url_put_escaped(out, str_c(a->words[word]));
+            p += 2;
+        } else {
+            buf_putc(out, *p);
+        }
+    }
+}
+
+/* ---- Printing an answer */
+
+static int64_t now_s(void)
+{
+    return (int64_t)time(NULL);
+}
+
+static enum err_kind print_json(struct answer *c, struct err *err)
+{
+    (void)err;
+    buf_append_str(c->out, c->json);
+    if (c->json.n > 0 && c->json.p[c->json.n - 1] != '\n')
+        buf_putc(c->out, '\n');
+    return ERR_OK;
+}
+
+/* Prints the answer in the format that -o asks for: a table, keys, or the JSON itself. The check
+ * that the answer is JSON is left to the tables: with -o json the bytes are passed on. */
+static enum err_kind print_rows(struct answer *c, const struct listing *l, enum listing_rows rows,
+                                struct err *err)
+{
+    const struct listing_look look = {
+        .rows = rows, .wide = c->args->output == OUTPUT_WIDE, .now_s = now_s()};
+
+    if (c->args->output == OUTPUT_NAME)
+        return listing_put_keys(c->out, l, rows, c->json, err);
+    if (c->args->output != OUTPUT_JSON)
+        return listing_put_table(c->out, l, &look, c->json, err);
+    return print_json(c, err);
 }
 
 /* The exit code says whether informerd is degraded in every output format, -o json as well. */
-static enum err_kind print_status(struct verb_call *c, struct err *err)
+static enum err_kind print_status(struct answer *c, struct err *err)
 {
     bool wide = c->args->output == OUTPUT_WIDE;
     bool degraded = false;
@@ -26,35 +112,23 @@ static enum err_kind print_status(struct verb_call *c, struct err *err)
         return err->kind;
     c->exit = degraded ? EXIT_NO : EXIT_FINE;
     if (c->args->output != OUTPUT_JSON)
-        return summary_put(c->out, c->json, wide, verb_now_s(), err);
-    verb_put_json(c);
-    return ERR_OK;
-}
-
-static void put_watches_target(struct buf *out, const struct args *a)
-{
-    (void)a;
-    buf_puts(out, "/v1/watches");
+        return summary_put(c->out, c->json, wide, now_s(), err);
+    return print_json(c, err);
 }
 
 /* The answer has two groups of rows: the views come below the watches, where there are any. */
-static enum err_kind print_watches(struct verb_call *c, struct err *err)
+static enum err_kind print_watches(struct answer *c, struct err *err)
 {
     const struct listing_look look = {
-        .rows = LISTING_GROUP, .wide = c->args->output == OUTPUT_WIDE, .now_s = verb_now_s()};
+        .rows = LISTING_GROUP, .wide = c->args->output == OUTPUT_WIDE, .now_s = now_s()};
 
-    if (verb_put_rows(c, &listing_watches, LISTING_GROUP, err) != ERR_OK)
+    if (print_rows(c, &listing_watches, LISTING_GROUP, err) != ERR_OK)
         return err->kind;
     if (c->args->output == OUTPUT_JSON)
         return ERR_OK;
     if (c->args->output == OUTPUT_NAME)
         return listing_put_keys(c->out, &listing_views, LISTING_GROUP, c->json, err);
     return listing_put_below(c->out, &listing_views, &look, c->json, err);
-}
-
-static void put_objects_target(struct buf *out, const struct args *a)
-{
-    verb_put_path(out, "sources", a->words[1], "objects", a->words[2]);
 }
 
 /* A member that shows of which kind the objects of an answer are. */
@@ -73,7 +147,7 @@ static void look_for_trait(void *arg, const struct leaf *leaf)
 
 /* A source is a watch or a view, and its objects need different columns. Only objects of a view
  * have local_ready. */
-static enum err_kind print_objects(struct verb_call *c, struct err *err)
+static enum err_kind print_objects(struct answer *c, struct err *err)
 {
     enum listing_rows rows = c->args->word_count > 2 ? LISTING_ONE : LISTING_ARRAY;
     struct trait count = {.name = "local_ready", .depth = rows == LISTING_ONE ? 1 : 2};
@@ -81,28 +155,22 @@ static enum err_kind print_objects(struct verb_call *c, struct err *err)
 
     if (kind != ERR_OK && c->args->output != OUTPUT_JSON)
         return err_wrap(err, "the answer cannot be read");
-    return verb_put_rows(c, count.found ? &listing_endpoints : &listing_objects, rows, err);
+    return print_rows(c, count.found ? &listing_endpoints : &listing_objects, rows, err);
 }
 
-/* Prints the result of an action: its text for people, or the daemon's answer. */
-static enum err_kind print_done(struct verb_call *c, const char *watch, const char *what)
+/* Prints the result of an action on a watch: its text for people, or the daemon's answer. */
+static enum err_kind print_done(struct answer *c, const char *watch, const char *text,
+                                struct err *err)
 {
     if (c->args->output == OUTPUT_JSON)
-        verb_put_json(c);
-    else
-        buf_printf(c->out, "%s: %s\n", watch, what);
+        return print_json(c, err);
+    buf_printf(c->out, "%s: %s\n", watch, text);
     return ERR_OK;
 }
 
-static void put_relist_target(struct buf *out, const struct args *a)
+static enum err_kind print_relist(struct answer *c, struct err *err)
 {
-    verb_put_path(out, "watches", a->words[1], "relist", NULL);
-}
-
-static enum err_kind print_relist(struct verb_call *c, struct err *err)
-{
-    (void)err;
-    return print_done(c, c->args->words[1], "is listed again");
+    return print_done(c, c->args->words[1], "is listed again", err);
 }
 
 static bool is_accept(const struct args *a)
@@ -116,73 +184,507 @@ static bool fits_guard(const struct args *a)
     return is_accept(a) || strcmp(a->words[1], "reject") == 0;
 }
 
-static void put_guard_target(struct buf *out, const struct args *a)
+static enum err_kind print_guard(struct answer *c, struct err *err)
 {
-    verb_put_path(out, "watches", a->words[2], is_accept(a) ? "guard/accept" : "guard/reject",
-                  NULL);
-}
-
-static enum err_kind print_guard(struct verb_call *c, struct err *err)
-{
-    (void)err;
     return print_done(c, c->args->words[2],
                       is_accept(c->args) ? "the next list is applied, whatever it says"
-                                         : "only a list that the guard would not hold is applied");
+                                         : "only a list that the guard would not hold is applied",
+                      err);
 }
 
-static const struct verb status_command = {
+/* Remarks below a table are for people only: -o json and -o name are read by programs. */
+static bool is_for_people(const struct answer *c)
+{
+    return c->args->output != OUTPUT_JSON && c->args->output != OUTPUT_NAME;
+}
+
+/* The daemon lists the first keys only; left_out is the number of the others. */
+static void on_left_out(void *arg, const struct leaf *leaf)
+{
+    uint64_t *left_out = arg;
+
+    if (reader_leads(leaf, 0, "left_out"))
+        *left_out = reader_whole(leaf);
+}
+
+static enum err_kind print_why(struct answer *c, struct err *err)
+{
+    uint64_t left_out = 0;
+
+    if (reader_scan(c->json, on_left_out, &left_out, err) != ERR_OK ||
+        print_rows(c, &listing_explain, LISTING_GROUP, err) != ERR_OK)
+        return err->kind;
+    if (left_out > 0 && is_for_people(c))
+        buf_printf(c->out, "\nand %" PRIu64 " more keys\n", left_out);
+    return ERR_OK;
+}
+
+/* "kept":false in the answer: the state is not on disk, so the pause ends with the process. */
+static void on_unkept(void *arg, const struct leaf *leaf)
+{
+    bool *unkept = arg;
+
+    if (reader_leads(leaf, 0, "kept"))
+        *unkept = leaf->type == JSON_FALSE;
+}
+
+static enum err_kind print_pause(struct answer *c, struct err *err)
+{
+    bool unkept = false;
+
+    if (reader_scan(c->json, on_unkept, &unkept, err) != ERR_OK ||
+        print_rows(c, &listing_pauses, LISTING_GROUP, err) != ERR_OK)
+        return err->kind;
+    if (unkept && is_for_people(c))
+        buf_puts(c->out, "\na restart of informerd ends the pause: the state is not saved\n");
+    return ERR_OK;
+}
+
+/* ---- Actions that go on in the daemon: run and verify */
+
+/* Runs are polled with pauses that double: a short run is noticed at once, and a long one costs few
+ * requests. The timeout is the default of --timeout. */
+#define RUN_PAUSE_MIN_MS 20
+#define RUN_PAUSE_MAX_MS 500
+#define VERIFY_PAUSE_MS  100
+#define TIMEOUT_MS       120000
+
+/* The members of an answer: to the start of the action, and to each poll for it. Members that the
+ * answer lacks are 0. */
+struct progress {
+    bool numbered;   /* it has a number, so it is an answer of informerd */
+    uint64_t number; /* of the manual run; or of a comparison, counted since informerd's start */
+    /* a manual run */
+    uint64_t units; /* runs that belong to it */
+    uint64_t left;  /* runs of these that have not ended */
+    uint64_t failed;
+    /* the last comparison that ended */
+    bool idle;    /* no comparison is under way */
+    bool applied; /* a relist repairs the differences */
+    uint64_t compared;
+    uint64_t not_compared;
+    uint64_t differences;
+    uint64_t shown;   /* the differences that the answer names */
+    struct buf error; /* why the comparison has failed; "" = it has not */
+};
+
+/* One action that the user waits for. */
+struct wait {
+    const struct args *args;
+    uint64_t until_ms; /* monotonic */
+    struct buf target;
+    struct buf json; /* the last answer */
+    struct progress progress;
+};
+
+static uint64_t now_ms(void)
+{
+    struct timespec t;
+
+    ensure(clock_gettime(CLOCK_MONOTONIC, &t) == 0);
+    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+/* Sleeps; a signal may end the sleep early. */
+static void pause_ms(unsigned ms)
+{
+    const struct timespec pause = {.tv_sec = ms / 1000, .tv_nsec = (long)(ms % 1000) * 1000000L};
+
+    nanosleep(&pause, NULL);
+}
+
+static struct wait wait_begin(const struct args *a, const char *path)
+{
+    struct wait w = {.args = a};
+
+    w.until_ms = now_ms() + (a->timeout != NULL ? a->timeout_ms : TIMEOUT_MS);
+    put_path(&w.target, path, a);
+    return w;
+}
+
+static void wait_end(struct wait *w)
+{
+    buf_free(&w->target);
+    buf_free(&w->json);
+    buf_free(&w->progress.error);
+}
+
+static void on_progress_leaf(void *arg, const struct leaf *leaf)
+{
+    struct progress *p = arg;
+
+    if (reader_leads(leaf, 0, "order") || reader_leads(leaf, 0, "number")) {
+        p->number = reader_whole(leaf);
+        p->numbered = leaf->type == JSON_NUMBER;
+    } else if (reader_leads(leaf, 0, "units")) {
+        p->units = reader_whole(leaf);
+    } else if (reader_leads(leaf, 0, "left")) {
+        p->left = reader_whole(leaf);
+    } else if (reader_leads(leaf, 0, "failed")) {
+        p->failed = reader_whole(leaf);
+    } else if (reader_leads(leaf, 0, "compared")) {
+        p->compared = reader_whole(leaf);
+    } else if (reader_leads(leaf, 0, "not_compared")) {
+        p->not_compared = reader_whole(leaf);
+    } else if (reader_leads(leaf, 0, "differences")) {
+        p->differences = reader_whole(leaf);
+    } else if (reader_leads(leaf, 0, "state")) {
+        p->idle = str_is(leaf->text, "idle");
+    } else if (reader_leads(leaf, 0, "applied")) {
+        p->applied = leaf->type == JSON_TRUE;
+    } else if (reader_leads(leaf, 0, "error")) {
+        units_put_visible(&p->error, leaf->text);
+    } else if (leaf->depth == 3 && str_is(leaf->path[0], "keys") && reader_leads(leaf, 2, "key")) {
+        p->shown++;
+    }
+}
+
+/* Sends a request to w->target, and reads the answer into w->progress. */
+static enum command_exit ask_progress(struct wait *w, const char *method, struct buf *complaint)
+{
+    struct err err = {0};
+
+    buf_free(&w->json);
+    buf_free(&w->progress.error);
+    w->progress = (struct progress){0};
+    enum command_exit code = ask_daemon(w->args, method, buf_cstr(&w->target), &w->json, complaint);
+    if (code != EXIT_FINE)
+        return code;
+    if (reader_scan(buf_str(&w->json), on_progress_leaf, &w->progress, &err) == ERR_OK &&
+        !w->progress.numbered)
+        err_set(&err, ERR_PROTOCOL, 0, "the answer has no number");
+    return err.kind == ERR_OK ? EXIT_FINE : ask_unreadable(w->args, &err, complaint);
+}
+
+/* ---- run: has the daemon run a hook (a manual run), and with --wait waits for the end */
+
+/* --timeout only limits the wait of --wait. */
+static bool fits_run(const struct args *a)
+{
+    return a->wait || a->timeout == NULL;
+}
+
+/* Polls until all runs of the manual run have ended. At the timeout they go on: nothing cancels a
+ * run. */
+static enum command_exit wait_for_runs(struct wait *w, struct buf *complaint)
+{
+    unsigned pause = RUN_PAUSE_MIN_MS;
+
+    buf_clear(&w->target);
+    put_path(&w->target, "/v1/hooks/%1/order", w->args);
+    buf_printf(&w->target, "/%" PRIu64, w->progress.number);
+    for (;;) {
+        enum command_exit code = ask_progress(w, "GET", complaint);
+
+        if (code != EXIT_FINE || w->progress.left == 0)
+            return code;
+        if (now_ms() >= w->until_ms) {
+            buf_printf(complaint,
+                       "%s: the runs have not ended yet; they go on, a longer --timeout waits for "
+                       "them\n",
+                       w->args->words[1]);
+            return EXIT_NO;
+        }
+        pause_ms(pause);
+        pause = pause * 2 < RUN_PAUSE_MAX_MS ? pause * 2 : RUN_PAUSE_MAX_MS;
+    }
+}
+
+/* Prints the last answer. Failed runs are a complaint, also with -o json. */
+static enum command_exit show_runs(const struct wait *w, struct buf *out, struct buf *complaint)
+{
+    const struct progress *p = &w->progress;
+    const char *hook = w->args->words[1];
+    const char *runs = p->units == 1 ? "run" : "runs";
+
+    if (w->args->output == OUTPUT_JSON)
+        buf_append_str(out, buf_str(&w->json));
+    else if (!w->args->wait)
+        buf_printf(out, "%s: %" PRIu64 " %s ordered\n", hook, p->units, runs);
+    else if (p->failed == 0)
+        buf_printf(out, "%s: %" PRIu64 " %s succeeded\n", hook, p->units, runs);
+    if (p->failed == 0)
+        return EXIT_FINE;
+    buf_printf(complaint,
+               "%s: %" PRIu64 " of %" PRIu64 " %s failed: informerctl runs %s tells why\n", hook,
+               p->failed, p->units, runs, hook);
+    return EXIT_NO;
+}
+
+/* EXIT_FINE: the manual run was started; with --wait: all its runs have succeeded. */
+static enum command_exit run_hook(const struct args *a, struct buf *out, struct buf *complaint)
+{
+    struct wait w = wait_begin(a, "/v1/hooks/%1/run/%2");
+    enum command_exit code = ask_progress(&w, "POST", complaint);
+
+    if (code == EXIT_FINE && a->wait)
+        code = wait_for_runs(&w, complaint);
+    if (code == EXIT_FINE)
+        code = show_runs(&w, out, complaint);
+    wait_end(&w);
+    return code;
+}
+
+/* ---- verify: has the daemon compare a watch with the server (an audit), waits for the end, and
+ * shows the differences */
+
+/* Polls until the comparison with this number has ended; w->progress is then the result of it, or
+ * of a later one. If no comparison is under way although the number is still smaller, informerd was
+ * restarted and counts from 1 again. */
+static enum command_exit wait_for_audit(struct wait *w, uint64_t number, struct buf *complaint)
+{
+    const char *watch = w->args->words[1];
+
+    for (;;) {
+        enum command_exit code = ask_progress(w, "GET", complaint);
+
+        if (code != EXIT_FINE || w->progress.number >= number)
+            return code;
+        if (w->progress.idle) {
+            buf_printf(complaint, "%s: the comparison is lost: informerd was restarted\n", watch);
+            return EXIT_NO;
+        }
+        if (now_ms() >= w->until_ms) {
+            buf_printf(complaint,
+                       "%s: the comparison has not ended yet; it goes on, a longer --timeout waits "
+                       "for it\n",
+                       watch);
+            return EXIT_NO;
+        }
+        pause_ms(VERIFY_PAUSE_MS);
+    }
+}
+
+/* The line below the table, or alone if there are no differences. */
+static void put_total(struct buf *out, const struct progress *p)
+{
+    if (p->differences == 0)
+        buf_puts(out, "no differences");
+    else if (p->differences == 1)
+        buf_puts(out, "\n1 difference");
+    else
+        buf_printf(out, "\n%" PRIu64 " differences", p->differences);
+    if (p->shown < p->differences)
+        buf_printf(out, ", %" PRIu64 " of them shown", p->shown);
+    if (p->applied && p->differences > 0)
+        buf_puts(out, ", which a relist repairs");
+    buf_printf(out, " (%" PRIu64 " objects compared", p->compared);
+    if (p->not_compared > 0)
+        buf_printf(out, ", %" PRIu64 " not: they changed meanwhile, or cannot be used",
+                   p->not_compared);
+    buf_puts(out, ")\n");
+}
+
+static enum err_kind put_differences(struct buf *out, const struct wait *w, struct err *err)
+{
+    const struct listing_look look = {.rows = LISTING_GROUP};
+    struct str json = buf_str(&w->json);
+
+    if (w->args->output == OUTPUT_NAME)
+        return listing_put_keys(out, &listing_differences, LISTING_GROUP, json, err);
+    if (w->progress.differences > 0 &&
+        listing_put_table(out, &listing_differences, &look, json, err) != ERR_OK)
+        return err->kind;
+    put_total(out, &w->progress);
+    return ERR_OK;
+}
+
+/* The exit code is EXIT_NO for differences as well as for a comparison that has failed. */
+static enum command_exit show_audit(struct wait *w, struct buf *out, struct buf *complaint)
+{
+    bool failed = w->progress.error.len > 0;
+    struct err err = {0};
+
+    if (w->args->output == OUTPUT_JSON)
+        buf_append_str(out, buf_str(&w->json));
+    else if (failed)
+        buf_printf(complaint, "%s cannot be compared: %s\n", w->args->words[1],
+                   buf_cstr(&w->progress.error));
+    else if (put_differences(out, w, &err) != ERR_OK)
+        return ask_unreadable(w->args, &err, complaint);
+    return failed || w->progress.differences > 0 ? EXIT_NO : EXIT_FINE;
+}
+
+static enum command_exit run_verify(const struct args *a, struct buf *out, struct buf *complaint)
+{
+    struct wait w = wait_begin(a, "/v1/watches/%1/verify");
+    enum command_exit code = ask_progress(&w, "POST", complaint);
+
+    if (code == EXIT_FINE)
+        code = wait_for_audit(&w, w.progress.number, complaint);
+    if (code == EXIT_FINE)
+        code = show_audit(&w, out, complaint);
+    wait_end(&w);
+    return code;
+}
+
+/* ---- The commands */
+
+/* Prints the lines as they come; out stays empty. */
+static enum command_exit run_stream(const struct args *a, struct buf *out, struct buf *complaint)
+{
+    struct buf target = {0};
+
+    (void)out;
+    put_path(&target, "/v1/sources/%1/stream", a);
+    enum command_exit code = follow_daemon(a, buf_cstr(&target), NULL, complaint);
+    buf_free(&target);
+    return code;
+}
+
+static const struct command status_command = {
     .name = "status",
     .arguments = "",
     .help = "is all well? version, clusters, watches, views, hooks",
     .method = "GET",
-    .put_target = put_status_target,
+    .path = "/v1/status",
     .print = print_status,
 };
 
-static const struct verb watches_command = {
+static const struct command watches_command = {
     .name = "watches",
     .arguments = "",
     .help = "watches and views: state, freshness, size",
-    .options = VERB_NAMES,
+    .options = WITH_NAMES,
     .method = "GET",
-    .put_target = put_watches_target,
+    .path = "/v1/watches",
     .print = print_watches,
 };
 
-static const struct verb get_command = {
+static const struct command get_command = {
     .name = "get",
     .arguments = "SOURCE [KEY]",
     .help = "cached objects; KEY is NAMESPACE/NAME, or NAME",
     .min = 1,
     .max = 2,
-    .options = VERB_NAMES,
+    .options = WITH_NAMES,
     .method = "GET",
-    .put_target = put_objects_target,
+    .path = "/v1/sources/%1/objects/%2",
     .print = print_objects,
 };
 
-static const struct verb relist_command = {
+static const struct command stream_command = {
+    .name = "stream",
+    .arguments = "SOURCE",
+    .help = "the objects, then each change, as NDJSON",
+    .min = 1,
+    .max = 1,
+    .run = run_stream,
+};
+
+static const struct command hooks_command = {
+    .name = "hooks",
+    .arguments = "",
+    .help = "the hooks: keys that wait, runs, failures",
+    .options = WITH_NAMES,
+    .method = "GET",
+    .path = "/v1/hooks",
+    .listing = &listing_hooks,
+    .rows = LISTING_GROUP,
+};
+
+static const struct command runs_command = {
+    .name = "runs",
+    .arguments = "[HOOK]",
+    .help = "the last runs, and how they ended",
+    .max = 1,
+    .options = WITH_NAMES,
+    .method = "GET",
+    .path = "/v1/hooks/%1/runs",
+    .path_of_all = "/v1/runs",
+    .listing = &listing_runs,
+    .rows = LISTING_ARRAY,
+};
+
+static const struct command why_command = {
+    .name = "why",
+    .arguments = "HOOK [KEY]",
+    .help = "what the hook or the key waits for",
+    .min = 1,
+    .max = 2,
+    .options = WITH_NAMES,
+    .method = "GET",
+    .path = "/v1/hooks/%1/why/%2",
+    .print = print_why,
+};
+
+static const struct command input_command = {
+    .name = "input",
+    .arguments = "HOOK [KEY]",
+    .help = "the JSON that a run would get now",
+    .min = 1,
+    .max = 2,
+    .method = "GET",
+    .path = "/v1/hooks/%1/input/%2",
+    .print = print_json,
+};
+
+static const struct command run_command = {
+    .name = "run",
+    .arguments = "HOOK [KEY] [--wait]",
+    .help = "runs the hook now",
+    .min = 1,
+    .max = 2,
+    .options = WITH_WAIT | WITH_TIMEOUT,
+    .fits = fits_run,
+    .run = run_hook,
+};
+
+static const struct command pause_command = {
+    .name = "pause",
+    .arguments = "[HOOK]",
+    .help = "starts no more runs of the hook, or of any hook",
+    .max = 1,
+    .options = WITH_NAMES,
+    .method = "POST",
+    .path = "/v1/hooks/%1/%0",
+    .path_of_all = "/v1/%0",
+    .print = print_pause,
+};
+
+static const struct command resume_command = {
+    .name = "resume",
+    .arguments = "[HOOK]",
+    .help = "ends a pause",
+    .max = 1,
+    .options = WITH_NAMES,
+    .method = "POST",
+    .path = "/v1/hooks/%1/%0",
+    .path_of_all = "/v1/%0",
+    .listing = &listing_pauses,
+    .rows = LISTING_GROUP,
+};
+
+static const struct command events_command = {
+    .name = "events",
+    .arguments = "[-f]",
+    .help = "the last events, and with -f new ones",
+    .options = WITH_FOLLOW,
+    .run = events_run,
+};
+
+static const struct command relist_command = {
     .name = "relist",
     .arguments = "WATCH",
     .help = "reads the whole watch from the server again",
     .min = 1,
     .max = 1,
     .method = "POST",
-    .put_target = put_relist_target,
+    .path = "/v1/watches/%1/relist",
     .print = print_relist,
 };
 
-static const struct verb verify_command = {
+static const struct command verify_command = {
     .name = "verify",
     .arguments = "WATCH [--timeout D]",
     .help = "compares the cache with the server; changes nothing",
     .min = 1,
     .max = 1,
-    .options = VERB_NAMES | VERB_TIMEOUT,
-    .run = verify_run,
+    .options = WITH_NAMES | WITH_TIMEOUT,
+    .run = run_verify,
 };
 
-static const struct verb guard_command = {
+static const struct command guard_command = {
     .name = "guard",
     .arguments = "accept|reject WATCH",
     .help = "decides about a list that is held",
@@ -190,19 +692,18 @@ static const struct verb guard_command = {
     .max = 2,
     .fits = fits_guard,
     .method = "POST",
-    .put_target = put_guard_target,
+    .path = "/v1/watches/%2/guard/%1",
     .print = print_guard,
 };
 
 /* In the order of the help text: first what exists, then hooks, then actions on watches. */
-static const struct verb *const commands[] = {
-    &status_command,     &watches_command,     &get_command,          &command_hooks_stream,
-    &command_hooks_list, &command_hooks_runs,  &command_hooks_why,    &command_hooks_input,
-    &command_hooks_run,  &command_hooks_pause, &command_hooks_resume, &command_hooks_events,
-    &relist_command,     &verify_command,      &guard_command,
+static const struct command *const commands[] = {
+    &status_command, &watches_command, &get_command,    &stream_command, &hooks_command,
+    &runs_command,   &why_command,     &input_command,  &run_command,    &pause_command,
+    &resume_command, &events_command,  &relist_command, &verify_command, &guard_command,
 };
 
-static const struct verb *find(const char *name)
+static const struct command *find(const char *name)
 {
     for (size_t i = 0; i < ARRAY_LEN(commands); i++)
         if (strcmp(commands[i]->name, name) == 0)
@@ -234,27 +735,27 @@ void command_put_help(struct buf *out)
 
 /* The option that was given although the command does not have it, or NULL. Ignored silently, it
  * would mislead the user. */
-static const char *foreign_option(const struct verb *v, const struct args *a)
+static const char *foreign_option(const struct command *c, const struct args *a)
 {
     const struct {
-        enum verb_option option;
+        enum command_option option;
         bool given;
         const char *name;
     } rows[] = {
-        {VERB_NAMES,   a->output == OUTPUT_NAME, "-o name"  },
-        {VERB_TIMEOUT, a->timeout != NULL,       "--timeout"},
-        {VERB_WAIT,    a->wait,                  "--wait"   },
-        {VERB_FOLLOW,  a->follow,                "-f"       },
+        {WITH_NAMES,   a->output == OUTPUT_NAME, "-o name"  },
+        {WITH_TIMEOUT, a->timeout != NULL,       "--timeout"},
+        {WITH_WAIT,    a->wait,                  "--wait"   },
+        {WITH_FOLLOW,  a->follow,                "-f"       },
     };
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-        if (rows[i].given && (v->options & rows[i].option) == 0)
+        if (rows[i].given && (c->options & rows[i].option) == 0)
             return rows[i].name;
     return NULL;
 }
 
 /* Does the command take these arguments and options? If not, complaint says so. */
-static bool fits(const struct verb *command, const struct args *a, struct buf *complaint)
+static bool fits(const struct command *command, const struct args *a, struct buf *complaint)
 {
     size_t n = a->word_count - 1;
 
@@ -267,9 +768,34 @@ static bool fits(const struct verb *command, const struct args *a, struct buf *c
     return false;
 }
 
+/* Sends the request of a command, and prints the answer. */
+static enum command_exit ask_and_print(const struct command *command, const struct args *a,
+                                       struct buf *out, struct buf *complaint)
+{
+    const char *path =
+        a->word_count == 1 && command->path_of_all != NULL ? command->path_of_all : command->path;
+    struct buf target = {0};
+    struct buf json = {0};
+    struct err err = {0};
+
+    put_path(&target, path, a);
+    enum command_exit code = ask_daemon(a, command->method, buf_cstr(&target), &json, complaint);
+    if (code == EXIT_FINE) {
+        struct answer answer = {.args = a, .json = buf_str(&json), .out = out};
+        enum err_kind kind = command->print != NULL
+                                 ? command->print(&answer, &err)
+                                 : print_rows(&answer, command->listing, command->rows, &err);
+
+        code = kind == ERR_OK ? answer.exit : ask_unreadable(a, &err, complaint);
+    }
+    buf_free(&target);
+    buf_free(&json);
+    return code;
+}
+
 enum command_exit command_run(const struct args *a, struct buf *out, struct buf *complaint)
 {
-    const struct verb *command = a->word_count > 0 ? find(a->words[0]) : NULL;
+    const struct command *command = a->word_count > 0 ? find(a->words[0]) : NULL;
 
     if (a->word_count == 0) {
         buf_puts(complaint, "a command is missing: informerctl --help lists them\n");
@@ -283,5 +809,5 @@ enum command_exit command_run(const struct args *a, struct buf *out, struct buf 
         return EXIT_USAGE;
     if (command->run != NULL)
         return command->run(a, out, complaint);
-    return verb_ask(command, a, out, complaint);
+    return ask_and_print(command, a, out, complaint);
 }

@@ -60,7 +60,7 @@ enum command_exit events_run(const struct args *a, struct buf *out, struct buf *
 
     if (a->follow)
         return follow_daemon(a, "/v1/events/follow", raw ? NULL : events_put_line, complaint);
-    enum command_exit code = ask_daemon(a, &(struct ask){"GET", "/v1/events"}, &lines, complaint);
+    enum command_exit code = ask_daemon(a, "GET", "/v1/events", &lines, complaint);
     if (code == EXIT_FINE && raw)
         buf_append_str(out, buf_str(&lines));
     else if (code == EXIT_FINE)
