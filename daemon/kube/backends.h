@@ -12,7 +12,18 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "kube/address.h"
+#include "base/str.h"
+
+enum address_family { ADDRESS_IPV4, ADDRESS_IPV6 };
+
+/* An IP address as bytes: parsed by the rules of kube-proxy, and written in its one canonical form. */
+struct address {
+    enum address_family family;
+    unsigned char bytes[16]; /* network order; IPv4 has the first four, the others are 0 */
+};
+
+/* Bytes that hold any address as text, NUL included. */
+enum { ADDRESS_TEXT = 46 };
 
 /* A text of struct backends, read by backends_str(). n = 0: absent. */
 struct backends_text {
@@ -81,5 +92,14 @@ struct str backends_str(const struct backends *b, struct backends_text t);
 
 /* Frees the memory of *b, which is empty then. */
 void backends_fini(struct backends *b);
+
+/* Orders addresses by family, IPv4 first, then by their bytes. Returns < 0, 0 or > 0. */
+int address_cmp(const struct address *a, const struct address *b);
+
+/* Writes the canonical form of the address (RFC 5952) into text and returns text. */
+const char *address_text(const struct address *a, char text[ADDRESS_TEXT]);
+
+/* The name of a family as in addressType of an EndpointSlice: "IPv4" or "IPv6". A constant. */
+const char *address_family_name(enum address_family family);
 
 #endif

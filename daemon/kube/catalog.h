@@ -56,6 +56,21 @@ struct catalog {
     size_t resources; /* number of resources so far */
 };
 
+/* The kinds of documents in which a server says what it serves. */
+enum catalog_doc_kind {
+    CATALOG_DOC_GROUP_DISCOVERY, /* groups, versions and resources at once */
+    CATALOG_DOC_GROUPS,          /* APIGroupList: groups and versions, the preferred one first */
+    CATALOG_DOC_VERSIONS,        /* APIVersions: the versions of the core group */
+    CATALOG_DOC_RESOURCES,       /* APIResourceList: of the group version that was asked for */
+};
+
+/* What one document says. */
+struct catalog_doc {
+    enum catalog_doc_kind kind;
+    struct catalog groups;          /* GROUP_DISCOVERY, GROUPS; VERSIONS: one group, "" */
+    struct catalog_version version; /* RESOURCES: LISTED, without a name */
+};
+
 /* One way to read a name. The strings are views of the text that catalog_readings() was given. */
 struct catalog_name {
     struct str name;
@@ -72,24 +87,25 @@ struct catalog_hit {
     const struct catalog_resource *resource;
 };
 
-/* Adds *item at the end of its version, which takes it over: *item is zeroed. */
-void catalog_add_resource(struct catalog_version *to, struct catalog_resource *item);
-/* The same for a version of a group. */
-void catalog_add_version(struct catalog_group *to, struct catalog_version *item);
-
-/* The same for a group of a catalog. ERR_TOO_BIG: CATALOG_MAX_* leave no room for the group,
+/* Adds *item at the end of the catalog, which takes it over. ERR_TOO_BIG: CATALOG_MAX_* leave no room for the group,
  * which is then freed; *item is zeroed in any case. */
 enum err_kind catalog_add_group(struct catalog *to, struct catalog_group *item,
                                 struct err *err) MUST_CHECK;
 
-/* Frees what a resource holds, and zeroes it. */
-void catalog_resource_fini(struct catalog_resource *r);
-/* The same for a version, its resources and its error. */
-void catalog_version_fini(struct catalog_version *v);
-/* The same for a group and its versions. */
-void catalog_group_fini(struct catalog_group *g);
-/* The same for a whole catalog. */
+/* Frees what the catalog holds, and zeroes it. */
 void catalog_fini(struct catalog *c);
+
+/* Reads the whole body of an answer. A version that is marked Stale (its own API server did not answer) comes
+ * FAILED, with the resources that the body has of it. Any other version comes LISTED in the
+ * aggregated form, which has all its resources, and UNASKED in the older kinds. Names that cannot
+ * stand in a path, subresources, and groups or resources without a name are left out.
+ * ERR_PROTOCOL: the body is not JSON, or none of these kinds; ERR_TOO_BIG: it exceeds
+ * CATALOG_MAX_VERSIONS or CATALOG_MAX_RESOURCES. *out needs catalog_doc_fini() after ERR_OK only. */
+enum err_kind catalog_doc_parse(struct str body, struct catalog_doc *out,
+                                struct err *err) MUST_CHECK;
+
+/* Frees everything that the caller has not moved out of the document. */
+void catalog_doc_fini(struct catalog_doc *doc);
 
 /* Makes the version FAILED, as its resources could not be asked for. why is copied. */
 void catalog_set_failed(struct catalog_version *v, const struct err *why);

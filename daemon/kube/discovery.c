@@ -7,7 +7,6 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/panic.h"
-#include "kube/api_doc.h"
 #include "kube/catalog.h"
 
 /* When so many requests for group versions got no answer in one round, the server counts as lost:
@@ -181,12 +180,12 @@ static void take_resources(struct discovery *d, struct catalog_version *from)
 
 static enum err_kind read_answer(struct discovery *d, struct str body, struct err *err)
 {
-    struct api_doc doc;
-    enum err_kind kind = api_doc_parse(body, &doc, err);
+    struct catalog_doc doc;
+    enum err_kind kind = catalog_doc_parse(body, &doc, err);
 
     if (kind != ERR_OK)
         return kind;
-    bool resources = doc.kind == API_DOC_RESOURCES;
+    bool resources = doc.kind == CATALOG_DOC_RESOURCES;
     /* A proxy may answer with a document of another path; it must not become part of the
      * catalog. */
     if (resources != (d->state == DISCOVERY_VERSIONS))
@@ -198,7 +197,7 @@ static enum err_kind read_answer(struct discovery *d, struct str body, struct er
                        CATALOG_MAX_RESOURCES);
     else
         take_resources(d, &doc.version);
-    api_doc_fini(&doc);
+    catalog_doc_fini(&doc);
     return kind;
 }
 

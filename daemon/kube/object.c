@@ -27,7 +27,7 @@ struct object {
     char data[];
 };
 
-/* The readers bound all names far below this (kube/object_ident), so a longer one is a bug. */
+/* The readers bound all names far below this (kube/object_scan), so a longer one is a bug. */
 static uint16_t size16(struct str s)
 {
     ensure(s.n < UINT16_MAX / 2);

@@ -1,25 +1,548 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kube/object_scan.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/panic.h"
-#include "kube/object_cut.h"
-#include "kube/object_ident.h"
-#include "kube/shape_walk.h"
+#include "base/utf8.h"
+#include "kube/shape.h"
 #include "proto/json_out.h"
 
+/* The bytes of one object, copied out of the chunks in which it arrives, without some ranges, so that
+ * the rest is valid JSON. Positions count bytes since the stream began, as json_token.end does. */
+struct cut {
+    size_t limit; /* of the object's bytes before cutting */
+    /* The lent chunk: n bytes at data, the first at position start. */
+    const char *data;
+    uint64_t start;
+    size_t n;
+    /* The object. */
+    uint64_t begun;  /* position of its '{' */
+    uint64_t pos;    /* bytes before this position are in kept, or cut */
+    uint64_t marked; /* end of the last member, kept or cut, or of the '{' before the first */
+    size_t cut_at;   /* in kept: where the last member was cut */
+    bool too_big;    /* over limit: kept is of no use */
+    bool cutting;    /* inside a member that is cut */
+    /* Of the innermost opened object only. An object around it keeps the member that the inner
+     * one is in, so its own two values are known. */
+    bool any_member; /* it has kept a member */
+    bool open_comma; /* it has kept none, and the comma behind a cut member must go, too */
+    struct buf kept;
+};
+
+/* Members that count, by the object that they stand in. */
+enum ident_top { IDENT_OTHER, IDENT_KIND, IDENT_API_VERSION, IDENT_METADATA };
+enum ident_meta {
+    IDENT_META_OTHER,
+    IDENT_META_NAMESPACE,
+    IDENT_META_NAME,
+    IDENT_META_UID,
+    IDENT_META_RV,
+    IDENT_META_GENERATION,
+    IDENT_META_MANAGED_FIELDS,
+    IDENT_META_ANNOTATIONS,
+};
+
+/* Parts of the identity that cannot be relied on. */
+enum ident_lost {
+    IDENT_LOST_KEY = 1,  /* name or namespace can be read, but is not a valid one */
+    IDENT_LOST_NAME = 2, /* name or namespace cannot be read */
+    IDENT_LOST_UID = 4,
+    IDENT_LOST_RV = 8,
+};
+
+/* The identity and the versions of one object, from its tokens. */
+struct ident {
+    bool partial; /* PartialObjectMetadata may come: kind and apiVersion are cut */
+    struct ident_seen {
+        enum ident_top top;
+        enum ident_meta meta;
+        bool in_metadata;
+        bool in_annotations;
+        bool annotation; /* the next value is that of initial-events-end */
+        bool initial_events_end;
+        unsigned members;     /* a bit for each member that counts and has come */
+        unsigned lost;        /* bits of enum ident_lost */
+        const char *wrong;    /* why the object cannot be used, a constant text; NULL = it can */
+        size_t rv_at;         /* where in the bytes the value was cut out, SIZE_MAX = nowhere */
+        size_t generation_at; /* the same for generation */
+    } seen;
+    struct buf kind;
+    struct buf api_version;
+    struct buf ns;
+    struct buf name;
+    struct buf uid;
+    struct buf rv;
+    struct buf generation;
+    struct buf key;
+};
+
 struct object_scan {
-    struct object_cut bytes;
-    struct object_ident id;
+    struct cut bytes;
+    struct ident id;
     struct shape_walk *walk;
     bool active;
     bool raw;
     const char *excess; /* which limit is exceeded, a constant text; NULL = none */
     unsigned depth;     /* of the object in its stream */
 };
+
+/* ---- The bytes */
+
+/* Memory that an idle stream may hold. Most objects are smaller, so they need no allocation. */
+enum { KEEP_BYTES = 64 * 1024 };
+
+/* Begins a new object, whose '{' ends at position end. */
+static void cut_begin(struct cut *c, uint64_t end)
+{
+    c->begun = end - 1;
+    c->pos = end - 1;
+    c->too_big = false;
+    c->cutting = false;
+    c->any_member = false;
+    c->open_comma = false;
+    buf_clear(&c->kept);
+}
+
+/* The bytes in kept are not needed any more: releases the memory if it is large. */
+static void cut_done(struct cut *c)
+{
+    if (c->kept.cap > KEEP_BYTES)
+        buf_free(&c->kept);
+}
+
+/* Takes the bytes up to position end, which must be in the lent chunk: keeps them, or passes them
+ * over inside of a member that is cut. */
+static void cut_take(struct cut *c, uint64_t end)
+{
+    if (end <= c->pos)
+        return;
+    ensure(c->pos >= c->start && end <= c->start + c->n);
+    if (!c->too_big && end - c->begun > c->limit) {
+        c->too_big = true;
+        buf_free(&c->kept); /* at once, as the rest of the object may be large */
+    }
+    if (!c->too_big && !c->cutting)
+        buf_append(&c->kept, c->data + (c->pos - c->start), (size_t)(end - c->pos));
+    c->pos = end;
+}
+
+/* The '{' ends here of an object whose members may be cut: the object itself, an object that is
+ * the value of a kept member, or one in arrays in such a value. cut_key() and
+ * cut_value() must then be called for each of its members. */
+static void cut_open(struct cut *c, uint64_t end)
+{
+    c->marked = end;
+    c->any_member = false;
+    c->open_comma = false;
+}
+
+/* A member is kept behind cut ones at the beginning of an object, as in {CUT, "b": 2}. The comma
+ * that followed the cut member stands between cut_at and the end of this key, and must go. */
+static void cut_comma(struct cut *c, uint64_t key_end)
+{
+    c->open_comma = false;
+    cut_take(c, key_end);
+    if (c->too_big)
+        return;
+    char *from = c->kept.data + c->cut_at;
+    size_t behind = c->kept.len - c->cut_at;
+    const char *comma = memchr(from, ',', behind);
+    ensure(comma != NULL);
+    size_t cut = (size_t)(comma - from) + 1;
+    memmove(from, from + cut, behind - cut);
+    c->kept.len -= cut;
+}
+
+/* The key of a member ends at position end. drop: this member is cut. A cut begins at the end of the
+ * member before it, so it takes the comma between the two along. */
+static void cut_key(struct cut *c, uint64_t end, bool drop)
+{
+    if (!drop && c->open_comma)
+        cut_comma(c, end);
+    if (!drop)
+        return;
+    cut_take(c, c->marked);
+    /* Comma, white space and key may be in kept already, from a chunk that was saved. Nothing was
+     * cut among them, so that many bytes can be dropped from the end. */
+    if (!c->too_big)
+        c->kept.len -= (size_t)(c->pos - c->marked);
+    c->cut_at = c->kept.len;
+    c->cutting = true;
+}
+
+/* The value of that member ends at position end, and everything that was opened in it. drop is
+ * the same as for its key. */
+static void cut_value(struct cut *c, uint64_t end, bool drop)
+{
+    if (drop) {
+        cut_take(c, end);
+        c->cutting = false;
+        c->open_comma = !c->any_member;
+    } else {
+        c->any_member = true;
+        c->open_comma = false; /* cut members inside of this value do not count here */
+    }
+    c->marked = end;
+}
+
+/* A scalar ends at position end: cuts its text out of kept and leaves its quotes, if quoted.
+ * Returns the place in kept, or SIZE_MAX if the text does not stand there as it is (written with
+ * escapes, or cut). */
+static size_t cut_text(struct cut *c, uint64_t end, struct str text, bool quoted)
+{
+    size_t behind = quoted ? 1 : 0;
+
+    cut_take(c, end);
+    if (c->too_big || c->cutting || c->kept.len < text.n + 2 * behind)
+        return SIZE_MAX;
+    size_t at = c->kept.len - behind - text.n;
+    const char *kept = c->kept.data;
+    /* text is decoded. Where the bytes of the server are written with escapes they differ from
+     * it, and their place in the text is not known. */
+    if (memcmp(kept + at, text.p, text.n) != 0)
+        return SIZE_MAX;
+    if (quoted && (kept[at - 1] != '"' || kept[c->kept.len - 1] != '"'))
+        return SIZE_MAX;
+    c->kept.len = at;
+    if (quoted)
+        buf_putc(&c->kept, '"');
+    return at;
+}
+
+/* ---- The identity, and which members stay or go whatever the shape says */
+
+/* Kubernetes' own limits for names and namespaces, and ample room for values that have none. */
+enum { MAX_NAME = 253, MAX_NS = 63, MAX_ID = 128, MAX_GENERATION = 32, MAX_TYPE = 512 };
+
+/* Bytes that are kept of a name that is not valid: it is for messages only. */
+enum { MAX_ODD_NAME = 1024 };
+
+/* In seen.members the bits of members of metadata stand above those of the object itself. */
+enum { META_SHIFT = 8 };
+
+/* Begins a new object. */
+static void ident_begin(struct ident *id)
+{
+    id->seen = (struct ident_seen){.rv_at = SIZE_MAX, .generation_at = SIZE_MAX};
+    buf_clear(&id->kind);
+    buf_clear(&id->api_version);
+    buf_clear(&id->ns);
+    buf_clear(&id->name);
+    buf_clear(&id->uid);
+    buf_clear(&id->rv);
+    buf_clear(&id->generation);
+    buf_clear(&id->key);
+}
+
+static void ident_free(struct ident *id)
+{
+    buf_free(&id->kind);
+    buf_free(&id->api_version);
+    buf_free(&id->ns);
+    buf_free(&id->name);
+    buf_free(&id->uid);
+    buf_free(&id->rv);
+    buf_free(&id->generation);
+    buf_free(&id->key);
+}
+
+/* If a member is there twice nobody can tell which value is right, so this part of the identity
+ * is lost. A second metadata may have a second value of each. */
+static unsigned lost_by_two(unsigned bit)
+{
+    switch (bit) {
+    case 1U << IDENT_METADATA:
+        return IDENT_LOST_NAME | IDENT_LOST_UID | IDENT_LOST_RV;
+    case 1U << (META_SHIFT + IDENT_META_NAMESPACE):
+    case 1U << (META_SHIFT + IDENT_META_NAME):
+        return IDENT_LOST_NAME;
+    case 1U << (META_SHIFT + IDENT_META_UID):
+        return IDENT_LOST_UID;
+    case 1U << (META_SHIFT + IDENT_META_RV):
+        return IDENT_LOST_RV;
+    default:
+        return 0;
+    }
+}
+
+/* Notes that a member has come. twice is the reason why an object that has it twice cannot be
+ * used. */
+static void mark_seen(struct ident *id, unsigned bit, const char *twice)
+{
+    if ((id->seen.members & bit) != 0) {
+        id->seen.wrong = twice;
+        id->seen.lost |= lost_by_two(bit);
+    }
+    id->seen.members |= bit;
+}
+
+/* Has the text neither control bytes nor forbidden ones? A NUL is a control byte, so strchr()
+ * never sees it. */
+static bool clean(struct str text, const char *forbidden)
+{
+    for (size_t i = 0; i < text.n; i++) {
+        unsigned char c = (unsigned char)text.p[i];
+
+        if (c < 0x20 || c == 0x7f || strchr(forbidden, c) != NULL)
+            return false;
+    }
+    return true;
+}
+
+static bool printable_ascii(struct str text)
+{
+    for (size_t i = 0; i < text.n; i++)
+        if ((unsigned char)text.p[i] > 0x7e)
+            return false;
+    return clean(text, "");
+}
+
+/* A name, namespace or uid becomes a part of keys and paths, so it must not hold a slash. */
+static bool is_text(const struct json_token *t, size_t max)
+{
+    return t->type == JSON_STRING && t->text.n <= max && clean(t->text, "/");
+}
+
+/* Takes the name or the namespace. A string that is not valid is kept for messages: the object is
+ * then known by its uid (docs/design.md "Skipped objects"). */
+static void take_name(struct ident *id, struct buf *into, const struct json_token *t, size_t max,
+                      const char *wrong)
+{
+    if (!is_text(t, max)) {
+        id->seen.wrong = wrong;
+        id->seen.lost |= t->type == JSON_STRING ? IDENT_LOST_KEY : IDENT_LOST_NAME;
+    }
+    if (t->type == JSON_STRING)
+        buf_append_str(into, utf8_cut(t->text, MAX_ODD_NAME));
+}
+
+/* Takes the kind or the apiVersion, which is compared and shown. */
+static void take_type(struct ident *id, struct buf *into, const struct json_token *t)
+{
+    if (t->type != JSON_STRING || t->text.n > MAX_TYPE || !clean(t->text, ""))
+        id->seen.wrong = "its kind or apiVersion is wrong";
+    else
+        buf_append_str(into, t->text);
+}
+
+/* Takes the resourceVersion and cuts it out of the bytes, except for its quotes. Escapes would be
+ * lost when the decoded text is spliced in again, so a version that needs them is wrong. */
+static void take_rv(struct ident *id, struct cut *bytes, const struct json_token *t)
+{
+    size_t n = t->text.n;
+
+    if (t->type == JSON_STRING && n == 0)
+        return; /* the same as absent: some aggregated APIs write that */
+    if (t->type != JSON_STRING || n > MAX_ID || !printable_ascii(t->text) ||
+        !clean(t->text, "\"\\")) {
+        id->seen.wrong = "its metadata.resourceVersion is wrong";
+        return;
+    }
+    buf_append_str(&id->rv, t->text);
+    id->seen.rv_at = cut_text(bytes, t->end, t->text, true);
+    if (id->seen.rv_at == SIZE_MAX && !bytes->too_big)
+        id->seen.wrong = "its metadata.resourceVersion is written with escapes";
+}
+
+/* Takes the generation and cuts it out of the bytes. Anything but a plain number stays where it
+ * is and is a part of the object like any other. */
+static void take_generation(struct ident *id, struct cut *bytes, const struct json_token *t)
+{
+    if (t->type != JSON_NUMBER || t->text.n > MAX_GENERATION || id->generation.len > 0)
+        return;
+    id->seen.generation_at = cut_text(bytes, t->end, t->text, false);
+    if (id->seen.generation_at != SIZE_MAX)
+        buf_append_str(&id->generation, t->text);
+}
+
+/* A key in metadata. The shape may not remove what identifies the object; managedFields never
+ * stay (docs/design.md "Selection and pruning"). */
+static enum shape_walk_say meta_key(struct ident *id, const struct json_token *t)
+{
+    static const struct {
+        const char *name;
+        enum ident_meta meta;
+        enum shape_walk_say say;
+    } known[] = {
+        {"name",            IDENT_META_NAME,           SHAPE_WALK_STAYS},
+        {"namespace",       IDENT_META_NAMESPACE,      SHAPE_WALK_STAYS},
+        {"uid",             IDENT_META_UID,            SHAPE_WALK_STAYS},
+        {"resourceVersion", IDENT_META_RV,             SHAPE_WALK_STAYS},
+        {"generation",      IDENT_META_GENERATION,     SHAPE_WALK_ASK  },
+        {"managedFields",   IDENT_META_MANAGED_FIELDS, SHAPE_WALK_GOES },
+        {"annotations",     IDENT_META_ANNOTATIONS,    SHAPE_WALK_ASK  },
+    };
+
+    id->seen.meta = IDENT_META_OTHER;
+    for (size_t i = 0; i < ARRAY_LEN(known); i++) {
+        if (!str_is(t->text, known[i].name))
+            continue;
+        id->seen.meta = known[i].meta;
+        mark_seen(id, 1U << (META_SHIFT + id->seen.meta), "its metadata has a member twice");
+        return known[i].say;
+    }
+    return SHAPE_WALK_ASK;
+}
+
+static void meta_value(struct ident *id, struct cut *bytes, const struct json_token *t)
+{
+    if (t->type == JSON_NULL)
+        return; /* null is the same as absent */
+    switch (id->seen.meta) {
+    case IDENT_META_NAMESPACE:
+        take_name(id, &id->ns, t, MAX_NS, "its metadata.namespace is wrong");
+        break;
+    case IDENT_META_NAME:
+        take_name(id, &id->name, t, MAX_NAME, "its metadata.name is wrong");
+        break;
+    case IDENT_META_UID:
+        if (is_text(t, MAX_ID))
+            buf_append_str(&id->uid, t->text);
+        else
+            id->seen.wrong = "its metadata.uid is wrong";
+        break;
+    case IDENT_META_RV:
+        take_rv(id, bytes, t);
+        break;
+    case IDENT_META_GENERATION:
+        take_generation(id, bytes, t);
+        break;
+    case IDENT_META_ANNOTATIONS:
+        id->seen.in_annotations = t->type == JSON_OBJECT;
+        break;
+    case IDENT_META_MANAGED_FIELDS:
+    case IDENT_META_OTHER:
+        break;
+    }
+}
+
+/* A key or value directly in metadata, or the end of a value there. An end has the depth of its
+ * value, so it closes annotations, if these were open. */
+static enum shape_walk_say meta_token(struct ident *id, struct cut *bytes,
+                                      const struct json_token *t)
+{
+    bool end = t->type == JSON_OBJECT_END || t->type == JSON_ARRAY_END;
+
+    if (t->type == JSON_KEY)
+        return meta_key(id, t);
+    if (end)
+        id->seen.in_annotations = false;
+    else
+        meta_value(id, bytes, t);
+    return SHAPE_WALK_ASK;
+}
+
+/* The end of the initial events is marked by an annotation of a bookmark, with exactly this value
+ * (docs/kubernetes-protocol.md "End of initial events"). */
+static void annotation_token(struct ident *id, const struct json_token *t)
+{
+    if (t->type == JSON_KEY)
+        id->seen.annotation = str_is(t->text, "k8s.io/initial-events-end");
+    else if (id->seen.annotation)
+        id->seen.initial_events_end = t->type == JSON_STRING && str_is(t->text, "true");
+}
+
+/* A key of the object itself. Where PartialObjectMetadata may come, kind and apiVersion are cut,
+ * and object_scan puts the right ones at the front: pruned and partial objects then have the same
+ * bytes. */
+static enum shape_walk_say top_key(struct ident *id, const struct json_token *t)
+{
+    id->seen.top = IDENT_OTHER;
+    if (str_is(t->text, "metadata"))
+        id->seen.top = IDENT_METADATA;
+    else if (str_is(t->text, "kind"))
+        id->seen.top = IDENT_KIND;
+    else if (str_is(t->text, "apiVersion"))
+        id->seen.top = IDENT_API_VERSION;
+    if (id->seen.top == IDENT_OTHER)
+        return SHAPE_WALK_ASK;
+    mark_seen(id, 1U << id->seen.top, "it has kind, apiVersion or metadata twice");
+    return id->partial && id->seen.top != IDENT_METADATA ? SHAPE_WALK_HIDDEN : SHAPE_WALK_STAYS;
+}
+
+/* A key or value directly in the object. */
+static enum shape_walk_say top_token(struct ident *id, const struct json_token *t)
+{
+    if (t->type == JSON_KEY)
+        return top_key(id, t);
+    if (id->seen.top == IDENT_KIND) {
+        take_type(id, &id->kind, t);
+    } else if (id->seen.top == IDENT_API_VERSION) {
+        take_type(id, &id->api_version, t);
+    } else if (id->seen.top == IDENT_METADATA) {
+        id->seen.in_metadata = t->type == JSON_OBJECT;
+        id->seen.meta = IDENT_META_OTHER;
+    }
+    return SHAPE_WALK_ASK;
+}
+
+/* Takes one token at this depth >= 1, counted from the object's own braces. Cuts the values of
+ * resourceVersion and generation out of bytes. Returns what the shape must know about a KEY. */
+static enum shape_walk_say ident_token(struct ident *id, struct cut *bytes,
+                                       const struct json_token *t, unsigned depth)
+{
+    if (depth == 1)
+        return top_token(id, t);
+    if (depth == 2 && id->seen.in_metadata)
+        return meta_token(id, bytes, t);
+    if (depth == 3 && id->seen.in_annotations)
+        annotation_token(id, t);
+    return SHAPE_WALK_ASK;
+}
+
+/* How deep tokens matter next, in the same count. Outside of metadata only the members of the object
+ * itself count, which saves the calls for everything below. */
+static unsigned ident_deepest(const struct ident *id)
+{
+    if (id->seen.in_annotations)
+        return 3;
+    return id->seen.in_metadata ? 2 : 1;
+}
+
+static bool ident_has(const struct ident *id, enum ident_top top)
+{
+    return (id->seen.members & (1U << top)) != 0;
+}
+
+/* "namespace/name" or "name", borrowed until the next object. The name can be read but need not be
+ * valid, and is cut if it is long; empty if it cannot be read. */
+static struct str ident_name(struct ident *id)
+{
+    if (id->name.len == 0 || (id->seen.lost & IDENT_LOST_NAME) != 0)
+        return (struct str){0};
+    buf_clear(&id->key);
+    buf_append_str(&id->key, buf_str(&id->ns));
+    if (id->ns.len > 0)
+        buf_putc(&id->key, '/');
+    buf_append_str(&id->key, buf_str(&id->name));
+    return buf_str(&id->key);
+}
+
+/* The same of a valid name; empty if the object has none. */
+static struct str ident_key(struct ident *id)
+{
+    if ((id->seen.lost & IDENT_LOST_KEY) != 0)
+        return (struct str){0};
+    return ident_name(id);
+}
+
+/* metadata.uid; empty if the object has none that can be relied on. */
+static struct str ident_uid(const struct ident *id)
+{
+    return (id->seen.lost & IDENT_LOST_UID) != 0 ? (struct str){0} : buf_str(&id->uid);
+}
+
+/* metadata.resourceVersion; empty if the object has none that can be relied on. */
+static struct str ident_rv(const struct ident *id)
+{
+    return (id->seen.lost & IDENT_LOST_RV) != 0 ? (struct str){0} : buf_str(&id->rv);
+}
+
+/* ---- The scan */
 
 struct object_scan *object_scan_create(const struct object_rules *rules)
 {
@@ -32,7 +555,7 @@ void object_scan_destroy(struct object_scan **s)
     if (*s == NULL)
         return;
     shape_walk_destroy(&(*s)->walk);
-    object_ident_free(&(*s)->id);
+    ident_free(&(*s)->id);
     buf_free(&(*s)->bytes.kept);
     free(*s);
     *s = NULL;
@@ -40,18 +563,25 @@ void object_scan_destroy(struct object_scan **s)
 
 void object_scan_lend(struct object_scan *s, uint64_t start, const char *data, size_t n)
 {
-    object_cut_lend(&s->bytes, start, data, n);
+    s->bytes.data = data;
+    s->bytes.start = start;
+    s->bytes.n = n;
 }
 
 void object_scan_save(struct object_scan *s)
 {
-    object_cut_save(&s->bytes, s->active);
+    /* The rest of the object is in later chunks. Bytes that a cut member leaves out are passed over
+     * here as well. */
+    if (s->active)
+        cut_take(&s->bytes, s->bytes.start + s->bytes.n);
+    s->bytes.data = NULL;
+    s->bytes.n = 0;
 }
 
 static void begin(struct object_scan *s, uint64_t end, unsigned depth, bool raw)
 {
-    object_cut_begin(&s->bytes, end);
-    object_ident_begin(&s->id);
+    cut_begin(&s->bytes, end);
+    ident_begin(&s->id);
     s->active = true;
     s->raw = raw;
     s->excess = NULL;
@@ -61,7 +591,7 @@ static void begin(struct object_scan *s, uint64_t end, unsigned depth, bool raw)
 unsigned object_scan_begin(struct object_scan *s, uint64_t end, unsigned depth)
 {
     begin(s, end, depth, false);
-    object_cut_open(&s->bytes, end);
+    cut_open(&s->bytes, end);
     shape_walk_begin(s->walk);
     return depth + 1;
 }
@@ -72,45 +602,39 @@ unsigned object_scan_begin_raw(struct object_scan *s, uint64_t end, unsigned dep
     return depth;
 }
 
-/* Gives a token to the shape, and does with the bytes what the shape says. */
-static void follow(struct object_scan *s, const struct json_token *t, unsigned depth,
-                   enum shape_walk_say say)
-{
-    enum shape_walk_do what = shape_walk_token(s->walk, t, depth, say);
-
-    switch (what) {
-    case SHAPE_WALK_PASS:
-        break;
-    case SHAPE_WALK_OPEN:
-        object_cut_open(&s->bytes, t->end);
-        break;
-    case SHAPE_WALK_KEEP_KEY:
-    case SHAPE_WALK_CUT_KEY:
-        object_cut_key(&s->bytes, t->end, what == SHAPE_WALK_CUT_KEY);
-        break;
-    case SHAPE_WALK_KEEP_VALUE:
-    case SHAPE_WALK_CUT_VALUE:
-        object_cut_value(&s->bytes, t->end, what == SHAPE_WALK_CUT_VALUE);
-        break;
-    }
-}
-
 unsigned object_scan_token(struct object_scan *s, const struct json_token *t)
 {
     unsigned depth = t->depth - s->depth;
 
     if (depth == 0) {
-        object_cut_take(&s->bytes, t->end);
+        cut_take(&s->bytes, t->end);
         s->active = false;
         return 0;
     }
     /* The identity comes first: it knows members that stay or go whatever the shape says, and
      * cuts the versions out while the value is the end of kept. */
-    enum shape_walk_say say = object_ident_token(&s->id, &s->bytes, t, depth);
-    if (depth <= shape_walk_deepest(s->walk))
-        follow(s, t, depth, say);
+    enum shape_walk_say say = ident_token(&s->id, &s->bytes, t, depth);
+    if (depth <= shape_walk_deepest(s->walk)) {
+        enum shape_walk_do what = shape_walk_token(s->walk, t, depth, say);
+
+        switch (what) {
+        case SHAPE_WALK_PASS:
+            break;
+        case SHAPE_WALK_OPEN:
+            cut_open(&s->bytes, t->end);
+            break;
+        case SHAPE_WALK_KEEP_KEY:
+        case SHAPE_WALK_CUT_KEY:
+            cut_key(&s->bytes, t->end, what == SHAPE_WALK_CUT_KEY);
+            break;
+        case SHAPE_WALK_KEEP_VALUE:
+        case SHAPE_WALK_CUT_VALUE:
+            cut_value(&s->bytes, t->end, what == SHAPE_WALK_CUT_VALUE);
+            break;
+        }
+    }
     unsigned deepest = shape_walk_deepest(s->walk);
-    unsigned other = object_ident_deepest(&s->id);
+    unsigned other = ident_deepest(&s->id);
     return s->depth + (deepest > other ? deepest : other);
 }
 
@@ -160,11 +684,11 @@ static void put_member(struct buf *out, const char *key, struct str value)
 static void put_type(struct object_scan *s, struct buf *front, struct str kind,
                      struct str api_version)
 {
-    if ((!object_ident_has(&s->id, IDENT_KIND) || s->id.partial) && kind.n > 0) {
+    if ((!ident_has(&s->id, IDENT_KIND) || s->id.partial) && kind.n > 0) {
         put_member(front, "\"kind\":", kind);
         shape_walk_add(s->walk, str_c("kind"), kind);
     }
-    if ((!object_ident_has(&s->id, IDENT_API_VERSION) || s->id.partial) && api_version.n > 0) {
+    if ((!ident_has(&s->id, IDENT_API_VERSION) || s->id.partial) && api_version.n > 0) {
         put_member(front, "\"apiVersion\":", api_version);
         shape_walk_add(s->walk, str_c("apiVersion"), api_version);
     }
@@ -209,11 +733,11 @@ enum object_scan_result object_scan_end(struct object_scan *s, struct str kind,
     *out = NULL;
     ensure(!s->active && !s->raw);
     if (s->bytes.too_big) {
-        object_cut_done(&s->bytes);
+        cut_done(&s->bytes);
         return OBJECT_SCAN_TOO_BIG;
     }
     if (object_scan_why(s) != NULL) {
-        object_cut_done(&s->bytes);
+        cut_done(&s->bytes);
         return OBJECT_SCAN_NOT_OBJECT;
     }
     own_type(s, &kind, &api_version);
@@ -231,7 +755,7 @@ enum object_scan_result object_scan_end(struct object_scan *s, struct str kind,
         .generation_at = s->id.seen.generation_at,
     };
     *out = object_create(&parts);
-    object_cut_done(&s->bytes);
+    cut_done(&s->bytes);
     return OBJECT_SCAN_OK;
 }
 
@@ -244,13 +768,13 @@ const char *object_scan_why(const struct object_scan *s)
 
 struct unusable object_scan_unusable(struct object_scan *s, const char *why)
 {
-    struct unusable u = {.why = why, .key = object_ident_key(&s->id)};
+    struct unusable u = {.why = why, .key = ident_key(&s->id)};
 
     if (why == NULL)
         u.why = s->bytes.too_big ? "it is larger than limits.object_size" : object_scan_why(s);
-    u.name = object_ident_name(&s->id);
-    u.uid = object_ident_uid(&s->id);
-    u.rv = object_ident_rv(&s->id);
+    u.name = ident_name(&s->id);
+    u.uid = ident_uid(&s->id);
+    u.rv = ident_rv(&s->id);
     return u;
 }
 
@@ -289,14 +813,9 @@ bool object_scan_too_big(const struct object_scan *s)
     return s->bytes.too_big;
 }
 
-struct str object_scan_key(struct object_scan *s)
-{
-    return object_ident_key(&s->id);
-}
-
 struct str object_scan_rv(const struct object_scan *s)
 {
-    return object_ident_rv(&s->id);
+    return ident_rv(&s->id);
 }
 
 struct str object_scan_kind(const struct object_scan *s)

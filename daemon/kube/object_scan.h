@@ -91,10 +91,8 @@ struct object *object_scan_left_out(struct object_scan *s, struct str kind, stru
 /* Is the object over limit, as far as it was seen? */
 bool object_scan_too_big(const struct object_scan *s);
 
-/* The key, also of an object that cannot be used; borrowed until the next object begins, as are
- * the texts below. Empty if the object has no valid name. */
-struct str object_scan_key(struct object_scan *s);
-/* metadata.resourceVersion; empty if the object has none. */
+/* metadata.resourceVersion; empty if the object has none. Borrowed until the next object begins, as
+ * are the texts below. */
 struct str object_scan_rv(const struct object_scan *s);
 /* The object's own kind; empty if it has none. */
 struct str object_scan_kind(const struct object_scan *s);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * shape - which parts of an object are kept, left out, and looked at: the paths of keep, drop and
- * match as one tree, which is followed (shape_walk) while the tokens of the object stream by; pure,
- * immutable.
+ * match as one tree, immutable, and the walk that follows it while the tokens of an object stream
+ * by; pure. The walk is given tokens and says what to do with their bytes.
  */
 #ifndef KUBE_SHAPE_H
 #define KUBE_SHAPE_H
@@ -11,6 +11,7 @@
 #include <stddef.h>
 
 #include "base/err.h"
+#include "proto/json_in.h"
 
 struct shape;
 
@@ -47,5 +48,50 @@ enum err_kind shape_check_match(const char *text, struct err *err) MUST_CHECK;
  * server may be asked for PartialObjectMetadata
  * (docs/kubernetes-protocol.md "PartialObjectMetadata"). */
 bool shape_is_metadata_only(const struct shape *s);
+
+struct shape_walk; /* one per stream, for one object after the other */
+
+/* Facts about a member that the caller knows and that go before the shape. */
+enum shape_walk_say {
+    SHAPE_WALK_ASK,    /* no such fact: the shape decides */
+    SHAPE_WALK_STAYS,  /* it stays; the shape decides about members inside of it */
+    SHAPE_WALK_GOES,   /* it is cut */
+    SHAPE_WALK_HIDDEN, /* it is cut, and match does not see it */
+};
+
+/* The meaning of a token for the bytes of the object, and so the call of object_cut that
+ * follows. */
+enum shape_walk_do {
+    SHAPE_WALK_PASS, /* nothing */
+    SHAPE_WALK_OPEN, /* the '{' of an object whose members may be cut */
+    SHAPE_WALK_KEEP_KEY,
+    SHAPE_WALK_CUT_KEY,
+    SHAPE_WALK_KEEP_VALUE, /* the value of a kept member ends here */
+    SHAPE_WALK_CUT_VALUE,  /* the value of a cut member ends here */
+};
+
+/* Makes a walk that follows a shape, which must outlive it. NULL = a shape that keeps and selects
+ * everything. Never NULL. */
+struct shape_walk *shape_walk_create(const struct shape *s);
+
+/* Frees the walk and sets *w to NULL. NULL is fine. */
+void shape_walk_destroy(struct shape_walk **w);
+
+/* Begins a new object. */
+void shape_walk_begin(struct shape_walk *w);
+
+/* How deep, counted from the object's own braces (its members: 1), tokens matter next. Deeper ones
+ * must not be handed over. */
+unsigned shape_walk_deepest(const struct shape_walk *w);
+
+/* Takes one token in the object, at this depth >= 1. say counts for a KEY only. */
+enum shape_walk_do shape_walk_token(struct shape_walk *w, const struct json_token *t,
+                                    unsigned depth, enum shape_walk_say say);
+
+/* Shows match one more member of the object, a string, after the last token. */
+void shape_walk_add(struct shape_walk *w, struct str key, struct str value);
+
+/* Does match hold, as far as the object was seen? */
+bool shape_walk_selected(const struct shape_walk *w);
 
 #endif

@@ -41,7 +41,7 @@ static void test_identity(void **state)
     assert_str(object_api_version(o), "v1");
     assert_true(object_bytes(o) > sizeof(text));
     scan_assert_json(o, text);
-    assert_str(object_scan_key(scan), "n/a");
+    assert_str(object_scan_unusable(scan, NULL).key, "n/a");
     assert_str(object_scan_rv(scan), "12");
     struct object *again = object_ref(o);
     object_unref(&o);
@@ -276,7 +276,7 @@ static void test_limit_is_exact(void **state)
                              limit < n ? OBJECT_SCAN_TOO_BIG : OBJECT_SCAN_OK);
             assert_int_equal(object_scan_too_big(scan), limit < n);
             assert_int_equal(o == NULL, limit < n);
-            assert_str(object_scan_key(scan), "n/a");
+            assert_str(object_scan_unusable(scan, NULL).key, "n/a");
             assert_str(object_scan_rv(scan), "5");
             if (limit < n)
                 assert_str(object_scan_body(scan), "");
