@@ -11,7 +11,7 @@
 #include "base/buf.h"
 #include "base/digest.h"
 #include "cache/skips.h"
-#include "conf/conf_watch.h"
+#include "conf/watch_conf.h"
 #include "hook/delivery_log.h"
 #include "hook/files.h"
 #include "kube/object.h"

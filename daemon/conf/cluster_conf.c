@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "conf/check.h"
+#include "conf/conf.h"
 
 /* In the order of enum conf_watch_list. */
 static const char *const watch_list_words[] = {"auto", "on", "off", NULL};

@@ -1,12 +1,64 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cluster_conf - the settings of clusters.NAME; pure.
+ * cluster_conf - one cluster as it is configured: how to reach it, and how long to wait for it;
+ * with the table of its settings; pure.
  */
 #ifndef CONF_CLUSTER_CONF_H
 #define CONF_CLUSTER_CONF_H
 
-#include "conf/conf.h"
+#include "conf/problems.h"
 #include "conf/setting.h"
+#include "conf/where.h"
+
+struct conf;
+
+struct conf_backoff {
+    struct conf_ms initial;
+    struct conf_num factor; /* >= 1 */
+    struct conf_ms max;     /* >= initial */
+    struct conf_num jitter; /* a wait of d lasts from d to d * (1 + jitter), chosen at random */
+
+    /* After so long without a wait the backoff begins with initial again (docs/decisions.md "The
+     * backoff resets after two minutes without a wait"). */
+    struct conf_ms reset_after;
+};
+
+/* How informerd asks for a list: by LIST, or as a streaming list (docs/kubernetes-protocol.md
+ * "Streaming lists"). AUTO: docs/decisions.md "watch_list auto lists first and streams later". */
+enum conf_watch_list { CONF_WATCH_LIST_AUTO, CONF_WATCH_LIST_ON, CONF_WATCH_LIST_OFF };
+
+struct conf_tuning {
+    struct conf_ms connect_timeout;
+    struct conf_ms tls_timeout;
+    struct conf_ms response_timeout;
+    struct conf_ms list_idle_timeout;
+    struct conf_ms bookmark_timeout;
+    struct conf_span watch_timeout;
+    struct conf_int page_size;
+    struct conf_int list_concurrency;
+    struct conf_ms start_jitter;  /* 0 = none */
+    struct conf_ms relist_jitter; /* 0 = none */
+    struct conf_word watch_list;  /* enum conf_watch_list */
+    struct conf_backoff backoff;
+};
+
+/* Either kubeconfig (and context) is set, or servers and, as needed, the credentials and names
+ * below it. Paths are absolute. */
+struct conf_cluster {
+    struct conf_str name;
+    struct conf_str kubeconfig;
+    struct conf_str context;  /* "" = the current context of the kubeconfig */
+    struct conf_list servers; /* one URL in this release */
+    struct conf_str ca_file;
+    struct conf_str client_cert_file;
+    struct conf_str client_key_file;
+    struct conf_str token_file;
+    struct conf_str credential_owner; /* a user who may own credential files, beside root and the
+                                       * daemon's user; "" = nobody else */
+    struct conf_str tls_server_name;
+    struct conf_ms stale_after;
+    struct conf_tuning tuning;
+};
 
 /* The table that fills a struct conf_cluster. */
 extern const struct setting cluster_conf_settings[];

@@ -1,20 +1,349 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "conf/conf.h"
 
+#include <errno.h>
+#include <glob.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <libconfig.h>
 
 #include "base/buf.h"
 #include "base/map.h"
 #include "base/mem.h"
-#include "conf/cluster_conf.h"
-#include "conf/conf_file.h"
-#include "conf/hook_after.h"
-#include "conf/hook_conf.h"
 #include "conf/main_conf.h"
 #include "conf/setting_print.h"
-#include "conf/view_conf.h"
-#include "conf/watch_conf.h"
+
+/* ---- What libconfig 1.5 and 1.7 would read differently is found before either of them parses the
+ * text (docs/design.md "Configuration"). The scanner knows comments, strings, words, numbers and
+ * punctuation; the grammar is left to libconfig. */
+
+enum { DIGITS_MAX = 9 }; /* 999999999 fits into 32 bits, which is all that libconfig 1.5 reads */
+
+/* Moves over a text, whose NUL is at end, and blanks what only one libconfig would take. */
+struct scanner {
+    char *at;
+    char *end;
+    struct where here;     /* the line of at */
+    struct where comma_at; /* the line of comma */
+    char *comma;           /* the last token if that is a comma, else NULL */
+    struct problems *problems;
+};
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* The characters of names and numbers, as libconfig sees them. */
+static bool is_word(char c)
+{
+    return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
+           c == '-' || c == '*' || c == '.' || c == '+';
+}
+
+/* Moves on by one character and counts the lines. */
+static void step(struct scanner *s)
+{
+    if (*s->at == '\n')
+        s->here.line++;
+    s->at++;
+}
+
+/* Moves to the end of the line. The line break is kept, so that lines keep their numbers. */
+static void skip_line(struct scanner *s, bool blank)
+{
+    for (; s->at < s->end && *s->at != '\n'; s->at++)
+        if (blank)
+            *s->at = ' ';
+}
+
+static void skip_comment(struct scanner *s)
+{
+    s->at += 2;
+    while (s->at < s->end && !(s->at[0] == '*' && s->at[1] == '/'))
+        step(s);
+    /* A comment without an end goes to the end of the text; libconfig reports it. */
+    s->at = s->end - s->at < 2 ? s->end : s->at + 2;
+}
+
+/* Moves behind the closing quote. A quote or backslash behind a backslash does not end the
+ * string. */
+static void skip_string(struct scanner *s)
+{
+    for (s->at++; s->at < s->end && *s->at != '"'; step(s))
+        if (*s->at == '\\' && s->at + 1 < s->end)
+            step(s);
+    if (s->at < s->end)
+        s->at++;
+}
+
+/* Moves over one blank or one comment; false if there is a token at this place. */
+static bool skip_blank(struct scanner *s)
+{
+    if (*s->at == ' ' || *s->at == '\t' || *s->at == '\r' || *s->at == '\n' || *s->at == '\f')
+        step(s);
+    else if (*s->at == '#' || (s->at[0] == '/' && s->at[1] == '/'))
+        skip_line(s, false);
+    else if (s->at[0] == '/' && s->at[1] == '*')
+        skip_comment(s);
+    else
+        return false;
+    return true;
+}
+
+/* Moves over a name, a word such as true, or a number. Reports a whole number that is too long. */
+static void skip_word(struct scanner *s)
+{
+    char *start = s->at;
+    bool number = is_digit(*start) || *start == '-' || *start == '+';
+
+    while (s->at < s->end && is_word(*s->at))
+        s->at++;
+    size_t n = (size_t)(s->at - start);
+    size_t sign = is_digit(*start) ? 0 : 1; /* a sign is no digit */
+    if (!number || n - sign <= DIGITS_MAX || memchr(start, '.', n) != NULL)
+        return;
+    problems_add(s->problems, s->here, "the number %.*s is too large: nine digits at most",
+                 n > 40 ? 40 : (int)n, start);
+    /* A small number takes its place, as libconfig needs one here. */
+    memset(start, ' ', n);
+    start[0] = '1';
+}
+
+/* @include: 1.5 and 1.7 look for the file in different folders. Any other @ is left to the
+ * parser. */
+static void skip_directive(struct scanner *s)
+{
+    static const char include[] = "@include";
+
+    if (strncmp(s->at, include, strlen(include)) != 0) {
+        s->at++;
+        return;
+    }
+    problems_add(s->problems, s->here,
+                 "@include is not supported: it would look in the working directory; list the file "
+                 "in include = [ ... ]");
+    skip_line(s, true);
+}
+
+/* A comma counts as trailing if the very next token closes an array or a list; comments and blanks
+ * between the two are no tokens. */
+static void skip_punctuation(struct scanner *s)
+{
+    if ((*s->at == ']' || *s->at == ')') && s->comma != NULL) {
+        problems_add(s->problems, s->comma_at,
+                     "a comma before the closing %c: leave it out (libconfig 1.5 stops here)",
+                     *s->at);
+        *s->comma = ' ';
+    }
+    s->comma = *s->at == ',' ? s->at : NULL;
+    s->comma_at = s->here;
+    s->at++;
+}
+
+static void skip_token(struct scanner *s)
+{
+    char c = *s->at;
+
+    if (c == '"')
+        skip_string(s);
+    else if (c == '@')
+        skip_directive(s);
+    else if (is_word(c))
+        skip_word(s);
+    else {
+        skip_punctuation(s);
+        return;
+    }
+    s->comma = NULL;
+}
+
+/* Only the first NUL byte is reported: a binary file has thousands. They are blanked because
+ * libconfig takes a C string and would not see the rest. */
+static void blank_nuls(char *text, size_t n, const char *file, struct problems *p)
+{
+    struct where at = {file, 1};
+    bool found = false;
+
+    for (size_t i = 0; i < n; i++) {
+        if (text[i] == '\n')
+            at.line++;
+        if (text[i] != '\0')
+            continue;
+        if (!found)
+            problems_add(p, at, "a NUL byte: this is no text file");
+        found = true;
+        text[i] = ' ';
+    }
+}
+
+/* Reports NUL bytes, @include (1.5 and 1.7 resolve it differently), trailing commas in arrays and
+ * lists (1.5 refuses them, 1.7 does not) and whole numbers of more than nine digits (1.5 wraps them
+ * around). Replaces each of them in text[0..n) by blanks, or a number by 1, so that the parser can
+ * go on and find further problems. text[n] must be NUL. file is the name for messages. */
+static void scan_text(char *text, size_t n, const char *file, struct problems *p)
+{
+    struct scanner s = {
+        .at = text, .end = text + n, .here = {file, 1},
+                  .problems = p
+    };
+
+    blank_nuls(text, n, file, p);
+    while (s.at < s.end)
+        if (!skip_blank(&s))
+            skip_token(&s);
+}
+
+/* ---- Files */
+
+/* An include that matches a log or a device by mistake must not fill the memory. */
+enum { FILE_MAX = 4 * 1024 * 1024 };
+
+/* Appends the bytes of a file; false after a report. */
+static bool read_text(const char *path, struct buf *text, struct problems *p)
+{
+    struct where at = {path, 0};
+    FILE *f = fopen(path, "re");
+
+    if (f == NULL) {
+        problems_add(p, at, "cannot be read: %s",
+                     strerror(errno)); /* NOLINT(concurrency-mt-unsafe) */
+        return false;
+    }
+    while (text->len <= FILE_MAX && !feof(f) && !ferror(f))
+        text->len += fread(buf_reserve(text, BUFSIZ), 1, BUFSIZ, f);
+    bool failed = ferror(f) != 0;
+    int error = errno; /* fclose() may change it */
+    fclose(f);
+    if (failed)
+        problems_add(p, at, "cannot be read: %s",
+                     strerror(error)); /* NOLINT(concurrency-mt-unsafe) */
+    else if (text->len > FILE_MAX)
+        problems_add(p, at, "is larger than 4MiB: that is no configuration");
+    return !failed && text->len <= FILE_MAX;
+}
+
+/* libconfig stops at its first error. For a parse error it says no more than "syntax error", and it
+ * names the line where the parser noticed, which is often one line too late. */
+static void report_syntax(const config_t *config, const char *path, struct problems *p)
+{
+    const char *text = config_error_text(config);
+    struct where at = {path, config_error_line(config)};
+
+    if (text != NULL && strcmp(text, "syntax error") != 0)
+        problems_add(p, at, "%s", text);
+    else
+        problems_add(
+            p, at,
+            "syntax error here or shortly before (a missing quote, semicolon or bracket?); "
+            "what follows in this file was not checked");
+}
+
+/* Reads one file into c; main_file is NULL if path is the main file. path must live as long as c,
+ * as the places of values point to it. A file with a syntax error gives no settings at all: the
+ * last group before the error may be half a hook. */
+static bool read_file(struct conf *c, const char *path, const char *main_file, struct problems *p)
+{
+    struct setting_reader r = {path, main_file, p};
+    struct buf text = {0};
+    config_t config;
+    bool parsed = false;
+
+    config_init(&config);
+    if (read_text(path, &text, p)) {
+        buf_cstr(&text);
+        scan_text(text.data, text.len, path, p);
+        parsed = config_read_string(&config, text.data) == CONFIG_TRUE;
+        if (parsed)
+            setting_read(&r, main_conf_settings, c, config_root_setting(&config));
+        else
+            report_syntax(&config, path, p);
+    }
+    config_destroy(&config);
+    buf_free(&text);
+    return parsed;
+}
+
+/* A file that two patterns match, or that the main file includes as itself, is read once. Otherwise
+ * each of its names would be reported as given twice. */
+static bool was_read(const struct conf *c, const char *path)
+{
+    for (size_t i = 0; i < c->n_files; i++)
+        if (strcmp(c->files[i], path) == 0)
+            return true;
+    return false;
+}
+
+/* Keeps the name for as long as c lives. */
+static const char *add_file(struct conf *c, const char *path)
+{
+    c->files = mem_realloc(c->files, (c->n_files + 1) * sizeof(*c->files));
+    c->files[c->n_files] = mem_strndup(path, strlen(path));
+    return c->files[c->n_files++];
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* A folder that does not exist holds no file that a pattern could match: the default of include is
+ * conf.d, which need not exist. A folder that cannot be read is an error, as its files would be
+ * missing without a word. */
+static int on_glob_error(const char *path, int error)
+{
+    (void)path;
+    return error != ENOENT && error != ENOTDIR;
+}
+
+/* Reads the files that one element of include matches; false if a problem was reported. */
+static bool read_matches(struct conf *c, const struct conf_str *item, const char *pattern,
+                         struct problems *p)
+{
+    glob_t found = {0};
+    /* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread reads configurations */
+    int result = glob(pattern, GLOB_NOSORT, on_glob_error, &found);
+    bool ok = result == 0 || result == GLOB_NOMATCH;
+
+    if (!ok)
+        problems_add(p, item->at, "include: cannot search %s", pattern);
+    /* In the order of their bytes: glob() would sort by the locale, and the order of hooks and
+     * watches must be the same on all machines. */
+    if (found.gl_pathc > 0)
+        qsort(found.gl_pathv, found.gl_pathc, sizeof(*found.gl_pathv), by_name);
+    for (size_t i = 0; i < found.gl_pathc; i++)
+        if (!was_read(c, found.gl_pathv[i]))
+            ok = read_file(c, add_file(c, found.gl_pathv[i]), c->files[0], p) && ok;
+    globfree(&found);
+    return ok;
+}
+
+/* Reads the main file at path and all files that it includes into c, which is zeroed, and fills in
+ * defaults. A file that cannot be read or parsed is reported and passed over. Then the function
+ * returns false, and the caller does not check references between settings: the cluster, watch or
+ * hook that a reference names may stand in the file that is missing. */
+static bool read_files(struct conf *c, const char *path, struct problems *p)
+{
+    const char *slash = strrchr(path, '/');
+    int folder = slash != NULL ? (int)(slash + 1 - path) : 0; /* length, with the slash */
+
+    setting_defaults(main_conf_settings, c);
+    bool ok = read_file(c, add_file(c, path), NULL, p);
+    /* Only the main file may have include (read_one() in conf/setting.c), so this list does not
+     * grow while files are read. */
+    for (size_t i = 0; i < c->include.n; i++) {
+        const char *name = c->include.v[i].v;
+        char *pattern = mem_printf("%.*s%s", name[0] == '/' ? 0 : folder, path, name);
+
+        ok = read_matches(c, &c->include.v[i], pattern, p) && ok;
+        free(pattern);
+    }
+    return ok;
+}
+
+/* ---- The whole configuration */
 
 /* The checks that need all files. Clusters come before watches, and watches before views and hooks,
  * only for the reader: references are looked up by name, so no check relies on another one. */
@@ -29,9 +358,7 @@ static void check_all(struct conf *c, struct problems *p)
         watch_conf_check(c, &c->watches[i], p);
     for (size_t i = 0; i < c->n_views; i++)
         view_conf_check(c, &c->views[i], p);
-    for (size_t i = 0; i < c->n_hooks; i++)
-        hook_conf_check(c, &c->hooks[i], p);
-    hook_after_check(c, p);
+    hook_conf_check(c, p);
     if (c->n_watches > 0 && c->n_clusters == 0)
         problems_add(p, at,
                      "there are watches, but no cluster: add clusters : { NAME : { ... }; };");
@@ -85,7 +412,7 @@ struct conf *conf_read(const char *path, struct problems *p)
 
     /* Without one of the files most references would lead nowhere: only the messages of that file
      * would help the user. */
-    if (conf_file_read(c, path, p))
+    if (read_files(c, path, p))
         check_all(c, p);
     if (problems_count(p) > before)
         conf_destroy(&c);

@@ -6,11 +6,11 @@
 #ifndef CONF_CONF_H
 #define CONF_CONF_H
 
-#include "conf/conf_cluster.h"
-#include "conf/conf_hook.h"
-#include "conf/conf_view.h"
-#include "conf/conf_watch.h"
+#include "conf/cluster_conf.h"
+#include "conf/hook_conf.h"
 #include "conf/problems.h"
+#include "conf/view_conf.h"
+#include "conf/watch_conf.h"
 #include "conf/where.h"
 
 struct conf_log {

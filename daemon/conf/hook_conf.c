@@ -5,9 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/mem.h"
+#include "base/path_template.h"
 #include "conf/check.h"
-#include "conf/hook_output.h"
+#include "conf/conf.h"
 #include "conf/value.h"
 
 enum { LIST_MAX = 1000, ATTEMPTS_MAX = 1000000, EXIT_MAX = 255, INPUT_VERSION = 1 };
@@ -23,7 +25,7 @@ enum { GROUPED_SETTLE_MIN_MS = 200, GROUPED_SETTLE_MAX_MS = 2000 };
 
 #define GIB (INT64_C(1024) * 1024 * 1024)
 
-/* Each in the order of its enum in conf/conf_hook.h. */
+/* Each in the order of its enum in conf/hook_conf.h. */
 static const char *const modes[] = {"object", "batch", "snapshot", NULL};
 static const char *const existing_words[] = {"run", "skip", NULL};
 static const char *const effect_words[] = {"disk", "boot", "process", NULL};
@@ -55,6 +57,16 @@ static const char *variable_fault(const char *name)
         return "is none that a program can read: letters, digits and _, no digit first";
     if (strncmp(name, "INFORMERD_", strlen("INFORMERD_")) == 0)
         return "is taken: INFORMERD_ is what informerd itself sets";
+    return NULL;
+}
+
+/* Whether the names exist on this machine is checked in app/check. */
+static const char *owner_fault(const char *text)
+{
+    const char *colon = strchr(text, ':');
+
+    if (colon != NULL && (colon[1] == '\0' || strchr(colon + 1, ':') != NULL))
+        return "must be \"USER\", \"USER:GROUP\" or \":GROUP\"";
     return NULL;
 }
 
@@ -120,12 +132,14 @@ const struct setting hook_conf_settings[] = {
     SETTING_ROW(STR, output, SETTING_DEFAULT("\"\"")),
     SETTING_ROW(CODE, output_mode, SETTING_DEFAULT("\"0644\""), .code = value_umask,
                 .put_code = value_put_umask, .expects = "a mode in octal digits, such as \"0644\""),
-    SETTING_ROW(STR, output_owner, SETTING_DEFAULT("\"\""), .check = hook_output_owner_fault),
+    SETTING_ROW(STR, output_owner, SETTING_DEFAULT("\"\""), .check = owner_fault),
     SETTING_ROW(LIST, check, SETTING_DEFAULT("[ ]"), SETTING_RANGE(0, LIST_MAX)),
     SETTING_ROW(LIST, apply, SETTING_DEFAULT("[ ]"), SETTING_RANGE(0, LIST_MAX)),
     {.key = NULL},
 };
 #undef ROW_STRUCT
+
+/* ---- The rules for one hook */
 
 /* Exactly one of command and shell must be set. A setting that was refused is empty, too, but then
  * its own message is enough. Whether the program exists is checked in app/check. */
@@ -205,7 +219,7 @@ static void check_sense(const struct conf_hook *h, struct problems *p)
                      h->name.v, h->input_version.v, INPUT_VERSION);
 }
 
-/* The single names of `after`; conf/hook_after looks for cycles. */
+/* The single names of `after`; check_cycles() looks for cycles. */
 static void check_after(const struct conf *c, const struct conf_hook *h, struct problems *p)
 {
     char *what = mem_printf("hooks.%s.after", h->name.v);
@@ -223,7 +237,214 @@ static void check_after(const struct conf *c, const struct conf_hook *h, struct 
     free(what);
 }
 
-void hook_conf_check(const struct conf *c, struct conf_hook *h, struct problems *p)
+/* ---- The rules for output, check and apply (docs/design.md "Output files") */
+
+enum {
+    DEFAULT_MODE = 0644,
+    NEEDED_EVENTS = CONF_EVENT_ADDED | CONF_EVENT_MODIFIED | CONF_EVENT_DELETED | CONF_EVENT_LEFT,
+    SOURCE_EVENTS = CONF_EVENT_STALE | CONF_EVENT_FRESH
+};
+
+/* One file cannot have the name of one of many objects, and files of many objects must not have the
+ * same path. ${node_name} is the same for all objects. */
+static void check_variables_of(const struct conf_hook *h, unsigned used, struct problems *p)
+{
+    bool is_object = h->mode.v == CONF_MODE_OBJECT;
+    unsigned of_object = used & ~(1U << PATH_TEMPLATE_NODE_NAME);
+
+    if (!is_object && of_object != 0)
+        problems_add(p, h->output.at,
+                     "hooks.%s.output: ${namespace}, ${name} and ${cluster} need mode \"object\": "
+                     "in mode \"%s\" there is one file for all objects",
+                     h->name.v, modes[h->mode.v]);
+    if (is_object && (used & 1U << PATH_TEMPLATE_NAME) == 0)
+        problems_add(p, h->output.at,
+                     "hooks.%s.output: needs ${name} in mode \"object\", where each object has a "
+                     "file of its own (one file for all objects: mode = \"snapshot\")",
+                     h->name.v);
+}
+
+/* Two hooks with one file would write it in turn, without end. Paths of mode object are compared as
+ * templates only, as the names of objects are not known here. */
+static void check_alone(const struct conf *c, const struct conf_hook *h, struct problems *p)
+{
+    for (const struct conf_hook *other = c->hooks; other < h; other++)
+        if (strcmp(other->output.v, h->output.v) == 0) {
+            problems_add(p, h->output.at,
+                         "hooks.%s.output: \"%.80s\" is what hook %s (%s:%d) writes: each needs "
+                         "a file of its own",
+                         h->name.v, h->output.v, other->name.v, other->output.at.file,
+                         other->output.at.line);
+            return;
+        }
+}
+
+/* A hook that does not hear of a change would leave an old file. */
+static void check_events(const struct conf_hook *h, struct problems *p)
+{
+    if ((h->events.v & NEEDED_EVENTS) != NEEDED_EVENTS)
+        problems_add(p, h->events.at,
+                     "hooks.%s.events must have \"added\", \"modified\", \"deleted\" and "
+                     "\"left\" with output (line %d): the file follows every change",
+                     h->name.v, h->output.at.line);
+    if (h->mode.v == CONF_MODE_OBJECT && (h->events.v & SOURCE_EVENTS) != 0)
+        problems_add(p, h->events.at,
+                     "hooks.%s.events: \"stale\" and \"fresh\" have no object, so no output "
+                     "(line %d): leave them out, or use another hook for them",
+                     h->name.v, h->output.at.line);
+}
+
+/* The rules for a hook that has output. Without a valid template the other rules have nothing to
+ * look at. */
+static void check_file(const struct conf *c, const struct conf_hook *h, struct problems *p)
+{
+    unsigned used = 0;
+    struct err err;
+
+    if (path_template_check(h->output.v, &used, &err) != ERR_OK) {
+        problems_add(p, h->output.at, "hooks.%s.output: \"%.80s\" %s", h->name.v, h->output.v,
+                     err.text);
+        return;
+    }
+    check_variables_of(h, used, p);
+    check_alone(c, h, p);
+    check_events(h, p);
+}
+
+/* Nothing is looked up in PATH: programs are named by their path. */
+static void check_absolute(const struct conf_hook *h, const char *key, const struct conf_list *argv,
+                           struct problems *p)
+{
+    const char *fault = argv->n > 0 ? check_path(argv->v[0].v) : NULL;
+
+    if (fault != NULL)
+        problems_add(p, argv->v[0].at, "hooks.%s.%s[0]: \"%.80s\" %s", h->name.v, key, argv->v[0].v,
+                     fault);
+}
+
+/* In mode object one apply is for the files of many objects (docs/design.md "Apply"), so ${file}
+ * would not say which file. */
+static void check_apply_file(const struct conf_hook *h, struct problems *p)
+{
+    for (size_t i = 0; i < h->apply.n && h->mode.v == CONF_MODE_OBJECT; i++)
+        if (strstr(h->apply.v[i].v, "${file}") != NULL)
+            problems_add(p, h->apply.v[i].at,
+                         "hooks.%s.apply[%zu]: ${file} needs mode \"batch\" or \"snapshot\": in "
+                         "mode \"object\" one apply is for the files of many objects",
+                         h->name.v, i);
+}
+
+/* A setting without effect is a mistake that the user should hear of. */
+static void check_needs_output(const struct conf_hook *h, const char *key, bool is_set,
+                               struct where at, struct problems *p)
+{
+    if (is_set)
+        problems_add(p, at, "hooks.%s.%s needs output: it is about the file that output names",
+                     h->name.v, key);
+}
+
+/* Reports problems of these settings of one hook, and whether a hook before it in c writes the same
+ * file. */
+static void check_output(const struct conf *c, const struct conf_hook *h, struct problems *p)
+{
+    check_absolute(h, "check", &h->check, p);
+    check_absolute(h, "apply", &h->apply, p);
+    check_apply_file(h, p);
+    if (h->output.v[0] != '\0') {
+        check_file(c, h, p);
+    } else if (!problems_has(p, h->output.at)) { /* a refused output is empty, too */
+        check_needs_output(h, "output_mode", h->output_mode.v != DEFAULT_MODE, h->output_mode.at,
+                           p);
+        check_needs_output(h, "output_owner", h->output_owner.v[0] != '\0', h->output_owner.at, p);
+        check_needs_output(h, "check", h->check.n > 0, h->check.at, p);
+        check_needs_output(h, "apply", h->apply.n > 0, h->apply.at, p);
+    }
+}
+
+/* ---- The order of the first runs of all hooks, which `after` asks for */
+
+enum { NONE = -1, SHOWN_MAX = 10 }; /* at most so many hooks of a cycle stand in a message */
+
+/* Depth-first search: OPEN are the hooks on the way from the start to the current one, so an
+ * element of `after` that leads to an OPEN hook closes a cycle. DONE hooks lead to no cycle that is
+ * not reported yet. */
+enum stop_state { STOP_NEW, STOP_OPEN, STOP_DONE };
+
+/* A hook in the search, which goes from each hook to those that it waits for. It has no recursion:
+ * a chain may be as long as the configuration, the stack is not. */
+struct stop {
+    enum stop_state state;
+    size_t next;    /* index of the element of after to follow next */
+    ptrdiff_t from; /* the hook that waits for this one; NONE = the search began here */
+};
+
+/* The index of the hook that element i of after names, or NONE. */
+static ptrdiff_t target(const struct conf *c, const struct conf_hook *h, size_t i)
+{
+    const struct conf_hook *to = conf_find_hook(c, h->after.v[i].v);
+
+    return to != NULL && to != h ? to - c->hooks : NONE;
+}
+
+/* The element of `after` that the hook last has just followed leads back to the hook first, which
+ * is on the way to last. The message names the cycle in the order of the first runs. */
+static void report_cycle(const struct conf *c, const struct stop *stops, ptrdiff_t last,
+                         ptrdiff_t first, struct problems *p)
+{
+    const struct conf_hook *h = &c->hooks[last];
+    size_t i = stops[last].next - 1;
+    size_t shown = 0;
+    struct buf chain = {0};
+
+    for (ptrdiff_t at = last; at != stops[first].from; at = stops[at].from)
+        if (shown++ < SHOWN_MAX)
+            buf_printf(&chain, "%s before ", c->hooks[at].name.v);
+    buf_printf(&chain, "%s%s", shown > SHOWN_MAX ? "... before " : "", h->name.v);
+    problems_add(
+        p, h->after.v[i].at,
+        "hooks.%s.after[%zu]: \"%s\" closes a cycle (%s): leave it or another of these out",
+        h->name.v, i, h->after.v[i].v, buf_cstr(&chain));
+    buf_free(&chain);
+}
+
+/* Follows the next element of `after` of the hook at. Returns the hook where the search goes on:
+ * the named one, or the same again, or the hook before it when all elements are done. */
+static ptrdiff_t step(const struct conf *c, struct stop *stops, ptrdiff_t at, struct problems *p)
+{
+    const struct conf_hook *h = &c->hooks[at];
+
+    if (stops[at].next == h->after.n) {
+        stops[at].state = STOP_DONE;
+        return stops[at].from;
+    }
+    ptrdiff_t to = target(c, h, stops[at].next++);
+    if (to == NONE || stops[to].state == STOP_DONE)
+        return at;
+    if (stops[to].state == STOP_OPEN) {
+        report_cycle(c, stops, at, to, p);
+        return at;
+    }
+    stops[to] = (struct stop){.state = STOP_OPEN, .from = at};
+    return to;
+}
+
+/* Reports each cycle at the element of `after` that closes it. Names without a hook, and hooks that
+ * name themselves, are passed over here: check_after() reports them. */
+static void check_cycles(const struct conf *c, struct problems *p)
+{
+    struct stop *stops = mem_array(c->n_hooks + 1, sizeof(*stops));
+
+    for (size_t i = 0; i < c->n_hooks; i++) {
+        if (stops[i].state != STOP_NEW)
+            continue;
+        stops[i] = (struct stop){.state = STOP_OPEN, .from = NONE};
+        for (ptrdiff_t at = (ptrdiff_t)i; at != NONE;)
+            at = step(c, stops, at, p);
+    }
+    free(stops);
+}
+
+static void check_hook(const struct conf *c, struct conf_hook *h, struct problems *p)
 {
     char *retry = mem_printf("hooks.%s.retry", h->name.v);
 
@@ -235,6 +456,13 @@ void hook_conf_check(const struct conf *c, struct conf_hook *h, struct problems 
     if (h->mode.v != CONF_MODE_OBJECT)
         check_grouped(h, p);
     check_sense(h, p);
-    hook_output_check(c, h, p);
+    check_output(c, h, p);
     free(retry);
+}
+
+void hook_conf_check(struct conf *c, struct problems *p)
+{
+    for (size_t i = 0; i < c->n_hooks; i++)
+        check_hook(c, &c->hooks[i], p);
+    check_cycles(c, p);
 }

@@ -104,7 +104,4 @@ void setting_read(const struct setting_reader *r, const struct setting *table, v
 /* Frees all that the values of base own, but not base itself. */
 void setting_fini(const struct setting *table, void *base);
 
-/* Appends the dotted path of a setting: "hooks.print.command[0]". */
-void setting_put_path(struct buf *out, const struct config_setting_t *s);
-
 #endif

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "conf/view_conf.h"
 
+#include "conf/conf.h"
+
 /* In the order of enum conf_view_type. */
 static const char *const types[] = {"service_endpoints", NULL};
 

@@ -1,12 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * view_conf - the settings of views.NAME; pure.
+ * view_conf - one view as it is configured: which objects it computes, and from which watches;
+ * with the table of its settings; pure.
  */
 #ifndef CONF_VIEW_CONF_H
 #define CONF_VIEW_CONF_H
 
-#include "conf/conf.h"
+#include "conf/problems.h"
 #include "conf/setting.h"
+#include "conf/where.h"
+
+struct conf;
+
+enum conf_view_type { CONF_VIEW_SERVICE_ENDPOINTS };
+
+struct conf_view {
+    struct conf_str name;
+    struct conf_word type;    /* enum conf_view_type */
+    struct conf_str services; /* the name of a watch */
+    struct conf_str slices;   /* the name of a watch */
+    struct conf_bool local_only;
+    struct conf_ms hold_empty; /* 0 = a port that runs empty is empty at once */
+};
 
 /* The table that fills a struct conf_view. */
 extern const struct setting view_conf_settings[];

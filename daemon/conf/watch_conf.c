@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "conf/check.h"
+#include "conf/conf.h"
 #include "conf/value.h"
 
 enum { NAMES_MAX = 1000, PATHS_MAX = 1000, LABEL_MAX = 63, AT_LEAST_MAX = 1000000 };
