@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "admin/call.h"
-#include "admin/health.h"
 #include "admin/hook_call.h"
 #include "admin/journal.h"
 #include "admin/report.h"
@@ -50,22 +49,7 @@ static void answer_readyz(struct call *c)
         return;
     }
     c->out->status = 503;
-    health_put_not_ready(&c->out->body, c->m, c->now_ms);
-}
-
-static void answer_status(struct call *c)
-{
-    report_put_status(&c->out->body, c->m, c->now_ms);
-}
-
-static void answer_watches(struct call *c)
-{
-    report_put_watches(&c->out->body, c->m, c->now_ms);
-}
-
-static void answer_hooks(struct call *c)
-{
-    report_put_hooks(&c->out->body, c->m, c->now_ms);
+    report_not_ready(&c->out->body, c->m, c->now_ms);
 }
 
 /* The watch of the path; NULL: there is none, and the answer is 404. */
@@ -108,11 +92,40 @@ static const char *find_readable(struct call *c, struct source *out)
     return name != NULL && call_may_see(c, call_has_secrets(*out)) ? name : NULL;
 }
 
+/* With persist = "digest" an object is stored without its body. */
+static void look_for_body(void *arg, struct object *o)
+{
+    bool *whole = arg;
+
+    *whole = *whole && object_parts_of(o).body.n > 0;
+}
+
+/* Whether the objects of the source may be shown as the current ones. If not, *out is 409 on
+ * return. */
+static bool may_show(struct call *c, struct source from)
+{
+    bool whole = true;
+
+    /* A watch that started stale counts as synced, and may be shown. */
+    if (restore_status_is(from) && !source_synced(from)) {
+        admin_refuse(c->out, 409,
+                     "there are only objects saved before the restart, and no server has confirmed "
+                     "them yet: informerctl status says why");
+        return false;
+    }
+    store_each(source_store(from), look_for_body, &whole);
+    if (!whole)
+        admin_refuse(c->out, 409,
+                     "only the digests of some objects were saved (persist), and no server has "
+                     "sent these objects again yet: informerctl status says why");
+    return whole;
+}
+
 static void answer_objects(struct call *c)
 {
     struct source source;
 
-    if (find_readable(c, &source) == NULL || !restore_status_may_show(c, source))
+    if (find_readable(c, &source) == NULL || !may_show(c, source))
         return;
     /* One answer is made whole in memory while the loop stands still: its size is checked first. */
     const struct store *store = source_store(source);
@@ -140,7 +153,7 @@ static void answer_object(struct call *c)
 {
     struct source source;
 
-    if (find_readable(c, &source) == NULL || !restore_status_may_show(c, source))
+    if (find_readable(c, &source) == NULL || !may_show(c, source))
         return;
     const struct object *o = store_get(source_store(source), c->target->part[4]);
     if (o == NULL) {
@@ -158,7 +171,7 @@ static void answer_verify(struct call *c)
     const struct watch *w = find_watch(c);
 
     if (w != NULL && call_may_see(c, call_has_secrets((struct source){.watch = w})))
-        report_put_verify(&c->out->body, w, c->now_ms);
+        report_verify(c, w);
 }
 
 /* The watch of the path, if an action can be carried out on it now. A watch that waits for
@@ -220,9 +233,10 @@ static void start_verify(struct call *c)
     accept(c, number);
 }
 
-static void decide(struct call *c, bool accepted)
+static void start_guard(struct call *c)
 {
     struct watch *w = find_active(c);
+    bool accepted = str_is(c->target->part[4], "accept");
 
     if (w == NULL)
         return;
@@ -230,16 +244,6 @@ static void decide(struct call *c, bool accepted)
         accept(c, 0);
     else
         admin_refuse(c->out, 409, "the guard holds no list of this watch");
-}
-
-static void start_accept(struct call *c)
-{
-    decide(c, true);
-}
-
-static void start_reject(struct call *c)
-{
-    decide(c, false);
 }
 
 static void answer_events(struct call *c)
@@ -272,34 +276,34 @@ static const struct route {
     const char *pattern[TARGET_PARTS];
     void (*answer)(struct call *c);
 } routes[] = {
-    {"GET",  {"livez"},                                 answer_livez    },
-    {"GET",  {"readyz"},                                answer_readyz   },
-    {"GET",  {"v1", "status"},                          answer_status   },
-    {"GET",  {"v1", "watches"},                         answer_watches  },
-    {"GET",  {"v1", "watches", "*", "verify"},          answer_verify   },
-    {"POST", {"v1", "watches", "*", "verify"},          start_verify    },
-    {"POST", {"v1", "watches", "*", "relist"},          start_relist    },
-    {"POST", {"v1", "watches", "*", "guard", "accept"}, start_accept    },
-    {"POST", {"v1", "watches", "*", "guard", "reject"}, start_reject    },
-    {"GET",  {"v1", "sources", "*", "objects"},         answer_objects  },
-    {"GET",  {"v1", "sources", "*", "objects", "*"},    answer_object   },
-    {"GET",  {"v1", "sources", "*", "stream"},          follow_source   },
-    {"GET",  {"v1", "events"},                          answer_events   },
-    {"GET",  {"v1", "events", "follow"},                follow_events   },
-    {"GET",  {"v1", "hooks"},                           answer_hooks    },
-    {"GET",  {"v1", "runs"},                            hook_call_runs  },
-    {"GET",  {"v1", "hooks", "*", "runs"},              hook_call_runs  },
-    {"GET",  {"v1", "hooks", "*", "why"},               hook_call_why   },
-    {"GET",  {"v1", "hooks", "*", "why", "*"},          hook_call_why   },
-    {"GET",  {"v1", "hooks", "*", "input"},             hook_call_input },
-    {"GET",  {"v1", "hooks", "*", "input", "*"},        hook_call_input },
-    {"GET",  {"v1", "hooks", "*", "order", "*"},        hook_call_order },
-    {"POST", {"v1", "hooks", "*", "run"},               hook_call_run   },
-    {"POST", {"v1", "hooks", "*", "run", "*"},          hook_call_run   },
-    {"POST", {"v1", "pause"},                           hook_call_pause },
-    {"POST", {"v1", "resume"},                          hook_call_resume},
-    {"POST", {"v1", "hooks", "*", "pause"},             hook_call_pause },
-    {"POST", {"v1", "hooks", "*", "resume"},            hook_call_resume},
+    {"GET",  {"livez"},                                 answer_livez   },
+    {"GET",  {"readyz"},                                answer_readyz  },
+    {"GET",  {"v1", "status"},                          report_status  },
+    {"GET",  {"v1", "watches"},                         report_watches },
+    {"GET",  {"v1", "watches", "*", "verify"},          answer_verify  },
+    {"POST", {"v1", "watches", "*", "verify"},          start_verify   },
+    {"POST", {"v1", "watches", "*", "relist"},          start_relist   },
+    {"POST", {"v1", "watches", "*", "guard", "accept"}, start_guard    },
+    {"POST", {"v1", "watches", "*", "guard", "reject"}, start_guard    },
+    {"GET",  {"v1", "sources", "*", "objects"},         answer_objects },
+    {"GET",  {"v1", "sources", "*", "objects", "*"},    answer_object  },
+    {"GET",  {"v1", "sources", "*", "stream"},          follow_source  },
+    {"GET",  {"v1", "events"},                          answer_events  },
+    {"GET",  {"v1", "events", "follow"},                follow_events  },
+    {"GET",  {"v1", "hooks"},                           report_hooks   },
+    {"GET",  {"v1", "runs"},                            hook_call_runs },
+    {"GET",  {"v1", "hooks", "*", "runs"},              hook_call_runs },
+    {"GET",  {"v1", "hooks", "*", "why"},               hook_call_why  },
+    {"GET",  {"v1", "hooks", "*", "why", "*"},          hook_call_why  },
+    {"GET",  {"v1", "hooks", "*", "input"},             hook_call_input},
+    {"GET",  {"v1", "hooks", "*", "input", "*"},        hook_call_input},
+    {"GET",  {"v1", "hooks", "*", "order", "*"},        hook_call_order},
+    {"POST", {"v1", "hooks", "*", "run"},               hook_call_run  },
+    {"POST", {"v1", "hooks", "*", "run", "*"},          hook_call_run  },
+    {"POST", {"v1", "pause"},                           hook_call_pause},
+    {"POST", {"v1", "resume"},                          hook_call_pause},
+    {"POST", {"v1", "hooks", "*", "pause"},             hook_call_pause},
+    {"POST", {"v1", "hooks", "*", "resume"},            hook_call_pause},
 };
 
 /* The route of the request. Methods are collected on the way, so that a wrong method gets a 405

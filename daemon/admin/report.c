@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "admin/report.h"
 
+#include <inttypes.h>
 #include <time.h>
 
-#include "admin/admin.h"
-#include "admin/health.h"
+#include "admin/call.h"
 #include "admin/restore_status.h"
+#include "base/utf8.h"
 #include "cache/audit.h"
 #include "cache/view.h"
 #include "cache/watch.h"
@@ -20,6 +21,211 @@ enum { LEFT_FILES_MAX = 1000 };
 #define NS_PER_MS 1000000U
 #define NS_PER_S  1000000000U
 
+/* ---- What is wrong, in sentences for people (docs/design.md "Health") */
+
+/* What is wrong with the watch, the worst fault first; NULL = all is well. A watch that was synced
+ * and has an error is between two tries, which is no fault until it is stale. */
+static const char *trouble(const struct watch *w, const struct watch_status *s)
+{
+    if (s->state == WATCH_FORBIDDEN)
+        return "forbidden";
+    /* Before `stale`, as a watch that started stale is stale, too, and this says more. */
+    if (s->synced && restore_status_is((struct source){.watch = w}))
+        return "started stale";
+    if (s->stale)
+        return "stale";
+    if (s->synced || s->err->kind == ERR_OK)
+        return NULL;
+    return s->state == WATCH_WAITING ? "waiting" : "not synced";
+}
+
+static void put_trouble(struct json_out *j, const struct admin_watch *w,
+                        const struct watch_status *s)
+{
+    const char *what = trouble(w->watch, s);
+    struct buf text = {0};
+
+    if (what == NULL)
+        return;
+    buf_printf(&text, "watch %s: %s", w->name, what);
+    if (s->err->kind != ERR_OK)
+        buf_printf(&text, ": %s", s->err->text);
+    json_out_str(j, buf_str(&text));
+    buf_free(&text);
+}
+
+/* The sentence names the command, as only a person can decide about a held list
+ * (docs/design.md "Guard"). */
+static void put_held(struct json_out *j, const struct admin_watch *w, const struct watch_status *s)
+{
+    struct buf text = {0};
+
+    if (s->held == GUARD_NOTHING)
+        return;
+    if (s->held == GUARD_IDENTITY) {
+        buf_printf(&text,
+                   "watch %s: held, because another cluster answers: informerctl guard accept %s "
+                   "accepts it",
+                   w->name, w->name);
+        json_out_str(j, buf_str(&text));
+        buf_free(&text);
+        return;
+    }
+    buf_printf(&text, "watch %s: a list ", w->name);
+    if (s->held == GUARD_BACKWARDS)
+        buf_puts(&text, "whose version went backwards");
+    else
+        buf_printf(&text, "that would delete %zu of %zu objects", s->held_deletes,
+                   store_count(watch_store(w->watch)));
+    buf_printf(&text, " is held: informerctl guard accept|reject %s", w->name);
+    json_out_str(j, buf_str(&text));
+    buf_free(&text);
+}
+
+/* How many skipped objects the sentence of a watch names, and how many bytes of a name; the status
+ * lists more (REPORT_SKIPS). */
+enum { NAMED = 20, NAME_BYTES = 320 };
+
+struct sentence {
+    struct buf *out;
+    size_t named;
+    uint64_t left; /* objects that are not named */
+};
+
+/* A skip without a name stands for all items of one cause whose names cannot be read. */
+static void name_skipped(void *arg, const struct skip *s)
+{
+    struct sentence *n = arg;
+
+    if (n->named == NAMED) {
+        n->left += s->times;
+        return;
+    }
+    buf_puts(n->out, n->named++ == 0 ? ": " : ", ");
+    if (s->name.n > 0)
+        buf_append_str(n->out, utf8_cut(s->name, NAME_BYTES));
+    else
+        buf_printf(n->out, "%" PRIu64 " of which the name cannot be read", s->times);
+    buf_printf(n->out, " (%.*s)", STR_ARG(s->why));
+}
+
+/* Objects that cannot be used: of these the cache is not what the server has
+ * (docs/design.md "Skipped objects"). */
+static void put_skipped_sentence(struct json_out *j, const struct admin_watch *w)
+{
+    const struct skips *skips = store_skips(watch_store(w->watch));
+    uint64_t count = skips_count(skips);
+    struct buf text = {0};
+    struct sentence n = {.out = &text};
+
+    if (count == 0)
+        return;
+    buf_printf(&text, "watch %s: %" PRIu64 " object%s skipped, with the old state if there is one",
+               w->name, count, count == 1 ? " is" : "s are");
+    skips_each(skips, name_skipped, &n);
+    if (n.left > 0)
+        buf_printf(&text, ", and %" PRIu64 " more", n.left);
+    json_out_str(j, buf_str(&text));
+    buf_free(&text);
+}
+
+/* A key that waits too long, for whatever reason: a run that hangs, a hook that is paused, a hook
+ * that fails again and again. Or a file that waits for apply: oldest_ms is the larger one of the
+ * two ages. */
+static void put_pending_sentence(struct json_out *j, const struct admin_model *m,
+                                 const struct hook *h, uint64_t now_ms)
+{
+    uint64_t oldest_ms = hook_oldest_pending_ms(h, now_ms);
+    struct buf text = {0};
+
+    if (m->pending_ms == 0 || oldest_ms <= m->pending_ms)
+        return;
+    buf_printf(&text,
+               "hook %s: %s for longer than limits.pending: %" PRIu64
+               " s, informerctl why %s tells why",
+               h->name,
+               apply_age_ms(&h->apply, now_ms) == oldest_ms ? "a written file is not applied"
+                                                            : "a key is pending",
+               oldest_ms / 1000, h->name);
+    json_out_str(j, buf_str(&text));
+    buf_free(&text);
+}
+
+/* Faults of the state: it cannot be written, or a cluster is not the one that it was. */
+static void put_persist(struct json_out *j, const struct admin_model *m)
+{
+    struct buf text = {0};
+
+    if (m->state.trouble != NULL) {
+        buf_printf(&text, "state not writable: %s", m->state.trouble);
+        json_out_str(j, buf_str(&text));
+    }
+    buf_free(&text);
+    for (size_t i = 0; i < m->cluster_count; i++)
+        if (m->clusters[i].trouble != NULL)
+            json_out_cstr(j, m->clusters[i].trouble);
+}
+
+/* The state comes first: it concerns every watch and hook. */
+static void put_degraded(struct json_out *j, const struct admin_model *m, uint64_t now_ms)
+{
+    json_out_open(j, '[');
+    put_persist(j, m);
+    for (size_t i = 0; i < m->watch_count; i++) {
+        struct watch_status s = watch_status(m->watches[i].watch, now_ms);
+
+        put_held(j, &m->watches[i], &s);
+        put_trouble(j, &m->watches[i], &s);
+        put_skipped_sentence(j, &m->watches[i]);
+    }
+    for (size_t i = 0; i < m->hooks->n; i++)
+        put_pending_sentence(j, m, m->hooks->v[i], now_ms);
+    json_out_close(j, ']');
+}
+
+/* Names the sources that the first run waits for. */
+static void put_unsynced(struct buf *out, const struct hook *h)
+{
+    buf_puts(out, "these sources are synced:");
+    for (size_t i = 0; i < h->source_count; i++)
+        if (!source_synced(h->sources[i].of))
+            buf_printf(out, " %s", h->sources[i].name);
+    buf_putc(out, '\n');
+}
+
+/* One line of /readyz: why the first runs of the hook have not ended. With an output file its apply
+ * belongs to them. */
+static void put_hook_not_ready(struct buf *out, const struct admin_model *m, const struct hook *h,
+                               uint64_t now_ms)
+{
+    bool applies = h->gate == GATE_APPLY;
+    struct why w = applies ? why_apply(m->hooks, h, now_ms) : why_hook(m->hooks, h, now_ms);
+
+    buf_printf(out, "hook %s: ", h->name);
+    if (h->gate == GATE_CLOSED && w.reason == WHY_NOT_SYNCED) {
+        buf_puts(out, "waits for its first run until ");
+        put_unsynced(out, h);
+        return;
+    }
+    buf_puts(out, applies ? "the files of its first runs are not applied"
+                          : "its first run has not ended");
+    if (w.reason != WHY_HANDLED && w.reason != WHY_RUNNING) {
+        buf_puts(out, ": ");
+        why_put_text(out, &w);
+    }
+    buf_putc(out, '\n');
+}
+
+void report_not_ready(struct buf *out, const struct admin_model *m, uint64_t now_ms)
+{
+    buf_puts(out, "not ready\n");
+    for (size_t i = 0; i < m->hooks->n; i++)
+        if (!hook_first_ended(m->hooks->v[i]))
+            put_hook_not_ready(out, m, m->hooks->v[i], now_ms);
+}
+
+/* ---- Members of the status */
+
 /* Times in the status have whole seconds, unlike json_member_time(). */
 static void put_time(struct json_out *j, const char *key, uint64_t wall_ns)
 {
@@ -30,6 +236,23 @@ static void put_time(struct json_out *j, const char *key, uint64_t wall_ns)
     gmtime_r(&s, &tm);
     strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm);
     json_member_text(j, key, text);
+}
+
+static void put_state(struct json_out *j, const struct admin_model *m)
+{
+    const struct admin_state *s = &m->state;
+
+    json_out_key(j, "state");
+    json_out_open(j, '{');
+    json_member_text(j, "dir", s->dir);
+    json_member_flag(j, "kept", s->kept);
+    json_member_flag(j, "writable", s->trouble == NULL);
+    json_member_text(j, "reason", s->trouble);
+    /* null if the state could not be written from the start on */
+    json_member_time(j, "since", s->failing_ms > 0 ? restore_status_wall_ns(m, s->failing_ms) : 0);
+    json_member_count(j, "waiting", s->waiting);
+    json_member_count(j, "commits", s->commits);
+    json_out_close(j, '}');
 }
 
 static void put_clusters(struct json_out *j, const struct admin_model *m, uint64_t now_ms)
@@ -318,46 +541,46 @@ static void put_left_files(struct json_out *j, const struct admin_model *m)
     json_out_close(j, ']');
 }
 
-void report_put_status(struct buf *out, const struct admin_model *m, uint64_t now_ms)
+/* ---- Answers */
+
+void report_status(struct call *c)
 {
-    struct json_out j = json_out_to(out);
+    struct json_out j = json_out_to(&c->out->body);
 
     json_out_open(&j, '{');
-    json_member_text(&j, "version", m->version);
-    json_member_count(&j, "pid", m->pid);
-    put_time(&j, "started", m->started_ns);
-    json_member_flag(&j, "ready", m->ready);
+    json_member_text(&j, "version", c->m->version);
+    json_member_count(&j, "pid", c->m->pid);
+    put_time(&j, "started", c->m->started_ns);
+    json_member_flag(&j, "ready", c->m->ready);
     json_out_key(&j, "degraded");
-    health_put_degraded(&j, m, now_ms);
-    restore_status_put_state(&j, m);
-    put_clusters(&j, m, now_ms);
-    put_sources(&j, m, now_ms);
-    put_hooks(&j, m, now_ms);
-    put_left_files(&j, m);
+    put_degraded(&j, c->m, c->now_ms);
+    put_state(&j, c->m);
+    put_clusters(&j, c->m, c->now_ms);
+    put_sources(&j, c->m, c->now_ms);
+    put_hooks(&j, c->m, c->now_ms);
+    put_left_files(&j, c->m);
     json_out_close(&j, '}');
-    buf_putc(out, '\n');
+    call_end(c);
 }
 
-/* Writes one member of the status as an answer of its own. */
-static void put_alone(struct buf *out, const struct admin_model *m, uint64_t now_ms,
-                      void (*put)(struct json_out *, const struct admin_model *, uint64_t))
+void report_watches(struct call *c)
 {
-    struct json_out j = json_out_to(out);
+    struct json_out j = json_out_to(&c->out->body);
 
     json_out_open(&j, '{');
-    put(&j, m, now_ms);
+    put_sources(&j, c->m, c->now_ms);
     json_out_close(&j, '}');
-    buf_putc(out, '\n');
+    call_end(c);
 }
 
-void report_put_watches(struct buf *out, const struct admin_model *m, uint64_t now_ms)
+void report_hooks(struct call *c)
 {
-    put_alone(out, m, now_ms, put_sources);
-}
+    struct json_out j = json_out_to(&c->out->body);
 
-void report_put_hooks(struct buf *out, const struct admin_model *m, uint64_t now_ms)
-{
-    put_alone(out, m, now_ms, put_hooks);
+    json_out_open(&j, '{');
+    put_hooks(&j, c->m, c->now_ms);
+    json_out_close(&j, '}');
+    call_end(c);
 }
 
 static void put_differences(struct json_out *j, const struct audit_result *r)
@@ -373,15 +596,15 @@ static void put_differences(struct json_out *j, const struct audit_result *r)
     json_out_close(j, ']');
 }
 
-void report_put_verify(struct buf *out, const struct watch *w, uint64_t now_ms)
+void report_verify(struct call *c, const struct watch *w)
 {
     const struct audit_result *r = audit_result(watch_audit(w));
-    struct json_out j = json_out_to(out);
+    struct json_out j = json_out_to(&c->out->body);
 
     json_out_open(&j, '{');
     json_member_count(&j, "number", r->runs);
     put_state_of_audit(&j, audit_state(watch_audit(w)));
-    json_member_age(&j, "done_age_s", r->done_ms, now_ms);
+    json_member_age(&j, "done_age_s", r->done_ms, c->now_ms);
     json_member_flag(&j, "applied", r->applied);
     json_member_count(&j, "compared", r->compared);
     json_member_count(&j, "not_compared", r->not_compared);
@@ -389,5 +612,5 @@ void report_put_verify(struct buf *out, const struct watch *w, uint64_t now_ms)
     put_differences(&j, r);
     json_member_text(&j, "error", r->err->kind != ERR_OK ? r->err->text : NULL);
     json_out_close(&j, '}');
-    buf_putc(out, '\n');
+    call_end(c);
 }

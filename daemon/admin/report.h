@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * report - the state of clusters, watches, views and hooks as JSON; pure. informerctl(1) lists the
- * members that users may rely on (docs/design.md "Status report").
+ * report - the state of clusters, watches, views and hooks as JSON, and what is wrong with them in
+ * sentences for people (docs/design.md "Health"); pure. informerctl(1) lists the members that users
+ * may rely on (docs/design.md "Status report").
  */
 #ifndef ADMIN_REPORT_H
 #define ADMIN_REPORT_H
@@ -10,23 +11,33 @@
 
 struct admin_model;
 struct buf;
+struct call;
 struct watch;
 
 /* The most skipped objects of a watch that are listed by name. */
 enum { REPORT_SKIPS = 100 };
 
-/* Appends the object of GET /v1/status. */
-void report_put_status(struct buf *out, const struct admin_model *m, uint64_t now_ms);
+/* Answers GET /v1/status. Its member `degraded` has a sentence for each fault: the state cannot be
+ * written; a cluster is another one or has not said yet which it is; a watch is refused by the
+ * server, started stale, is stale, or fails before its first list is complete ("watch NAME:
+ * forbidden: ..."); the guard holds a list; objects of a watch cannot be used; a key of a hook is
+ * pending, or a file of it waits for apply, for longer than limits.pending. A short interruption of
+ * a watch is no fault. */
+void report_status(struct call *c);
 
-/* Appends {"watches":{...},"views":{...}}. */
-void report_put_watches(struct buf *out, const struct admin_model *m, uint64_t now_ms);
+/* Answers {"watches":{...},"views":{...}}. */
+void report_watches(struct call *c);
 
-/* Appends {"hooks":{...}}. */
-void report_put_hooks(struct buf *out, const struct admin_model *m, uint64_t now_ms);
+/* Answers {"hooks":{...}}. */
+void report_hooks(struct call *c);
 
-/* Appends the state of the watch's audit and the result of the last one: number (audits that have
- * ended), state, done_age_s, applied, compared, not_compared, differences, keys (the first ones
+/* Answers with the state of the watch's audit and the result of the last one: number (audits that
+ * have ended), state, done_age_s, applied, compared, not_compared, differences, keys (the first ones
  * that differ) and error. */
-void report_put_verify(struct buf *out, const struct watch *w, uint64_t now_ms);
+void report_verify(struct call *c, const struct watch *w);
+
+/* Appends the text of /readyz while informerd is not ready: "not ready", then a line for each hook
+ * whose first runs have not ended. */
+void report_not_ready(struct buf *out, const struct admin_model *m, uint64_t now_ms);
 
 #endif

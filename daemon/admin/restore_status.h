@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * restore_status - says which watches and views still show objects that an earlier process stored,
- * and how the state is; pure (docs/design.md "Stale start", "Status report").
+ * restore_status - says which watches and views still show objects that an earlier process stored;
+ * pure (docs/design.md "Stale start", "Status report").
  */
 #ifndef ADMIN_RESTORE_STATUS_H
 #define ADMIN_RESTORE_STATUS_H
@@ -10,30 +10,17 @@
 
 #include "cache/resume_point.h"
 #include "cache/source.h"
-#include "proto/json_out.h"
 
 struct admin_model;
-struct call;
 
 /* Whether the source shows objects of an earlier process, of which no server has said yet whether
  * they are still so. */
 bool restore_status_is(struct source c);
 
-/* The same, and hooks run from these objects all the same, because the watch started stale
- * (start_stale). */
-bool restore_status_is_used(struct source c);
-
 /* How the watch began: WHOLE = it went on from the stored version without a list; PARTIAL = its
  * first list is compared with the stored objects; EDITED, RESHAPED = the same, but other settings
  * of the watch selected those objects; NONE = nothing was stored; never OVER. */
 enum resume_kind restore_status_began(const struct watch *w);
-
-/* Whether the objects of the source may be shown as the current ones. If not, *out is 409 on
- * return. */
-bool restore_status_may_show(struct call *c, struct source from) MUST_CHECK;
-
-/* Appends the member "state" of the status. */
-void restore_status_put_state(struct json_out *j, const struct admin_model *m);
 
 /* Converts a moment on the clock of now_ms, not before the start of informerd, to wall clock
  * nanoseconds. */

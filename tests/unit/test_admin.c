@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "admin/report.h"
 #include "admin/target.h"
 
 enum { STARTED_MS = WORLD_STARTED_MS, NOW_MS = WORLD_NOW_MS };
@@ -236,6 +237,24 @@ static void test_skipped_objects_are_degraded(void **state)
     buf_free(&list);
 }
 
+static void test_the_status_lists_so_many_skipped_objects(void **state)
+{
+    struct admin_world *t = *state;
+    struct buf list = {0};
+
+    buf_puts(&list, "{\"kind\":\"ServiceList\",\"apiVersion\":\"v1\",\"metadata\":{"
+                    "\"resourceVersion\":\"42\"},\"items\":[");
+    for (int i = 0; i <= REPORT_SKIPS; i++)
+        buf_printf(&list, "%s{\"metadata\":{\"namespace\":\"n\",\"name\":\"/%d\"}}",
+                   i > 0 ? "," : "", i);
+    buf_puts(&list, "]}");
+    admin_world_list(t, WORLD_SERVICES, 200, buf_cstr(&list));
+    expect(t, "/v1/watches", 200, "\"skipped\":101,");
+    expect(t, "/v1/watches", 200,
+           "{\"key\":\"n//99\",\"why\":\"its metadata.name is wrong\",\"objects\":1}],");
+    buf_free(&list);
+}
+
 static void test_a_lost_watch_is_degraded_once_it_is_stale(void **state)
 {
     struct admin_world *t = *state;
@@ -377,6 +396,7 @@ int main(void)
         WITH_WORLD(test_all_names_of_a_watch_show_it),
         WITH_WORLD(test_held_lists_are_degraded),
         WITH_WORLD(test_skipped_objects_are_degraded),
+        WITH_WORLD(test_the_status_lists_so_many_skipped_objects),
         WITH_WORLD(test_a_lost_watch_is_degraded_once_it_is_stale),
         WITH_WORLD(test_health),
         WITH_WORLD(test_objects_come_sorted_and_byte_exact),

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "admin/explain.h"
+#include "admin/hook_call.h"
 
 #define ENDED "\"2024-05-01T10:20:30.000000000Z\""
 
@@ -216,12 +216,12 @@ static void test_why_is_bounded(void **state)
     struct admin_world *t = *state;
     struct admin_response r;
 
-    sync_services(t, EXPLAIN_KEYS + 5);
+    sync_services(t, HOOK_CALL_KEYS + 5);
     hook_pause(t->hooks.v[0], true);
     assert_null(hooks_next(&t->hooks, t->now_ms));
     r = admin_world_ask(t, "GET", "/v1/hooks/print/why", true);
-    assert_int_equal(count(buf_cstr(&r.body), "\"source\":\"services\""), EXPLAIN_KEYS);
-    assert_int_equal(count(buf_cstr(&r.body), "\"reason\":\"paused\""), EXPLAIN_KEYS + 1);
+    assert_int_equal(count(buf_cstr(&r.body), "\"source\":\"services\""), HOOK_CALL_KEYS);
+    assert_int_equal(count(buf_cstr(&r.body), "\"reason\":\"paused\""), HOOK_CALL_KEYS + 1);
     assert_non_null(strstr(buf_cstr(&r.body), "],\"left_out\":5}\n"));
     buf_free(&r.body);
 }
