@@ -212,60 +212,43 @@ void batch_drop_delivery(struct batch *b, uint64_t source, struct str key, struc
     end_plain(b, begin_delivery(b, BATCH_DROP_DELIVERY, &delivery));
 }
 
-/* The readers take the fields in the order in which the begin_...() and batch_...() functions above
- * packed them. */
-static void read_fact(struct pack_reader *r, struct batch_op *op)
-{
-    struct row_fact *f = &op->u.fact;
-
-    f->item = op->id;
-    f->what = (enum row_what)pack_take_u64(r);
-    f->key = pack_take_str(r);
-    if (op->what == BATCH_FACT)
-        f->value = pack_take_str(r);
-}
-
-static void read_object(struct pack_reader *r, const struct head *head, struct batch_op *op)
-{
-    struct row_object *o = &op->u.object;
-
-    o->key = pack_take_str(r);
-    if (op->what == BATCH_DROP_OBJECT)
-        return;
-    pack_take_object(r, o);
-    o->body = head->body;
-}
-
-static void read_delivery(struct pack_reader *r, const struct head *head, struct batch_op *op)
-{
-    struct row_delivery *m = &op->u.delivery;
-
-    m->source = op->id;
-    m->key = pack_take_str(r);
-    m->uid = pack_take_str(r);
-    if (op->what == BATCH_DROP_DELIVERY)
-        return;
-    pack_take_delivery(r, m);
-    m->last.body = head->body;
-}
-
+/* Takes the fields in the order in which the begin_...() and batch_...() functions above packed
+ * them. */
 static void read_rest(struct pack_reader *r, const struct head *head, struct batch_op *op)
 {
+    struct row_fact *f = &op->u.fact;
+    struct row_object *o = &op->u.object;
+    struct row_delivery *m = &op->u.delivery;
+
     switch (op->what) {
     case BATCH_ITEM:
         pack_take_item(r, &op->u.item);
         break;
     case BATCH_FACT:
     case BATCH_DROP_FACT:
-        read_fact(r, op);
+        f->item = op->id;
+        f->what = (enum row_what)pack_take_u64(r);
+        f->key = pack_take_str(r);
+        if (op->what == BATCH_FACT)
+            f->value = pack_take_str(r);
         break;
     case BATCH_OBJECT:
     case BATCH_DROP_OBJECT:
-        read_object(r, head, op);
+        o->key = pack_take_str(r);
+        if (op->what == BATCH_DROP_OBJECT)
+            break;
+        pack_take_object(r, o);
+        o->body = head->body;
         break;
     case BATCH_DELIVERY:
     case BATCH_DROP_DELIVERY:
-        read_delivery(r, head, op);
+        m->source = op->id;
+        m->key = pack_take_str(r);
+        m->uid = pack_take_str(r);
+        if (op->what == BATCH_DROP_DELIVERY)
+            break;
+        pack_take_delivery(r, m);
+        m->last.body = head->body;
         break;
     case BATCH_RESET:
     case BATCH_DROP_ITEM:

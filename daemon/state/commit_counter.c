@@ -53,15 +53,6 @@ uint64_t commit_counter_commits(const struct commit_counter *w)
     return w->commits;
 }
 
-/* Opens the lock file for writing. The descriptor from the start may be read-only, because the disk
- * was mounted read-only then. */
-static void reopen(struct commit_counter *w)
-{
-    if (w->own >= 0)
-        close(w->own);
-    w->own = openat(w->dir, "lock", O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-}
-
 static bool put(int fd, const char *line, int n)
 {
     return fd >= 0 && pwrite(fd, line, (size_t)n, PLACE) == n;
@@ -76,9 +67,12 @@ void commit_counter_set(struct commit_counter *w, uint64_t commits)
     bool is_new = w->boot[0] != '\0' && w->commits != commits;
     w->commits = commits;
     /* The descriptor from the start usually works. Only if neither descriptor takes the line, the
-     * lock file is opened anew: it may have become writable, or have been made anew. */
+     * lock file is opened anew: it may have become writable, or have been made anew. The descriptor
+     * from the start may be read-only, because the disk was mounted read-only then. */
     if (!is_new || put(w->own, line, n) || put(w->lock, line, n))
         return;
-    reopen(w);
+    if (w->own >= 0)
+        close(w->own);
+    w->own = openat(w->dir, "lock", O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     put(w->own, line, n);
 }

@@ -18,14 +18,6 @@
  * with sqlite3. */
 enum { BUSY_MS = 5000 };
 
-/* The system's text for the error if there is one, as it says more, else SQLite's. */
-static const char *reason(struct sqlite3 *db, int rc, int system)
-{
-    if ((rc & 0xff) == SQLITE_FULL)
-        return strerrordesc_np(ENOSPC);
-    return system != 0 ? strerrordesc_np(system) : sqlite3_errmsg(db);
-}
-
 enum err_kind db_fail(struct sqlite3 *db, int rc, struct err *err)
 {
     int last = errno;
@@ -57,7 +49,10 @@ enum err_kind db_fail(struct sqlite3 *db, int rc, struct err *err)
     default:
         if ((rc & 0xff) == SQLITE_FULL)
             system = ENOSPC;
-        return err_set(err, ERR_IO, system, "%s%s", reason(db, rc, system), folder_advice(system));
+        /* The system's text says more than SQLite's. */
+        return err_set(err, ERR_IO, system, "%s%s",
+                       system != 0 ? strerrordesc_np(system) : sqlite3_errmsg(db),
+                       folder_advice(system));
     }
 }
 
@@ -174,19 +169,6 @@ static const char *const set_up[] = {
     [DB_SYNC] = "PRAGMA synchronous=NORMAL; PRAGMA wal_autocheckpoint=0;",
 };
 
-static enum err_kind configure(struct sqlite3 *db, enum db_mode mode, struct err *err)
-{
-    /* DEFENSIVE forbids statements that could damage the file. A DB_LOAD connection must not make a
-     * checkpoint when it closes: it writes nothing. */
-    sqlite3_extended_result_codes(db, 1);
-    sqlite3_busy_timeout(db, BUSY_MS);
-    sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
-    sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, mode == DB_LOAD, NULL);
-    if (db_exec(db, common, err) != ERR_OK)
-        return err->kind;
-    return db_exec(db, set_up[mode], err);
-}
-
 /* SQLite opens a file that it may not write for reading, and does not say why. The errno of
  * access() gives the reason; if access() finds nothing wrong, the file system is read-only. */
 static enum err_kind check_writable(const struct folder *f, struct sqlite3 *db, struct err *err)
@@ -203,29 +185,23 @@ enum {
     LOAD_FLAGS = SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX,
 };
 
-/* Appends the URI that opens the file at path as immutable: SQLite then reads no log and takes no
- * locks. '%', '?' and '#' have a meaning in a URI and are escaped. */
-static void put_immutable(struct buf *uri, const char *path)
-{
-    buf_puts(uri, "file:");
-    for (const char *p = path; *p != '\0'; p++)
-        if (strchr("%?#", *p) != NULL)
-            buf_printf(uri, "%%%02x", (unsigned)(unsigned char)*p);
-        else
-            buf_putc(uri, *p);
-    buf_puts(uri, "?immutable=1");
-}
-
 /* The VFS unix-none takes no locks. If there is no log, SQLite would make an empty one first, which
- * a read-only disk refuses, so the file is opened as immutable (docs/decisions.md "The loader opens
- * the file read-only and without locks"). */
+ * a read-only disk refuses, so the file is opened as immutable: SQLite then reads no log and takes
+ * no locks (docs/decisions.md "The loader opens the file read-only and without locks"). '%', '?' and
+ * '#' have a meaning in a URI and are escaped. */
 static int open_to_load(const struct folder *f, struct sqlite3 **out)
 {
     struct buf uri = {0};
 
     if (access(f->wal, F_OK) == 0 || errno != ENOENT)
         return sqlite3_open_v2(f->db, out, LOAD_FLAGS, "unix-none");
-    put_immutable(&uri, f->db);
+    buf_puts(&uri, "file:");
+    for (const char *p = f->db; *p != '\0'; p++)
+        if (strchr("%?#", *p) != NULL)
+            buf_printf(&uri, "%%%02x", (unsigned)(unsigned char)*p);
+        else
+            buf_putc(&uri, *p);
+    buf_puts(&uri, "?immutable=1");
     int rc = sqlite3_open_v2(buf_cstr(&uri), out, LOAD_FLAGS | SQLITE_OPEN_URI, "unix-none");
     buf_free(&uri);
     return rc;
@@ -247,8 +223,17 @@ enum err_kind db_open(const struct folder *f, enum db_mode mode, struct sqlite3 
     enum err_kind kind = rc == SQLITE_OK ? ERR_OK : db_fail(*out, rc, err);
     if (kind == ERR_OK && mode != DB_LOAD)
         kind = check_writable(f, *out, err);
+    if (kind == ERR_OK) {
+        /* DEFENSIVE forbids statements that could damage the file. A DB_LOAD connection must not
+         * make a checkpoint when it closes: it writes nothing. */
+        sqlite3_extended_result_codes(*out, 1);
+        sqlite3_busy_timeout(*out, BUSY_MS);
+        sqlite3_db_config(*out, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+        sqlite3_db_config(*out, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, mode == DB_LOAD, NULL);
+        kind = db_exec(*out, common, err);
+    }
     if (kind == ERR_OK)
-        kind = configure(*out, mode, err);
+        kind = db_exec(*out, set_up[mode], err);
     if (kind != ERR_OK)
         db_drop(out);
     return kind;

@@ -120,29 +120,24 @@ static enum err_kind check_content(const char *path, int fd, struct err *err)
                    path);
 }
 
-/* Gives the files of an earlier start, which ran as another user, to uid. The caller may be root,
- * so only files that nobody else could have put there are given away: regular files with one link,
- * of the folder's owner, in a folder that nobody else could write. */
-static void give_files(int dir, const struct stat *st, uid_t uid, gid_t gid)
+/* Gives the folder and the files of an earlier start, which ran as another user, to uid. The caller
+ * may be root, so only files that nobody else could have put there are given away: regular files
+ * with one link, of the folder's owner, in a folder that nobody else could write. The files go
+ * first: once the folder belongs to uid, that user could swap them. */
+static enum err_kind give(const char *path, int fd, const struct stat *st, uid_t uid, gid_t gid,
+                          struct err *err)
 {
     static const char *const names[] = {"lock",         "state.db",       "state.db-wal",
                                         "state.db-shm", "state.db.aside", "state.db.aside-wal"};
     struct stat file;
 
-    for (size_t i = 0; (st->st_mode & 022) == 0 && i < sizeof(names) / sizeof(names[0]); i++)
-        if (fstatat(dir, names[i], &file, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(file.st_mode) &&
-            file.st_nlink == 1 && file.st_uid == st->st_uid &&
-            fchownat(dir, names[i], uid, gid, AT_SYMLINK_NOFOLLOW) != 0)
-            return; /* the process that opens the file reports the error */
-}
-
-/* The files go first: once the folder belongs to uid, that user could swap them. */
-static enum err_kind give(const char *path, int fd, const struct stat *st, uid_t uid, gid_t gid,
-                          struct err *err)
-{
     if (check_content(path, fd, err) != ERR_OK)
         return err->kind;
-    give_files(fd, st, uid, gid);
+    for (size_t i = 0; (st->st_mode & 022) == 0 && i < sizeof(names) / sizeof(names[0]); i++)
+        if (fstatat(fd, names[i], &file, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(file.st_mode) &&
+            file.st_nlink == 1 && file.st_uid == st->st_uid &&
+            fchownat(fd, names[i], uid, gid, AT_SYMLINK_NOFOLLOW) != 0)
+            break; /* the process that opens the file reports the error */
     if (fchown(fd, uid, gid) != 0)
         return fail(err, path, "cannot be given to the user of informerd");
     return ERR_OK;
@@ -169,7 +164,7 @@ static bool is_closed(const struct stat *st)
 }
 
 /* A folder that others can read or write keeps no secrets and cannot be trusted. If uid owns it,
- * and it is empty or holds informerd's files, it is accepted here and make_ours() closes it. */
+ * and it is empty or holds informerd's files, it is accepted here and folder_open() closes it. */
 static enum err_kind check_owner(const char *path, int fd, const struct stat *st, uid_t uid,
                                  struct err *err)
 {
@@ -185,37 +180,19 @@ static enum err_kind check_owner(const char *path, int fd, const struct stat *st
     return ERR_OK;
 }
 
-/* Closes the folder to other users. On a read-only file system the mode cannot be changed, and the
- * state is still worth reading. */
-static enum err_kind make_ours(const char *path, int fd, const struct stat *st, struct err *err)
-{
-    if (check_owner(path, fd, st, geteuid(), err) != ERR_OK)
-        return err->kind;
-    if (is_closed(st))
-        return ERR_OK;
-    if (fchmod(fd, FOLDER_MODE) != 0 && errno != EROFS)
-        return fail(err, path, "cannot be closed to other users");
-    return ERR_OK;
-}
-
-/* The folder is missing: whether it could be made. EACCES decides nothing: the caller may not look
- * there, but the process that will run as uid may. */
-static enum err_kind check_around(const char *path, struct err *err)
-{
-    char *copy = mem_strdup(path);
-    struct stat st;
-
-    bool is_there = stat(dirname(copy), &st) == 0;
-    free(copy);
-    return is_there || errno == EACCES ? ERR_OK : not_made(path, err);
-}
-
 enum err_kind folder_check(const char *path, uid_t uid, struct err *err)
 {
     struct stat st;
 
-    if (lstat(path, &st) != 0 && errno == ENOENT)
-        return check_around(path, err);
+    /* A missing folder could be made if there is a folder around it. EACCES decides nothing: the
+     * caller may not look there, but the process that will run as uid may. */
+    if (lstat(path, &st) != 0 && errno == ENOENT) {
+        char *copy = mem_strdup(path);
+        bool is_there = stat(dirname(copy), &st) == 0;
+
+        free(copy);
+        return is_there || errno == EACCES ? ERR_OK : not_made(path, err);
+    }
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
         return errno == EACCES ? ERR_OK : not_opened(path, err);
@@ -259,35 +236,23 @@ static enum err_kind say_in_use(int fd, const char *path, struct err *err)
                    path);
 }
 
-/* Opens the lock file. If the folder cannot be written, a lock file that is there is opened for
- * reading, and without one the folder itself is used, so that a read-only state can be locked,
- * too. */
-static int open_lock(int dir)
+/* Locks the folder and the lock file. The lock on the file works everywhere, but somebody may
+ * delete the file; so the folder is locked as well where that can be done (not over NFS). If the
+ * folder cannot be written, a lock file that is there is opened for reading, and without one the
+ * folder itself is used, so that a read-only state can be locked, too. */
+static enum err_kind lock(int dir, const char *path, int *out, struct err *err)
 {
     enum { FLAGS = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK };
     int fd = openat(dir, "lock", O_RDWR | O_CREAT | FLAGS, FILE_MODE);
 
     if (fd < 0)
         fd = openat(dir, "lock", O_RDONLY | FLAGS);
-    return fd >= 0 ? fd : fcntl(dir, F_DUPFD_CLOEXEC, 0);
-}
-
-/* Locks the folder and the lock file. The lock on the file works everywhere, but somebody may
- * delete the file; so the folder is locked as well where that can be done (not over NFS). */
-static bool lock_both(int dir, int fd)
-{
-    if (flock(dir, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
-        return false;
-    return flock(fd, LOCK_EX | LOCK_NB) == 0;
-}
-
-static enum err_kind lock(int dir, const char *path, int *out, struct err *err)
-{
-    int fd = open_lock(dir);
-
+    if (fd < 0)
+        fd = fcntl(dir, F_DUPFD_CLOEXEC, 0);
     if (fd < 0)
         return fail(err, path, "cannot be locked");
-    if (lock_both(dir, fd)) {
+    bool is_taken = flock(dir, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    if (!is_taken && flock(fd, LOCK_EX | LOCK_NB) == 0) {
         *out = fd;
         return ERR_OK;
     }
@@ -308,7 +273,11 @@ enum err_kind folder_open(const char *path, struct folder **out, struct err *err
     *out = NULL;
     if (make(path, err) != ERR_OK || open_dir(path, &dir, &st, err) != ERR_OK)
         return err->kind;
-    enum err_kind kind = make_ours(path, dir, &st, err);
+    enum err_kind kind = check_owner(path, dir, &st, geteuid(), err);
+    /* Closes the folder to other users. On a read-only file system the mode cannot be changed, and
+     * the state is still worth reading. */
+    if (kind == ERR_OK && !is_closed(&st) && fchmod(dir, FOLDER_MODE) != 0 && errno != EROFS)
+        kind = fail(err, path, "cannot be closed to other users");
     if (kind == ERR_OK)
         kind = lock(dir, path, &fd, err);
     if (kind != ERR_OK) {

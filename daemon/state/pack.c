@@ -48,17 +48,13 @@ void pack_object(struct buf *out, const struct row_object *o)
     pack_str(out, o->kind);
 }
 
-static uint64_t delivery_flags(const struct row_delivery *m)
-{
-    return (m->is_handled ? DELIVERY_HANDLED : 0) | (m->is_delivered ? DELIVERY_DELIVERED : 0) |
-           (m->attempted ? DELIVERY_ATTEMPTED : 0) | (m->is_ended ? DELIVERY_ENDED : 0);
-}
-
 void pack_delivery(struct buf *out, const struct row_delivery *m)
 {
     static const struct digest none;
 
-    pack_u64(out, delivery_flags(m));
+    pack_u64(out, (m->is_handled ? DELIVERY_HANDLED : 0) |
+                      (m->is_delivered ? DELIVERY_DELIVERED : 0) |
+                      (m->attempted ? DELIVERY_ATTEMPTED : 0) | (m->is_ended ? DELIVERY_ENDED : 0));
     pack_u64(out, m->note);
     /* A digest that does not count is packed as zeros: the checksum must be the same after the row
      * came back from disk, where that column is NULL. */
