@@ -141,6 +141,17 @@ const struct setting hook_conf_settings[] = {
 
 /* ---- The rules for one hook */
 
+/* Nothing is looked up in PATH: programs are named by their path. */
+static void check_absolute(const struct conf_hook *h, const char *key, const struct conf_list *argv,
+                           struct problems *p)
+{
+    const char *fault = argv->n > 0 ? check_path(argv->v[0].v) : NULL;
+
+    if (fault != NULL)
+        problems_add(p, argv->v[0].at, "hooks.%s.%s[0]: \"%.80s\" %s", h->name.v, key, argv->v[0].v,
+                     fault);
+}
+
 /* Exactly one of command and shell must be set. A setting that was refused is empty, too, but then
  * its own message is enough. Whether the program exists is checked in app/check. */
 static void check_program(const struct conf_hook *h, struct problems *p)
@@ -154,9 +165,7 @@ static void check_program(const struct conf_hook *h, struct problems *p)
                      h->name.v);
     if (!command && !shell && !problems_has(p, h->command.at) && !problems_has(p, h->shell.at))
         problems_add(p, h->name.at, "hooks.%s needs command or shell", h->name.v);
-    if (command && check_path(h->command.v[0].v) != NULL)
-        problems_add(p, h->command.v[0].at, "hooks.%s.command[0]: \"%.80s\" %s", h->name.v,
-                     h->command.v[0].v, check_path(h->command.v[0].v));
+    check_absolute(h, "command", &h->command, p);
 }
 
 static void check_sources(const struct conf *c, const struct conf_hook *h, struct problems *p)
@@ -169,14 +178,6 @@ static void check_sources(const struct conf *c, const struct conf_hook *h, struc
             problems_add(p, h->sources.v[i].at, "%s[%zu]: there is no watch or view \"%.80s\"",
                          what, i, h->sources.v[i].v);
     check_distinct(&h->sources, what, p);
-    free(what);
-}
-
-static void check_files(const struct conf_hook *h, struct problems *p)
-{
-    char *what = mem_printf("hooks.%s.files", h->name.v);
-
-    check_distinct(&h->files, what, p);
     free(what);
 }
 
@@ -311,17 +312,6 @@ static void check_file(const struct conf *c, const struct conf_hook *h, struct p
     check_events(h, p);
 }
 
-/* Nothing is looked up in PATH: programs are named by their path. */
-static void check_absolute(const struct conf_hook *h, const char *key, const struct conf_list *argv,
-                           struct problems *p)
-{
-    const char *fault = argv->n > 0 ? check_path(argv->v[0].v) : NULL;
-
-    if (fault != NULL)
-        problems_add(p, argv->v[0].at, "hooks.%s.%s[0]: \"%.80s\" %s", h->name.v, key, argv->v[0].v,
-                     fault);
-}
-
 /* In mode object one apply is for the files of many objects (docs/design.md "Apply"), so ${file}
  * would not say which file. */
 static void check_apply_file(const struct conf_hook *h, struct problems *p)
@@ -447,17 +437,19 @@ static void check_cycles(const struct conf *c, struct problems *p)
 static void check_hook(const struct conf *c, struct conf_hook *h, struct problems *p)
 {
     char *retry = mem_printf("hooks.%s.retry", h->name.v);
+    char *files = mem_printf("hooks.%s.files", h->name.v);
 
     check_program(h, p);
     check_sources(c, h, p);
     check_after(c, h, p);
-    check_files(h, p);
+    check_distinct(&h->files, files, p);
     check_backoff(&h->retry.initial, &h->retry.max, retry, p);
     if (h->mode.v != CONF_MODE_OBJECT)
         check_grouped(h, p);
     check_sense(h, p);
     check_output(c, h, p);
     free(retry);
+    free(files);
 }
 
 void hook_conf_check(struct conf *c, struct problems *p)

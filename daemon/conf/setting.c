@@ -205,15 +205,6 @@ static bool read_duration(const struct setting_reader *r, const struct setting *
     return quantity(r, s, e, &duration, out);
 }
 
-/* The index of the text in words, or -1. */
-static int index_of(const char *const *words, const char *text)
-{
-    for (int i = 0; words[i] != NULL; i++)
-        if (strcmp(words[i], text) == 0)
-            return i;
-    return -1;
-}
-
 /* The index of the element in the row's words, or -1 after a report. */
 static int word_of(const struct setting_reader *r, const struct setting *s,
                    const config_setting_t *e)
@@ -223,9 +214,9 @@ static int word_of(const struct setting_reader *r, const struct setting *s,
 
     if (text == NULL || !passes(r, s, e, text))
         return -1;
-    int i = index_of(s->words, text);
-    if (i >= 0)
-        return i;
+    for (int i = 0; s->words[i] != NULL; i++)
+        if (strcmp(s->words[i], text) == 0)
+            return i;
     for (size_t k = 0; s->words[k] != NULL; k++)
         buf_printf(&all, "%s%s", k > 0 ? ", " : "", s->words[k]);
     report(r, e, ": \"%.40s\" is not one of %s", text, buf_cstr(&all));
@@ -390,16 +381,6 @@ static void fini_list(void *slot)
     free(list->v);
 }
 
-/* Appends the string of one element if it is good. */
-static void append_item(const struct setting_reader *r, const struct setting *s,
-                        struct conf_list *list, const config_setting_t *e)
-{
-    const char *text = text_of(r, s, e, "a string in quotes");
-
-    if (text != NULL && passes(r, s, e, text))
-        list->v[list->n++] = (struct conf_str){place_of(r, e), mem_strdup(text)};
-}
-
 static void read_list(const struct setting_reader *r, const struct setting *s, void *slot,
                       const config_setting_t *e)
 {
@@ -410,8 +391,13 @@ static void read_list(const struct setting_reader *r, const struct setting *s, v
         return;
     if (n > 0)
         new.v = mem_array((size_t)n, sizeof(*new.v));
-    for (int i = 0; i < n; i++)
-        append_item(r, s, &new, config_setting_get_elem(e, (unsigned)i));
+    for (int i = 0; i < n; i++) {
+        const config_setting_t *item = config_setting_get_elem(e, (unsigned)i);
+        const char *text = text_of(r, s, item, "a string in quotes");
+
+        if (text != NULL && passes(r, s, item, text))
+            new.v[new.n++] = (struct conf_str){place_of(r, item), mem_strdup(text)};
+    }
     /* One bad element spoils the list: a hook with half of its arguments would do something
      * else. */
     if (new.n < (size_t)n) {
@@ -559,26 +545,6 @@ static const struct {
     [SETTING_MAP] = {read_map,   fini_map },
 };
 
-/* Reads the element into the value at slot, of any type except GROUP and NAMED. A bad element is
- * reported and leaves the old value. Sets the place in both cases. */
-static void read_value(const struct setting_reader *r, const struct setting *s, void *slot,
-                       const config_setting_t *e)
-{
-    ensure((size_t)s->type < ARRAY_LEN(types));
-    types[s->type].read(r, s, slot, e);
-    /* Behind the reader, which may have replaced the whole value. A refused value gets the place,
-     * too, for problems_has(). */
-    *(struct where *)slot = place_of(r, e);
-}
-
-/* Frees what the value at slot owns. */
-static void fini_value(const struct setting *s, void *slot)
-{
-    ensure((size_t)s->type < ARRAY_LEN(types));
-    if (types[s->type].fini != NULL)
-        types[s->type].fini(slot);
-}
-
 /* ---- Groups and tables */
 
 /* The value that the row is about. */
@@ -642,18 +608,6 @@ static void report_unknown(const struct setting_reader *r, const struct setting 
     else
         problems_add(r->problems, place_of(r, e), "unknown setting %s", buf_cstr(&path));
     buf_free(&path);
-}
-
-/* Reports required settings that the group lacks. Those of a group inside the group have
- * defaults. */
-static void report_missing(const struct setting_reader *r, const struct setting *table,
-                           const config_setting_t *group)
-{
-    for (; table->key != NULL; table++) {
-        if (table->initial == NULL && table->type != SETTING_NAMED &&
-            table->type != SETTING_GROUP && config_setting_get_member(group, table->key) == NULL)
-            report(r, group, ".%s is required", table->key);
-    }
 }
 
 /* Names of clusters, watches, views and hooks: they are words in messages, in commands and in the
@@ -737,27 +691,11 @@ static void read_named(const struct setting_reader *r, const struct setting *s, 
         return;
     }
     setting_read(r, s->group, append_named(s, base, place_of(r, e), name), e);
-    report_missing(r, s->group, e);
-}
-
-static void read_all_named(const struct setting_reader *r, const struct setting *s, void *base,
-                           const config_setting_t *e)
-{
-    if (config_setting_type(e) != CONFIG_TYPE_GROUP) {
-        report_mismatch(r, e, "a group of named groups, such as { NAME : { ... }; }");
-        return;
-    }
-    for (int i = 0; i < config_setting_length(e); i++)
-        read_named(r, s, base, config_setting_get_elem(e, (unsigned)i));
-}
-
-static void read_group(const struct setting_reader *r, const struct setting *s, void *base,
-                       const config_setting_t *e)
-{
-    if (config_setting_type(e) == CONFIG_TYPE_GROUP)
-        setting_read(r, s->group, slot_of(s, base), e);
-    else
-        report_mismatch(r, e, "a group { }");
+    /* Required settings. Those of a group inside the group have defaults. */
+    for (const struct setting *row = s->group; row->key != NULL; row++)
+        if (row->initial == NULL && row->type != SETTING_NAMED && row->type != SETTING_GROUP &&
+            config_setting_get_member(e, row->key) == NULL)
+            report(r, e, ".%s is required", row->key);
 }
 
 /* Reads one element by its row. Included files hold named groups only, so that single settings have
@@ -765,14 +703,27 @@ static void read_group(const struct setting_reader *r, const struct setting *s, 
 static void read_one(const struct setting_reader *r, const struct setting *s, void *base,
                      const config_setting_t *e)
 {
-    if (s->type == SETTING_NAMED)
-        read_all_named(r, s, base, e);
-    else if (r->main_file != NULL && config_setting_is_root(config_setting_parent(e)))
+    bool is_group = config_setting_type(e) == CONFIG_TYPE_GROUP;
+    void *slot = slot_of(s, base);
+
+    if (s->type == SETTING_NAMED && !is_group) {
+        report_mismatch(r, e, "a group of named groups, such as { NAME : { ... }; }");
+    } else if (s->type == SETTING_NAMED) {
+        for (int i = 0; i < config_setting_length(e); i++)
+            read_named(r, s, base, config_setting_get_elem(e, (unsigned)i));
+    } else if (r->main_file != NULL && config_setting_is_root(config_setting_parent(e))) {
         report(r, e, " may stand only in the main file, %s", r->main_file);
-    else if (s->type == SETTING_GROUP)
-        read_group(r, s, base, e);
-    else
-        read_value(r, s, slot_of(s, base), e);
+    } else if (s->type == SETTING_GROUP && !is_group) {
+        report_mismatch(r, e, "a group { }");
+    } else if (s->type == SETTING_GROUP) {
+        setting_read(r, s->group, slot, e);
+    } else {
+        ensure((size_t)s->type < ARRAY_LEN(types));
+        types[s->type].read(r, s, slot, e);
+        /* Behind the reader, which may have replaced the whole value. A refused value gets the
+         * place, too, for problems_has(). */
+        *(struct where *)slot = place_of(r, e);
+    }
 }
 
 void setting_read(const struct setting_reader *r, const struct setting *table, void *base,
@@ -805,15 +756,6 @@ static void put_initial(struct buf *out, const struct setting *table)
     }
 }
 
-/* A required setting has no default. Its string is "" until it is read, as conf_str.v is never
- * NULL. */
-static void fill_required(const struct setting *table, void *base)
-{
-    for (; table->key != NULL; table++)
-        if (table->type == SETTING_STR && table->initial == NULL)
-            ((struct conf_str *)slot_of(table, base))->v = mem_strdup("");
-}
-
 void setting_defaults(const struct setting *table, void *base)
 {
     struct problems problems = {0};
@@ -827,7 +769,11 @@ void setting_defaults(const struct setting *table, void *base)
     config_init(&config);
     ensure(config_read_string(&config, buf_cstr(&text)) == CONFIG_TRUE);
     setting_read(&r, table, base, config_root_setting(&config));
-    fill_required(table, base);
+    /* A required setting has no default. Its string is "" until it is read, as conf_str.v is never
+     * NULL. */
+    for (const struct setting *s = table; s->key != NULL; s++)
+        if (s->type == SETTING_STR && s->initial == NULL)
+            ((struct conf_str *)slot_of(s, base))->v = mem_strdup("");
     config_destroy(&config);
     buf_clear(&text);
     problems_put(&problems, &text);
@@ -837,27 +783,27 @@ void setting_defaults(const struct setting *table, void *base)
     problems_free(&problems);
 }
 
-static void fini_named(const struct setting *s, void *base)
-{
-    char *v = elements_of(s, base);
-
-    for (size_t i = 0; i < *count_of(s, base); i++) {
-        void *element = v + i * s->named.size;
-
-        free(((struct conf_str *)element)->v);
-        setting_fini(s->group, element);
-    }
-    free(v);
-}
-
 void setting_fini(const struct setting *table, void *base)
 {
     for (; table->key != NULL; table++) {
-        if (table->type == SETTING_NAMED)
-            fini_named(table, base);
-        else if (table->type == SETTING_GROUP)
+        if (table->type == SETTING_GROUP) {
             setting_fini(table->group, slot_of(table, base));
-        else
-            fini_value(table, slot_of(table, base));
+            continue;
+        }
+        if (table->type != SETTING_NAMED) {
+            ensure((size_t)table->type < ARRAY_LEN(types));
+            if (types[table->type].fini != NULL)
+                types[table->type].fini(slot_of(table, base));
+            continue;
+        }
+        char *v = elements_of(table, base);
+
+        for (size_t i = 0; i < *count_of(table, base); i++) {
+            void *element = v + i * table->named.size;
+
+            free(((struct conf_str *)element)->v);
+            setting_fini(table->group, element);
+        }
+        free(v);
     }
 }
