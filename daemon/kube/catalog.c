@@ -247,12 +247,6 @@ static void add_core_version(struct scan *s, struct str name)
     add_version(&s->group, &v);
 }
 
-static void take_verb(struct scan *s, struct str verb)
-{
-    s->can_list |= str_is(verb, "list");
-    s->can_watch |= str_is(verb, "watch");
-}
-
 /* Takes a string for the place where it stands. A name that is not valid becomes NULL, and an
  * owner that cannot do without it is left out by end_resource(), end_version() or end_group(). */
 static void take_string(struct scan *s, enum place at, struct str text)
@@ -279,8 +273,10 @@ static void take_string(struct scan *s, enum place at, struct str text)
         s->resource.scope = RESOURCE_CLUSTER_SCOPED;
     else if (at == SCOPE && str_is(text, "Namespaced"))
         s->resource.scope = RESOURCE_NAMESPACED;
-    else if (at == VERB)
-        take_verb(s, text);
+    else if (at == VERB && str_is(text, "list"))
+        s->can_list = true;
+    else if (at == VERB && str_is(text, "watch"))
+        s->can_watch = true;
     else if (at == SHORT)
         put_short(s, text);
 }
@@ -373,17 +369,6 @@ static bool end_group(struct scan *s)
     return catalog_add_group(&s->groups, &s->group, &s->err) == ERR_OK;
 }
 
-/* An object that began at this place is complete. False stops the reader; s->err then has the
- * reason. */
-static bool end(struct scan *s, enum place at)
-{
-    if (at == RESOURCE)
-        return end_resource(s);
-    if (at == VERSION)
-        return end_version(s);
-    return at != GROUP || end_group(s);
-}
-
 /* Follows the document through the places: a key sets the place of its value, the start of a
  * container that of the values in it. */
 static bool on_token(void *arg, const struct json_token *t)
@@ -404,7 +389,10 @@ static bool on_token(void *arg, const struct json_token *t)
         begin(s, t->type == JSON_OBJECT ? at : NOWHERE);
         return true;
     case JSON_OBJECT_END:
-        return end(s, at);
+        /* False stops the reader; s->err then has the reason. */
+        return at == RESOURCE  ? end_resource(s)
+               : at == VERSION ? end_version(s)
+                               : at != GROUP || end_group(s);
     case JSON_STRING:
         take_string(s, at, t->text);
         return true;
@@ -422,17 +410,6 @@ static bool on_token(void *arg, const struct json_token *t)
     return true;
 }
 
-static void scan_fini(struct scan *s)
-{
-    catalog_fini(&s->groups);
-    fini_group(&s->group);
-    fini_version(&s->version);
-    fini_resource(&s->resource);
-    free(s->preferred);
-    free(s->kind);
-    buf_free(&s->shorts);
-}
-
 /* The aggregated form has all resources of a version, so a version that did not fail needs no
  * request of its own. */
 static void set_listed(struct catalog *c)
@@ -441,14 +418,6 @@ static void set_listed(struct catalog *c)
         for (size_t k = 0; k < c->groups[i].count; k++)
             if (c->groups[i].versions[k].state == CATALOG_UNASKED)
                 c->groups[i].versions[k].state = CATALOG_LISTED;
-}
-
-static void take_groups(struct scan *s, struct catalog_doc *out)
-{
-    out->groups = s->groups;
-    s->groups = (struct catalog){0};
-    if (out->kind == CATALOG_DOC_GROUP_DISCOVERY)
-        set_listed(&out->groups);
 }
 
 /* Moves the part that the kind of the document has out of the scan. The kind may be the last
@@ -473,7 +442,10 @@ static void take(struct scan *s, struct catalog_doc *out)
         out->version.state = CATALOG_LISTED;
         s->version = (struct catalog_version){0};
     } else {
-        take_groups(s, out);
+        out->groups = s->groups;
+        s->groups = (struct catalog){0};
+        if (out->kind == CATALOG_DOC_GROUP_DISCOVERY)
+            set_listed(&out->groups);
     }
 }
 
@@ -491,7 +463,13 @@ enum err_kind catalog_doc_parse(struct str body, struct catalog_doc *out, struct
     kind = s.err.kind;
     if (kind != ERR_OK && err != NULL)
         *err = s.err;
-    scan_fini(&s);
+    catalog_fini(&s.groups);
+    fini_group(&s.group);
+    fini_version(&s.version);
+    fini_resource(&s.resource);
+    free(s.preferred);
+    free(s.kind);
+    buf_free(&s.shorts);
     return kind;
 }
 
@@ -532,18 +510,14 @@ size_t catalog_readings(const char *text, struct catalog_name out[2])
     return 2;
 }
 
-static bool begins(struct str text, struct str with)
-{
-    return text.n >= with.n && strncasecmp(text.p, with.p, with.n) == 0;
-}
-
 /* A version is written between NAME and GROUP only with the whole group, so the beginning of a
  * group counts only without one. */
 bool catalog_may_be_in(const struct catalog_name *n, struct str group)
 {
     if (!n->has_group)
         return true;
-    return begins(group, n->group) && (group.n == n->group.n || !n->has_version);
+    return group.n >= n->group.n && strncasecmp(group.p, n->group.p, n->group.n) == 0 &&
+           (group.n == n->group.n || !n->has_version);
 }
 
 static bool matches(const struct catalog_resource *r, struct str name, enum match as)

@@ -293,14 +293,6 @@ static bool clean(struct str text, const char *forbidden)
     return true;
 }
 
-static bool printable_ascii(struct str text)
-{
-    for (size_t i = 0; i < text.n; i++)
-        if ((unsigned char)text.p[i] > 0x7e)
-            return false;
-    return clean(text, "");
-}
-
 /* A name, namespace or uid becomes a part of keys and paths, so it must not hold a slash. */
 static bool is_text(const struct json_token *t, size_t max)
 {
@@ -337,8 +329,10 @@ static void take_rv(struct ident *id, struct cut *bytes, const struct json_token
 
     if (t->type == JSON_STRING && n == 0)
         return; /* the same as absent: some aggregated APIs write that */
-    if (t->type != JSON_STRING || n > MAX_ID || !printable_ascii(t->text) ||
-        !clean(t->text, "\"\\")) {
+    bool plain = t->type == JSON_STRING && n <= MAX_ID && clean(t->text, "\"\\");
+    for (size_t i = 0; plain && i < n; i++)
+        plain = (unsigned char)t->text.p[i] <= 0x7e; /* printable ASCII */
+    if (!plain) {
         id->seen.wrong = "its metadata.resourceVersion is wrong";
         return;
     }
@@ -346,17 +340,6 @@ static void take_rv(struct ident *id, struct cut *bytes, const struct json_token
     id->seen.rv_at = cut_text(bytes, t->end, t->text, true);
     if (id->seen.rv_at == SIZE_MAX && !bytes->too_big)
         id->seen.wrong = "its metadata.resourceVersion is written with escapes";
-}
-
-/* Takes the generation and cuts it out of the bytes. Anything but a plain number stays where it
- * is and is a part of the object like any other. */
-static void take_generation(struct ident *id, struct cut *bytes, const struct json_token *t)
-{
-    if (t->type != JSON_NUMBER || t->text.n > MAX_GENERATION || id->generation.len > 0)
-        return;
-    id->seen.generation_at = cut_text(bytes, t->end, t->text, false);
-    if (id->seen.generation_at != SIZE_MAX)
-        buf_append_str(&id->generation, t->text);
 }
 
 /* A key in metadata. The shape may not remove what identifies the object; managedFields never
@@ -388,6 +371,7 @@ static enum shape_walk_say meta_key(struct ident *id, const struct json_token *t
     return SHAPE_WALK_ASK;
 }
 
+/* A value directly in metadata. The generation is cut out of the bytes, as the resourceVersion is. */
 static void meta_value(struct ident *id, struct cut *bytes, const struct json_token *t)
 {
     if (t->type == JSON_NULL)
@@ -409,7 +393,13 @@ static void meta_value(struct ident *id, struct cut *bytes, const struct json_to
         take_rv(id, bytes, t);
         break;
     case IDENT_META_GENERATION:
-        take_generation(id, bytes, t);
+        /* Anything but a plain number stays where it is and is a part of the object like any
+         * other. */
+        if (t->type != JSON_NUMBER || t->text.n > MAX_GENERATION || id->generation.len > 0)
+            break;
+        id->seen.generation_at = cut_text(bytes, t->end, t->text, false);
+        if (id->seen.generation_at != SIZE_MAX)
+            buf_append_str(&id->generation, t->text);
         break;
     case IDENT_META_ANNOTATIONS:
         id->seen.in_annotations = t->type == JSON_OBJECT;
