@@ -23,7 +23,7 @@ struct object {
     size_t body_n;
     size_t rv_at;
     size_t generation_at;
-    uint64_t value; /* object_digest_of_value(); 0 = not computed yet */
+    uint64_t value; /* digest_of_value(); 0 = not computed yet */
     char data[];
 };
 
@@ -272,9 +272,9 @@ uint64_t object_digest_of_bytes(const struct object *o)
     return digest_of(b.p, b.n).hi;
 }
 
-/* Computed at the first call and kept: few objects are ever asked. The object is constant for its
+/* json_value_digest(), computed at the first call and kept: few objects are ever asked. The object is constant for its
  * users all the same, because the result does not depend on when it is computed. */
-uint64_t object_digest_of_value(const struct object *o)
+static uint64_t digest_of_value(const struct object *o)
 {
     /* NOLINTNEXTLINE(performance-no-int-to-ptr): the value of the object does not change */
     struct object *memo = (struct object *)(uintptr_t)o;
@@ -286,7 +286,7 @@ uint64_t object_digest_of_value(const struct object *o)
 
 struct digest object_digest(const struct object *o)
 {
-    return (struct digest){.hi = object_digest_of_bytes(o), .lo = object_digest_of_value(o)};
+    return (struct digest){.hi = object_digest_of_bytes(o), .lo = digest_of_value(o)};
 }
 
 bool object_is_bare(const struct object *o)
@@ -303,5 +303,5 @@ bool object_same(const struct object *a, const struct object *b)
 {
     /* Comparing bytes is cheap and nearly always decides. The values decide for a server that
      * writes the same object in other words, as after an upgrade. */
-    return object_same_bytes(a, b) || object_digest_of_value(a) == object_digest_of_value(b);
+    return object_same_bytes(a, b) || digest_of_value(a) == digest_of_value(b);
 }

@@ -84,9 +84,6 @@ struct digest object_digest(const struct object *o);
 /* The half hi of object_digest(), which costs less than lo. */
 uint64_t object_digest_of_bytes(const struct object *o);
 
-/* The half lo of object_digest(): json_value_digest(), computed once for each object. */
-uint64_t object_digest_of_value(const struct object *o);
-
 /* Does the object consist of its identity only? It has no bytes then. */
 bool object_is_bare(const struct object *o);
 

@@ -717,6 +717,15 @@ static void own_type(const struct object_scan *s, struct str *kind, struct str *
         *api_version = buf_str(&s->id.api_version);
 }
 
+/* Why the object is NOT_OBJECT: it has no metadata.name, a member that identifies it is wrong or
+ * there twice, or a limit is exceeded. NULL if nothing is wrong. A constant text, for the log. */
+static const char *why_unusable(const struct object_scan *s)
+{
+    if (s->id.seen.wrong != NULL)
+        return s->id.seen.wrong;
+    return s->id.name.len == 0 ? "it has no metadata.name" : s->excess;
+}
+
 enum object_scan_result object_scan_end(struct object_scan *s, struct str kind,
                                         struct str api_version, struct object **out)
 {
@@ -726,7 +735,7 @@ enum object_scan_result object_scan_end(struct object_scan *s, struct str kind,
         cut_done(&s->bytes);
         return OBJECT_SCAN_TOO_BIG;
     }
-    if (object_scan_why(s) != NULL) {
+    if (why_unusable(s) != NULL) {
         cut_done(&s->bytes);
         return OBJECT_SCAN_NOT_OBJECT;
     }
@@ -749,19 +758,12 @@ enum object_scan_result object_scan_end(struct object_scan *s, struct str kind,
     return OBJECT_SCAN_OK;
 }
 
-const char *object_scan_why(const struct object_scan *s)
-{
-    if (s->id.seen.wrong != NULL)
-        return s->id.seen.wrong;
-    return s->id.name.len == 0 ? "it has no metadata.name" : s->excess;
-}
-
 struct unusable object_scan_unusable(struct object_scan *s, const char *why)
 {
     struct unusable u = {.why = why, .key = ident_key(&s->id)};
 
     if (why == NULL)
-        u.why = s->bytes.too_big ? "it is larger than limits.object_size" : object_scan_why(s);
+        u.why = s->bytes.too_big ? "it is larger than limits.object_size" : why_unusable(s);
     u.name = ident_name(&s->id);
     u.uid = ident_uid(&s->id);
     u.rv = ident_rv(&s->id);

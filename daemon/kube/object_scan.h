@@ -60,7 +60,7 @@ void object_scan_text(struct object_scan *s, struct str text);
 enum object_scan_result {
     OBJECT_SCAN_OK,
     OBJECT_SCAN_TOO_BIG,    /* over limit; identity is known */
-    OBJECT_SCAN_NOT_OBJECT, /* cannot be used for another reason: object_scan_why() */
+    OBJECT_SCAN_NOT_OBJECT, /* cannot be used for another reason: object_scan_unusable() */
 };
 
 /* Ends the object, once, after the last token. kind and api_version (may be empty) are put at the
@@ -70,15 +70,13 @@ enum object_scan_result {
 enum object_scan_result object_scan_end(struct object_scan *s, struct str kind,
                                         struct str api_version, struct object **out);
 
-/* Why the object is NOT_OBJECT: it has no metadata.name, a member that identifies it is wrong or
- * there twice, or a limit is exceeded. NULL if nothing is wrong. A constant text, for the log. */
-const char *object_scan_why(const struct object_scan *s);
-
-/* The same for a BOOKMARK, which needs a resourceVersion but no name. */
+/* Why a BOOKMARK cannot be used, which needs a resourceVersion but no name. NULL if nothing is
+ * wrong. A constant text, for the log. */
 const char *object_scan_why_no_rv(const struct object_scan *s);
 
 /* Says what could be read of an object that cannot be used; after object_scan_end() was not OK,
- * or in place of it. why is the reason, NULL = the one that object_scan_end() has found. Borrowed
+ * or in place of it. why is the reason, NULL = the one that object_scan_end() has found: it has no metadata.name, a
+ * member that identifies it is wrong or there twice, or a limit is exceeded. Borrowed
  * until the next object begins. */
 struct unusable object_scan_unusable(struct object_scan *s, const char *why);
 

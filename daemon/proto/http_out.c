@@ -29,27 +29,8 @@ void http_out_request(struct buf *out, const struct http_request *r)
     buf_puts(out, "\r\n");
 }
 
-static void put_status(struct buf *out, int status, const char *content_type)
-{
-    /* Only final responses: behind a 1xx another head would have to follow. */
-    ensure(status >= 200 && status <= 999);
-    buf_printf(out, "HTTP/1.1 %d %s\r\n", status, http_out_reason(status));
-    put_field(out, "Content-Type", "", content_type);
-}
-
-void http_out_response(struct buf *out, int status, const char *content_type, size_t body_bytes)
-{
-    put_status(out, status, content_type);
-    buf_printf(out, "Content-Length: %zu\r\n\r\n", body_bytes);
-}
-
-void http_out_endless(struct buf *out, int status, const char *content_type)
-{
-    put_status(out, status, content_type);
-    buf_puts(out, "Connection: close\r\n\r\n");
-}
-
-const char *http_out_reason(int status)
+/* The reason phrase of a status; "" = it has none here. */
+static const char *reason_of(int status)
 {
     /* The reason phrases of RFC 9110 15 and RFC 6585. They are for people who look at the bytes;
      * programs go by the number. */
@@ -85,4 +66,24 @@ const char *http_out_reason(int status)
         if (known[i].status == status)
             return known[i].reason;
     return "";
+}
+
+static void put_status(struct buf *out, int status, const char *content_type)
+{
+    /* Only final responses: behind a 1xx another head would have to follow. */
+    ensure(status >= 200 && status <= 999);
+    buf_printf(out, "HTTP/1.1 %d %s\r\n", status, reason_of(status));
+    put_field(out, "Content-Type", "", content_type);
+}
+
+void http_out_response(struct buf *out, int status, const char *content_type, size_t body_bytes)
+{
+    put_status(out, status, content_type);
+    buf_printf(out, "Content-Length: %zu\r\n\r\n", body_bytes);
+}
+
+void http_out_endless(struct buf *out, int status, const char *content_type)
+{
+    put_status(out, status, content_type);
+    buf_puts(out, "Connection: close\r\n\r\n");
 }

@@ -26,8 +26,4 @@ void http_out_response(struct buf *out, int status, const char *content_type, si
 /* Appends a response head for a body that ends with the connection (RFC 9112 6.3). */
 void http_out_endless(struct buf *out, int status, const char *content_type);
 
-/* The reason phrase of a status: "Not Found" for 404. "" for a status that this table does not
- * have. */
-const char *http_out_reason(int status);
-
 #endif

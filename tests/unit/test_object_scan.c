@@ -228,7 +228,7 @@ static void test_objects_that_cannot_be_relied_on(void **state)
             assert_int_equal(object_scan_end(scan, str_c("K"), str_c("v1"), &o),
                              OBJECT_SCAN_NOT_OBJECT);
             assert_null(o);
-            assert_string_equal(object_scan_why(scan), cases[i][1]);
+            assert_string_equal(object_scan_unusable(scan, NULL).why, cases[i][1]);
         }
 }
 
@@ -253,7 +253,7 @@ static void test_long_names_are_wrong(void **state)
             buf_printf(&text, "{\"metadata\":{%s\"%s\":\"%0*d\"}}", name, cases[i].member,
                        (int)(cases[i].max + over), 0);
             scan_feed(buf_str(&text), text.len, 1);
-            assert_int_equal(object_scan_why(scan) != NULL, over == 1);
+            assert_int_equal(object_scan_unusable(scan, NULL).why != NULL, over == 1);
             buf_free(&text);
         }
 }
@@ -333,7 +333,7 @@ static void test_bookmark(void **state)
         assert_int_equal(object_scan_initial_events_end(scan), cases[i].end);
         assert_str(object_scan_rv(scan), "9");
         assert_null(object_scan_why_no_rv(scan));
-        assert_non_null(object_scan_why(scan));
+        assert_non_null(object_scan_unusable(scan, NULL).why);
         buf_free(&text);
     }
     scan_feed(str_c("{\"kind\":\"K\",\"metadata\":{}}"), 3, 3);
