@@ -783,27 +783,27 @@ void setting_defaults(const struct setting *table, void *base)
     problems_free(&problems);
 }
 
+static void fini_named(const struct setting *s, void *base)
+{
+    char *v = elements_of(s, base);
+
+    for (size_t i = 0; i < *count_of(s, base); i++) {
+        void *element = v + i * s->named.size;
+
+        free(((struct conf_str *)element)->v);
+        setting_fini(s->group, element);
+    }
+    free(v);
+}
+
 void setting_fini(const struct setting *table, void *base)
 {
     for (; table->key != NULL; table++) {
-        if (table->type == SETTING_GROUP) {
+        if (table->type == SETTING_NAMED)
+            fini_named(table, base);
+        else if (table->type == SETTING_GROUP)
             setting_fini(table->group, slot_of(table, base));
-            continue;
-        }
-        if (table->type != SETTING_NAMED) {
-            ensure((size_t)table->type < ARRAY_LEN(types));
-            if (types[table->type].fini != NULL)
-                types[table->type].fini(slot_of(table, base));
-            continue;
-        }
-        char *v = elements_of(table, base);
-
-        for (size_t i = 0; i < *count_of(table, base); i++) {
-            void *element = v + i * table->named.size;
-
-            free(((struct conf_str *)element)->v);
-            setting_fini(table->group, element);
-        }
-        free(v);
+        else if (types[table->type].fini != NULL)
+            types[table->type].fini(slot_of(table, base));
     }
 }

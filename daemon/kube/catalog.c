@@ -247,6 +247,12 @@ static void add_core_version(struct scan *s, struct str name)
     add_version(&s->group, &v);
 }
 
+static void take_verb(struct scan *s, struct str verb)
+{
+    s->can_list |= str_is(verb, "list");
+    s->can_watch |= str_is(verb, "watch");
+}
+
 /* Takes a string for the place where it stands. A name that is not valid becomes NULL, and an
  * owner that cannot do without it is left out by end_resource(), end_version() or end_group(). */
 static void take_string(struct scan *s, enum place at, struct str text)
@@ -273,10 +279,8 @@ static void take_string(struct scan *s, enum place at, struct str text)
         s->resource.scope = RESOURCE_CLUSTER_SCOPED;
     else if (at == SCOPE && str_is(text, "Namespaced"))
         s->resource.scope = RESOURCE_NAMESPACED;
-    else if (at == VERB && str_is(text, "list"))
-        s->can_list = true;
-    else if (at == VERB && str_is(text, "watch"))
-        s->can_watch = true;
+    else if (at == VERB)
+        take_verb(s, text);
     else if (at == SHORT)
         put_short(s, text);
 }
@@ -369,6 +373,17 @@ static bool end_group(struct scan *s)
     return catalog_add_group(&s->groups, &s->group, &s->err) == ERR_OK;
 }
 
+/* An object that began at this place is complete. False stops the reader; s->err then has the
+ * reason. */
+static bool end(struct scan *s, enum place at)
+{
+    if (at == RESOURCE)
+        return end_resource(s);
+    if (at == VERSION)
+        return end_version(s);
+    return at != GROUP || end_group(s);
+}
+
 /* Follows the document through the places: a key sets the place of its value, the start of a
  * container that of the values in it. */
 static bool on_token(void *arg, const struct json_token *t)
@@ -389,10 +404,7 @@ static bool on_token(void *arg, const struct json_token *t)
         begin(s, t->type == JSON_OBJECT ? at : NOWHERE);
         return true;
     case JSON_OBJECT_END:
-        /* False stops the reader; s->err then has the reason. */
-        return at == RESOURCE  ? end_resource(s)
-               : at == VERSION ? end_version(s)
-                               : at != GROUP || end_group(s);
+        return end(s, at);
     case JSON_STRING:
         take_string(s, at, t->text);
         return true;
