@@ -274,8 +274,7 @@ static void skip_unversioned(struct ingest *in, const struct object *o)
     store_skip(in->store, in->scope,
                &(struct unusable){.why = "it has no metadata.resourceVersion",
                                   .key = object_key(o),
-                                  .name = object_key(o),
-                                  .uid = object_uid(o)});
+                                  .name = object_key(o)});
 }
 
 /* ERROR is the end of the response (docs/kubernetes-protocol.md "Errors"); the reflector's state

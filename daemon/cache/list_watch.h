@@ -13,7 +13,6 @@
 
 #include "base/err.h"
 #include "cache/guard.h"
-#include "cache/ingest.h"
 #include "cache/reflector.h"
 #include "cache/store.h"
 #include "kube/resource.h"
