@@ -42,9 +42,12 @@ static enum err_kind check_pages(struct sqlite3 *db, struct err *err)
 {
     struct sqlite3_stmt *stmt;
 
-    /* quick_check(1) stops at the first error, which is enough to give the file up. It returns one
-     * row: "ok", or the error. */
-    if (db_prepare(db, "PRAGMA quick_check(1)", &stmt, err) != ERR_OK)
+    /* integrity_check(1) stops at the first error, which is enough to give the file up. It returns
+     * one row: "ok", or the error. It looks up each object in the index, and 4 MiB hold the index
+     * of about 80 000 objects; with the 16 pages of DB_LOAD the check takes two and a half times as
+     * long. */
+    if (db_exec(db, "PRAGMA cache_size=-4096", err) != ERR_OK ||
+        db_prepare(db, "PRAGMA integrity_check(1)", &stmt, err) != ERR_OK)
         return err->kind;
     int rc = sqlite3_step(stmt);
     enum err_kind kind = ERR_OK;
@@ -307,8 +310,8 @@ static enum err_kind check_table_sum(struct pass *p, const struct folder *f, str
     return ERR_OK;
 }
 
-/* Reads the rows while a thread checks the pages; one after the other would take half as long
- * again. An error of the check counts before an error of a row: the damaged page is the cause. */
+/* Reads the rows while a thread checks the pages; one after the other would take twice as long.
+ * An error of the check counts before an error of a row: the damaged page is the cause. */
 static enum err_kind read_checked(struct pass *p, const struct folder *f, struct err *err)
 {
     struct err of_pages;

@@ -77,6 +77,36 @@ void state_rig_again(struct state_rig *r, uint64_t limit)
     r->writer = writer_create(r->folder, limit);
 }
 
+void state_rig_read_file(const char *path, struct buf *out)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n;
+
+    buf_clear(out);
+    while (fd >= 0 && (n = read(fd, buf_reserve(out, 1 << 16), 1 << 16)) > 0)
+        out->len += (size_t)n;
+    if (fd >= 0)
+        close(fd);
+}
+
+void state_rig_write_file(const char *path, const struct buf *file)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, file->data, file->len), (ssize_t)file->len);
+    close(fd);
+}
+
+void state_rig_copy_file(const char *from, const char *to)
+{
+    struct buf file = {0};
+
+    state_rig_read_file(from, &file);
+    state_rig_write_file(to, &file);
+    buf_free(&file);
+}
+
 struct lines {
     char **v;
     size_t n;

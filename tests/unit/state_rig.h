@@ -64,6 +64,15 @@ void state_rig_sql(struct state_rig *r, const char *sql);
 /* The same as another release of informerd does: the sum of the table is kept right. */
 void state_rig_sql_kept(struct state_rig *r, const char *sql);
 
+/* Reads a whole file; out is empty if there is none. */
+void state_rig_read_file(const char *path, struct buf *out);
+
+/* Makes the file, or replaces its content. */
+void state_rig_write_file(const char *path, const struct buf *file);
+
+/* Makes `to` a copy of `from`. */
+void state_rig_copy_file(const char *from, const char *to);
+
 /* Another process (as far as SQLite can tell) begins to write and does not go on. */
 struct sqlite3 *state_rig_hold(struct state_rig *r);
 

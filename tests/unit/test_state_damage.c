@@ -4,7 +4,6 @@
  * or the file is set aside and begun anew; whatever is done to the bytes, no other row is ever
  * loaded and nothing crashes.
  */
-#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -33,27 +32,6 @@ struct image {
 };
 
 typedef void damager(struct buf *file, struct rng *rng);
-
-static void read_file(const char *path, struct buf *out)
-{
-    int fd = open(path, O_RDONLY);
-    ssize_t n;
-
-    buf_clear(out);
-    while (fd >= 0 && (n = read(fd, buf_reserve(out, 1 << 16), 1 << 16)) > 0)
-        out->len += (size_t)n;
-    if (fd >= 0)
-        close(fd);
-}
-
-static void write_file(const char *path, const struct buf *file)
-{
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-
-    assert_true(fd >= 0);
-    assert_int_equal(write(fd, file->data, file->len), (ssize_t)file->len);
-    close(fd);
-}
 
 static void change_something(struct state_rig *r, int commit)
 {
@@ -91,8 +69,8 @@ static void take_image(struct image *image)
         if (i == COMMITS / 2)
             writer_close(r.writer);
     }
-    read_file(r.folder->db, &image->db);
-    read_file(r.folder->wal, &image->wal);
+    state_rig_read_file(r.folder->db, &image->db);
+    state_rig_read_file(r.folder->wal, &image->wal);
     state_rig_fini(&r);
 }
 
@@ -233,12 +211,12 @@ static void try_damage(const struct image *image, const struct damage *d, unsign
         buf_append_str(&bytes, buf_str(&image->db));
         if (d->db != NULL)
             d->db(&bytes, &rng);
-        write_file(r.folder->db, &bytes);
+        state_rig_write_file(r.folder->db, &bytes);
         buf_clear(&bytes);
         buf_append_str(&bytes, buf_str(&image->wal));
         if (d->wal != NULL)
             d->wal(&bytes, &rng);
-        write_file(r.folder->wal, &bytes);
+        state_rig_write_file(r.folder->wal, &bytes);
         if (d->log_end == LOG_END_NOTED)
             commit_counter_set(r.folder->commit_counter, COMMITS);
         char *text = state_rig_load(&r, &found);
@@ -333,8 +311,8 @@ static void test_bytes_inside_of_rows(void **state)
         struct state_rig r;
 
         state_rig_init(&r);
-        write_file(r.folder->db, &image->db);
-        write_file(r.folder->wal, &image->wal);
+        state_rig_write_file(r.folder->db, &image->db);
+        state_rig_write_file(r.folder->wal, &image->wal);
         state_rig_sql(&r, changes[i]);
         free(state_rig_load(&r, &found));
         if (found != LOADER_ASIDE)
@@ -385,11 +363,11 @@ static void test_a_page_without_rows(void **state)
     struct state_rig r;
 
     state_rig_init(&r);
-    write_file(r.folder->db, &image->db);
+    state_rig_write_file(r.folder->db, &image->db);
     size_t at = index_at(&r);
     buf_append_str(&bytes, buf_str(&image->db));
     memset(bytes.data + at, 0, PAGE);
-    write_file(r.folder->db, &bytes);
+    state_rig_write_file(r.folder->db, &bytes);
     free(state_rig_load(&r, &found));
     assert_int_equal(found, LOADER_ASIDE);
     assert_non_null(strstr(r.err.text, "it is damaged"));
@@ -407,7 +385,7 @@ static void test_files_that_are_not_ours(void **state)
     (void)state;
     buf_puts(&text, "this is no database, but a text that somebody left here by mistake\n");
     state_rig_init(&r);
-    write_file(r.folder->db, &text);
+    state_rig_write_file(r.folder->db, &text);
     expect_set_aside(&r, "not an SQLite file");
     state_rig_init(&r);
     state_rig_sql(&r, "CREATE TABLE bookmarks(url TEXT)");
@@ -432,7 +410,7 @@ static void test_an_empty_file_is_a_new_one(void **state)
 
     (void)state;
     state_rig_init(&r);
-    write_file(r.folder->db, &nothing);
+    state_rig_write_file(r.folder->db, &nothing);
     free(state_rig_load(&r, &found));
     assert_int_equal(found, LOADER_NOTHING);
     expect_writable(&r);

@@ -28,20 +28,6 @@ static void commit(struct state_rig *r, uint64_t told)
     state_rig_apply(r);
 }
 
-static void copy_file(const char *from, const char *to)
-{
-    int in = open(from, O_RDONLY | O_CLOEXEC);
-    int out = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    char buf[4096];
-    ssize_t n;
-
-    assert_true(in >= 0 && out >= 0);
-    while ((n = read(in, buf, sizeof(buf))) > 0)
-        assert_int_equal(write(out, buf, (size_t)n), n);
-    close(in);
-    close(out);
-}
-
 /* Three commits; the first is in the file, and a copy is made of that. */
 static char *begin(struct state_rig *r)
 {
@@ -49,7 +35,7 @@ static char *begin(struct state_rig *r)
     commit(r, 1);
     writer_close(r->writer);
     char *copy = mem_printf("%s/copy", r->path);
-    copy_file(r->folder->db, copy);
+    state_rig_copy_file(r->folder->db, copy);
     commit(r, 2);
     commit(r, 3);
     return copy;
@@ -171,7 +157,7 @@ static void test_a_copy_from_before_is_not_taken_for_the_state(void **state)
     (void)state;
     writer_close(r.writer);
     die(&r);
-    copy_file(copy, r.folder->db);
+    state_rig_copy_file(copy, r.folder->db);
     expect_found(&r, LOADER_ASIDE, "an older copy");
     expect_fresh(&r);
     end(&r, copy);
@@ -216,7 +202,7 @@ static void test_a_commit_number_of_before_the_boot_does_not_count(void **state)
 
     (void)state;
     writer_close(r.writer);
-    copy_file(copy, r.folder->db);
+    state_rig_copy_file(copy, r.folder->db);
     overwrite_boot(&r);
     die(&r);
     char *text = state_rig_load(&r, &found);
