@@ -16,7 +16,6 @@
 #include "app/once.h"
 #include "app/persist.h"
 #include "app/sources.h"
-#include "app/status_line.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/panic.h"
@@ -65,15 +64,38 @@ struct daemon {
     struct loop_task progress; /* queued: something has changed in this turn */
     struct deadline *tell;     /* the next look at the status */
     struct deadline *once;     /* --timeout of --once */
-    struct status_line status;
+    char status[160]; /* the line that systemd has; "" = none */
 };
+
+/* Sends STATUS= if the line has changed: each message to systemd wakes it up. */
+static void send_status(struct daemon *dm)
+{
+    size_t n_watches = sources_watch_count(dm->sources);
+    size_t synced = 0;
+    size_t trouble = 0;
+    char text[sizeof(dm->status)];
+
+    for (size_t i = 0; i < n_watches; i++) {
+        struct watch_status w =
+            watch_status(sources_watches(dm->sources)[i].watch, loop_now_ms(dm->loop));
+
+        synced += w.synced;
+        trouble += w.err->kind != ERR_OK;
+    }
+    int n = snprintf(text, sizeof(text), "%zu of %zu watches synced, %zu failing, %zu hooks",
+                     synced, n_watches, trouble, dm->hooks.n);
+    if (n < 0 || strcmp(text, dm->status) == 0)
+        return;
+    memcpy(dm->status, text, sizeof(text));
+    notify_status(text);
+}
 
 static void tell_status(void *arg)
 {
     struct daemon *dm = arg;
 
     control_look(dm->control);
-    status_line_tell(&dm->status, dm->sources, dm->hooks.n, loop_now_ms(dm->loop));
+    send_status(dm);
 }
 
 /* why: the reason, for the log. READY is said once, and never after a stop has begun

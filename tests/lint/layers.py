@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""An include may not point up, sideways, in a circle, or at a library outside its one home."""
+"""An include may not point up, sideways, in a circle, or at a library outside its one home. A header
+is for several modules or for a unit test: a module that serves one neighbour is a part of it."""
 import re
 
 import csource
@@ -45,6 +46,17 @@ HOMES = {
 }
 
 
+# Headers with one includer and no unit test, and why they are there all the same.
+LONELY = {
+    "app/start.h": "main.c, which the tests cannot link, holds nothing but main()",
+    "app/check.h": "a step of app/start: the wire tests run it as --check",
+    "app/control.h": "a part of the graph of app/daemon, which has one of each",
+    "app/daemon.h": "a step of app/start: all wire tests run it",
+    "helper/runs.h": "the tests of the helper test the whole process",
+    "hook/hook_params.h": "hook.h would pass its limit of lines with it",
+}
+
+
 def check_arrows(source, inside, layer):
     for line, kind, name in source.includes():
         other = name.split("/")[0]
@@ -83,6 +95,21 @@ def check_cycles(graph):
         yield from visit(node)
 
 
+def check_lonely(top, graph, users):
+    """Headers that serve one neighbour only. A rig of the unit tests counts as a test."""
+    tested = {name for folder in ("unit", "fuzz") for source in csource.sources(top, [f"tests/{folder}"])
+              for _, _, name in source.includes()}
+    tests = [path.stem for path in (top / "tests" / "unit").glob("test_*.c")]
+    for header in sorted(h for h in graph if h.endswith(".h")):
+        name = "test_" + header.split("/")[-1][:-2]
+        named = any(test == name or test.startswith(name + "_") for test in tests)
+        lonely = len(users.get(header, ())) <= 1 and header not in tested and not named
+        if lonely and header not in LONELY:
+            yield f"daemon/{header}:1: one module includes this header and no unit test does: merge them"
+        if not lonely and header in LONELY:
+            yield f"daemon/{header}:1: not lonely any more: take it off the list in layers.py"
+
+
 def check_cmake(top):
     """CMakeLists.txt holds the same table in its layer() lines."""
     path = top / "CMakeLists.txt"
@@ -96,7 +123,7 @@ def check_cmake(top):
 
 
 def check(top, _arguments):
-    problems, graph = [], {}
+    problems, graph, users = [], {}, {}
     for source in csource.sources(top, ["daemon"]):
         inside = source.rel[len("daemon/"):]
         layer = inside.split("/")[0]
@@ -105,9 +132,14 @@ def check(top, _arguments):
             continue
         problems += check_arrows(source, inside, layer)
         problems += check_own_header(source, inside)
+        ours = [name for _, kind, name in source.includes() if kind == '"']
         if source.path.suffix == ".h":
-            graph[inside] = [name for _, kind, name in source.includes() if kind == '"']
+            graph[inside] = ours
+        for name in ours:
+            if name != inside[:-1] + "h":
+                users.setdefault(name, []).append(inside)
     problems += check_cycles(graph)
+    problems += check_lonely(top, graph, users)
     problems += check_cmake(top)
     return problems
 
