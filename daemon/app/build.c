@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "base/panic.h"
 #include "cache/watch_digest.h"
+#include "conf/hook_text.h"
 
 /* How long apply waits without a `settle` of its hook (docs/design.md "Apply"). */
 enum { APPLY_SETTLE_MIN_MS = 200, APPLY_SETTLE_MAX_MS = 2000 };
@@ -36,6 +37,14 @@ _Static_assert((int)CONF_REQUIRE_ALL == (int)HOOK_REQUIRE_ALL &&
 _Static_assert((int)CONF_WHEN_STALE_RUN == (int)HOOK_STALE_RUN &&
                    (int)CONF_WHEN_STALE_WAIT == (int)HOOK_STALE_WAIT,
                "when_stale");
+_Static_assert((int)CONF_PERSIST_FULL == (int)PERSIST_FULL &&
+                   (int)CONF_PERSIST_DIGEST == (int)PERSIST_DIGEST &&
+                   (int)CONF_PERSIST_NONE == (int)PERSIST_NONE,
+               "persist");
+_Static_assert((int)CONF_EFFECT_DISK == (int)PERSIST_EFFECT_DISK &&
+                   (int)CONF_EFFECT_BOOT == (int)PERSIST_EFFECT_BOOT &&
+                   (int)CONF_EFFECT_PROCESS == (int)PERSIST_EFFECT_PROCESS,
+               "effect");
 
 const char *build_hook_user(const struct conf *conf, const struct conf_hook *h)
 {
@@ -457,6 +466,67 @@ void build_helper_fini(struct helper_params *p)
     }
     free_const(p->hooks);
     *p = (struct helper_params){0};
+}
+
+static struct persist_cluster_params persist_cluster(const struct conf *conf,
+                                                     const struct conf_cluster *c)
+{
+    uint64_t after_ms = conf->start_stale.after.v;
+
+    return (struct persist_cluster_params){
+        .name = c->name.v,
+        /* The first request waits for the jitter, so the server has this much longer to answer. */
+        .stale_after_ms = after_ms > 0 ? c->tuning.start_jitter.v + after_ms : 0,
+        .stale_max_age_ms = conf->start_stale.max_age.v,
+    };
+}
+
+static struct persist_watch_params persist_watch(const struct conf *conf, size_t i,
+                                                 const struct sources *sources)
+{
+    const struct conf_watch *w = &conf->watches[i];
+
+    return (struct persist_watch_params){
+        .watch = sources_watches(sources)[i].watch,
+        .name = w->name.v,
+        .settings = sources_settings(sources, i),
+        .bytes = (enum persist_bytes)w->persist.v,
+        .cluster = (size_t)(conf_find_cluster(conf, w->cluster.v) - conf->clusters),
+    };
+}
+
+struct persist_params build_persist(const struct conf *conf, const struct sources *sources,
+                                    struct hooks *hooks, const char *node_name)
+{
+    struct persist_cluster_params *clusters = mem_array(conf->n_clusters + 1, sizeof(*clusters));
+    struct persist_watch_params *watches = mem_array(conf->n_watches + 1, sizeof(*watches));
+    struct persist_hook_params *by_hook = mem_array(conf->n_hooks + 1, sizeof(*by_hook));
+
+    for (size_t i = 0; i < conf->n_clusters; i++)
+        clusters[i] = persist_cluster(conf, &conf->clusters[i]);
+    for (size_t i = 0; i < conf->n_watches; i++)
+        watches[i] = persist_watch(conf, i, sources);
+    for (size_t i = 0; i < conf->n_hooks; i++)
+        by_hook[i] = (struct persist_hook_params){
+            .hook = hooks->v[i],
+            .settings = hook_text_digest(conf, &conf->hooks[i], node_name),
+            .effect = (enum persist_effect)conf->hooks[i].effect.v};
+    return (struct persist_params){.clusters = clusters,
+                                   .cluster_count = conf->n_clusters,
+                                   .watches = watches,
+                                   .watch_count = conf->n_watches,
+                                   .views = sources_views(sources),
+                                   .view_count = conf->n_views,
+                                   .hooks = hooks,
+                                   .by_hook = by_hook};
+}
+
+void build_persist_fini(struct persist_params *p)
+{
+    free_const(p->clusters);
+    free_const(p->watches);
+    free_const(p->by_hook);
+    *p = (struct persist_params){0};
 }
 
 struct runner_hook *build_runner_hooks(const struct conf *conf)

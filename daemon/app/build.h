@@ -14,7 +14,9 @@
 #include "hook/hook.h"
 #include "io/api_client.h"
 #include "io/runner.h"
+#include "persist/persist.h"
 
+struct hooks;
 struct sources;
 
 /* The user that a hook runs as: its own setting, else the user of the daemon. Borrowed from
@@ -39,6 +41,14 @@ enum err_kind build_hook(const struct conf *conf, size_t index, const struct sou
 
 /* Frees what hooks_add() has copied. */
 void build_hook_fini(struct hook_params *p);
+
+/* All that persist must know of the configuration. Strings are borrowed from conf. Release with
+ * build_persist_fini() when persist_create() has returned. */
+struct persist_params build_persist(const struct conf *conf, const struct sources *sources,
+                                    struct hooks *hooks, const char *node_name);
+
+/* Frees the arrays that build_persist() allocated. */
+void build_persist_fini(struct persist_params *p);
 
 /* Fills in *p, all that the helper must know of the hooks. Strings are borrowed from conf, which
  * must outlive *p. ERR_CONFIG: a user, group or owner does not exist, or an output path is not

@@ -8,7 +8,7 @@
 #include "admin/journal.h"
 #include "admin/restore_status.h"
 #include "admin/stream.h"
-#include "app/persist.h"
+#include "app/persist_driver.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "hook/payload.h"
@@ -59,7 +59,7 @@ static bool order_guard(void *arg, struct watch *w, bool accept)
 {
     const struct control *c = arg;
 
-    if (c->params.persist != NULL && persist_guard(c->params.persist, w, accept))
+    if (persist_driver_guard(c->params.persist, w, accept))
         return true;
     if (!watch_guard(w, accept))
         return false;
@@ -86,17 +86,14 @@ static void order_pause(void *arg, struct hook *h, bool paused)
 
 static struct admin_state state_of(const struct control *c)
 {
-    struct admin_state state = {.dir = conf_state_folder(c->params.conf)};
+    struct state_driver_status s = state_driver_status(persist_driver_state(c->params.persist));
 
-    if (c->params.persist == NULL)
-        return state;
-    struct state_driver_status s = persist_status(c->params.persist);
-    state.kept = s.is_kept;
-    state.trouble = s.is_writable ? NULL : s.reason;
-    state.failing_ms = s.failing_ms;
-    state.waiting = s.waiting;
-    state.commits = s.commits;
-    return state;
+    return (struct admin_state){.dir = conf_state_folder(c->params.conf),
+                                .kept = s.is_kept,
+                                .trouble = s.is_writable ? NULL : s.reason,
+                                .failing_ms = s.failing_ms,
+                                .waiting = s.waiting,
+                                .commits = s.commits};
 }
 
 static struct admin_cluster cluster_of(const struct control *c, size_t i)
@@ -107,7 +104,7 @@ static struct admin_cluster cluster_of(const struct control *c, size_t i)
         .name = p->conf->clusters[i].name.v,
         .server = p->cluster_access->v[i].server,
         .contact_ms = cluster_runtime_contact_ms(p->clusters[i]),
-        .trouble = p->persist != NULL ? persist_trouble(p->persist, i) : NULL,
+        .trouble = persist_driver_trouble(p->persist, i),
     };
 }
 
@@ -131,8 +128,6 @@ static void answer(void *arg, const struct admin_request *req, struct admin_resp
         .started_ms = p->started_ms,
         .wall_ns = loop_wall_ns(),
         .state = state_of(c),
-        .gone = c->params.persist != NULL ? persist_removed(c->params.persist)->v : NULL,
-        .gone_count = c->params.persist != NULL ? persist_removed(c->params.persist)->n : 0,
         .ready = p->is_ready(p->arg),
         .stopping = p->is_stopping(p->arg),
         .clusters = clusters,
@@ -149,6 +144,8 @@ static void answer(void *arg, const struct admin_request *req, struct admin_resp
         .journal = c->journal,
         .streams = c->streams,
     };
+
+    m.gone = persist_driver_left(p->persist, &m.gone_count);
     admin_handle(&m, req, loop_now_ms(p->loop), out);
     free(clusters);
 }

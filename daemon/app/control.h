@@ -19,7 +19,7 @@
 #include "io/loop.h"
 
 struct control;
-struct persist;
+struct persist_driver;
 
 /* Everything is borrowed and must outlive the object. */
 struct control_params {
@@ -29,7 +29,7 @@ struct control_params {
     struct cluster_runtime *const *clusters; /* as conf->clusters */
     struct sources *sources;
     struct hooks *hooks;
-    const struct persist *persist; /* NULL = no state is kept over restarts */
+    struct persist_driver *persist;
     const char *node;
     const char *instance; /* part of the ids of runs */
     uint64_t started_ns;  /* wall clock, and the same moment on the loop's */

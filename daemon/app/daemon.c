@@ -14,7 +14,7 @@
 #include "app/control.h"
 #include "app/notify.h"
 #include "app/once.h"
-#include "app/persist.h"
+#include "app/persist_driver.h"
 #include "app/sources.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -55,7 +55,7 @@ struct daemon {
     struct cluster_runtime **clusters; /* as conf->clusters */
     struct sources *sources;
     struct hooks hooks;
-    struct persist *persist;
+    struct persist_driver *persist;
     struct runner_hook *runner_hooks;
     struct runner *runner;
     struct control *control;
@@ -127,7 +127,7 @@ static void look_at_progress(struct loop_task *task)
     struct daemon *dm = container_of(task, struct daemon, progress);
 
     sources_progress(dm->sources);
-    persist_look(dm->persist, STATE_DRIVER_SOON);
+    persist_driver_look(dm->persist, STATE_DRIVER_SOON);
     control_progress(dm->control);
     runner_kick(dm->runner);
     if (!deadline_pending(dm->tell))
@@ -156,7 +156,7 @@ static void save(struct daemon *dm)
 {
     dm->state = DAEMON_SAVING;
     deadline_stop(dm->timer);
-    persist_flush(dm->persist, SAVE_MS, on_saved);
+    persist_driver_flush(dm->persist, SAVE_MS, on_saved);
 }
 
 /* The end of the last run is the moment to write the state: it has all records of runs then. */
@@ -195,8 +195,8 @@ static void check_once(struct daemon *dm, bool over)
     if (dm->params.once_ms == 0 || dm->state >= DAEMON_STOPPING)
         return;
     const struct once_look look = {.hooks = &dm->hooks,
-                                   .synced =
-                                       sources_read(dm->sources) && !persist_awaits(dm->persist),
+                                   .synced = sources_read(dm->sources) &&
+                                             !persist_driver_awaits(dm->persist),
                                    .over = over};
     if (once_has_all(&look))
         stop_clusters(dm);
@@ -352,10 +352,10 @@ static void on_known(void *arg)
     runner_begin(dm->runner);
 }
 
-static void build_persist(struct daemon *dm)
+static void build_persist_driver(struct daemon *dm)
 {
-    static const struct persist_events events = {on_known, on_progress};
-    const struct persist_params p = {
+    static const struct persist_driver_events events = {on_known, on_progress};
+    const struct persist_driver_params p = {
         .loop = dm->loop,
         .link = dm->link,
         .conf = dm->params.conf,
@@ -367,7 +367,7 @@ static void build_persist(struct daemon *dm)
         .hooks = &dm->hooks,
     };
 
-    dm->persist = persist_create(&p, &events, dm);
+    dm->persist = persist_driver_create(&p, &events, dm);
 }
 
 /* Runs have been chosen or have ended: their records go to disk at once. The runner waits for that
@@ -376,7 +376,7 @@ static void on_deliveries(void *arg)
 {
     const struct daemon *dm = arg;
 
-    persist_look(dm->persist, STATE_DRIVER_NOW);
+    persist_driver_look(dm->persist, STATE_DRIVER_NOW);
 }
 
 static void build_runner(struct daemon *dm)
@@ -386,7 +386,7 @@ static void build_runner(struct daemon *dm)
         .loop = dm->loop,
         .link = dm->link,
         .hooks = &dm->hooks,
-        .state_driver = persist_state_driver(dm->persist),
+        .state_driver = persist_driver_state(dm->persist),
         .by_index = dm->runner_hooks,
         .context = {.node = dm->params.node_name, .instance = dm->instance},
         .dry_run = dm->params.dry_run,
@@ -463,14 +463,14 @@ static void build(struct daemon *dm)
     dm->link = helper_link_create(dm->loop, dm->params.helper_fd, &link_events, dm);
     build_sources(dm);
     build_hooks(dm);
-    build_persist(dm);
+    build_persist_driver(dm);
     build_runner(dm);
     dm->clusters = mem_array(conf->n_clusters + 1, sizeof(struct cluster_runtime *));
     build_control(dm);
     for (size_t i = 0; i < conf->n_clusters; i++)
         build_cluster_runtime(dm, i, agent);
     sources_follow(dm->sources, dm->clusters);
-    persist_follow(dm->persist, dm->clusters);
+    persist_driver_follow(dm->persist, dm->clusters);
     if (dm->params.control_fd >= 0)
         control_listen(dm->control, dm->params.control_fd);
     free(agent);
@@ -485,7 +485,7 @@ static void take_down(struct daemon *dm)
     for (size_t i = 0; i < dm->params.conf->n_clusters; i++)
         cluster_runtime_dispose(&dm->clusters[i]);
     runner_dispose(&dm->runner);
-    persist_dispose(&dm->persist);
+    persist_driver_dispose(&dm->persist);
     helper_link_dispose(&dm->link);
     deadline_dispose(&dm->tell);
     deadline_dispose(&dm->once);

@@ -39,7 +39,7 @@ struct row_item {
     XX(SETTINGS, "settings")   /* hook: digest of its settings */                               \
     XX(CLUSTER, "cluster")     /* watch: the name of its cluster */                             \
     XX(VERSION, "version")     /* scope: settings of its watch, versions to resume from */      \
-    XX(CONTACT, "contact")     /* scope: when the server was last heard (app/contact) */        \
+    XX(CONTACT, "contact")     /* scope: when the server was last heard (persist/contact) */    \
     XX(SKIPPED, "skipped")     /* scope, by id: an object that cannot be used */                \
     XX(PROGRAM, "program")     /* hook: digest of its program and files */                      \
     XX(BOOT, "boot")           /* hook: boot id of the kernel when the row was written */       \

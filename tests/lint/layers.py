@@ -15,11 +15,13 @@ USES = {
     "kube": {"proto", "base"},
     "cache": {"kube", "proto", "base"},
     "hook": {"cache", "kube", "proto", "base"},
+    "persist": {"hook", "cache", "kube", "proto", "state", "base"},
     "admin": {"hook", "cache", "kube", "proto", "base"},
     "io": {"admin", "hook", "cache", "kube", "proto", "state", "base"},
     "helper": {"base"},
     "ctl": {"proto", "base"},
-    "app": {"io", "helper", "conf", "admin", "hook", "cache", "kube", "proto", "state", "base"},
+    "app": {"io", "helper", "conf", "admin", "persist", "hook", "cache", "kube", "proto", "state",
+            "base"},
 }
 USES["main.c"] = USES["app"] | {"app"}
 

@@ -2,7 +2,7 @@
 /*
  * disk - the simulated disk of the simulated daemon, and the rows of its watches. The changes of a
  * turn are one batch; a crash loses the last batches. Stands where state/, io/state_driver and
- * app/persist_watch stand in the daemon; sim/disk_hooks has the rows of hooks.
+ * persist/watch stand in the daemon; sim/disk_hooks has the rows of hooks.
  */
 #ifndef SIM_DISK_H
 #define SIM_DISK_H
@@ -101,7 +101,7 @@ void disk_load(struct disk *r, size_t number, struct watch *w, bool edited);
 bool disk_is_whole(const struct disk *r, size_t number, size_t stream, bool edited);
 
 /* Comes after disk_load(): tells the watch of an object that a hook knows. False if the watch knows
- * it, too. As persist_watch_know() in app/persist_watch. */
+ * it, too. As persist_watch_know() in persist/watch. */
 bool disk_know(struct watch *w, struct str key, struct str uid);
 
 #endif

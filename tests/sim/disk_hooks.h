@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * disk_hooks - the rows of the hooks on the simulated disk: they are put into the batches of
- * sim/disk, in their order. Stands where app/persist_hook stands in the daemon.
+ * sim/disk, in their order. Stands where persist/hook stands in the daemon.
  */
 #ifndef SIM_DISK_HOOKS_H
 #define SIM_DISK_HOOKS_H

@@ -328,7 +328,7 @@ static bool was_answered(const struct watch *w)
     return false;
 }
 
-/* Watches without an answer begin stale, as app/persist_cluster decides it, but each watch by
+/* Watches without an answer begin stale, as persist/cluster decides it, but each watch by
  * itself. */
 static void on_patience(struct alarm *a)
 {
@@ -362,7 +362,7 @@ static void load(struct sim_daemon *l, size_t number)
         skips_count(store_skips(watch_store(l->watches[number])));
 }
 
-/* Tells the watch of an object that only a hook knows, as load_known() in app/persist does. */
+/* Tells the watch of an object that only a hook knows, as load_known() in persist/persist does. */
 static void know(void *arg, size_t hook, size_t source, struct str key, struct str uid)
 {
     struct sim_daemon *l = arg;

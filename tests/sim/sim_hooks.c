@@ -27,7 +27,7 @@ bool sim_hooks_keep(struct sim_hooks *c)
     return disk_hooks_put(&c->params.persist->disk_hooks, &c->hooks);
 }
 
-/* As persist_look(STATE_DRIVER_NOW) in the daemon. */
+/* As persist_driver_look(STATE_DRIVER_NOW) in the daemon. */
 void sim_hooks_keep_now(struct sim_hooks *c)
 {
     if (sim_hooks_remembers(c))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How long ago a contact was, by clocks that may have been set back. */
-#include "app/contact.h"
+#include "persist/contact.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

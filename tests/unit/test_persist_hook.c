@@ -1,27 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* app/persist_hook: the rows of a hook on disk, and what the next process does with them. */
-#include "app/persist_hook.h"
+/* persist/hook: the rows of a hook on disk, and what the next process does with them. */
+#include "persist/hook.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "app/persist_row.h"
 #include "base/mem.h"
 #include "hook_rig.h"
-#include "io/loop.h"
+#include "persist/row.h"
 #include "state_rig.h"
 
 /* The processes of a test, one after the other, all in one turn of a loop that does not run. */
 struct rig {
     struct state_rig state;
-    struct loop *loop;
-    struct state_driver *state_driver; /* has no folder: the test takes its batch */
     struct ids *ids;
-    struct conf conf;
-    struct conf_watch watch;
-    struct conf_hook conf_hook;
+    enum persist_bytes bytes;
+    struct persist_hook_params params;
     struct hook_rules rules;
-    struct digest settings;
     const char *boot_id;
     struct persist_hook mh;
     bool lives;
@@ -29,24 +24,10 @@ struct rig {
 
 static struct rig rig;
 
-static void on_lost(void *arg)
-{
-    (void)arg;
-}
-
-/* The rows in the state driver's batch go to disk. */
-static void commit(void)
-{
-    struct batch *b = state_driver_batch(rig.state_driver, STATE_DRIVER_SOON);
-
-    batch_join(&rig.state.batch, b);
-    state_rig_apply(&rig.state);
-}
-
 static void keep(void)
 {
-    persist_hook_put(&rig.mh, rig.state_driver, STATE_DRIVER_NOW);
-    commit();
+    (void)persist_hook_put(&rig.mh, &rig.state.batch);
+    state_rig_apply(&rig.state);
 }
 
 static void die(void)
@@ -68,15 +49,11 @@ static void begin(void)
     hook_rig_set_up(NULL);
     (void)restore_read(&r, rig.state.folder, &err);
     rig.ids = r.ids;
-    rig.mh =
-        (struct persist_hook){.hook = hook_rig_add(&(struct hook_rig_hook){.rules = rig.rules}),
-                              .conf = &rig.conf_hook,
-                              .settings = rig.settings,
-                              .boot_id = rig.boot_id};
-    struct batch *b = state_driver_batch(rig.state_driver, STATE_DRIVER_SOON);
-    persist_hook_init(&rig.mh, &rig.conf, rig.ids, b);
-    persist_hook_load(&rig.mh, &r, (struct persist_now){.ms = hook_rig.now, .wall_ns = 1}, b);
-    persist_hook_put_facts(&rig.mh, b);
+    rig.params.hook = hook_rig_add(&(struct hook_rig_hook){.rules = rig.rules});
+    persist_hook_load(
+        &rig.mh, &rig.params, &rig.bytes, &r,
+        (struct persist_now){.ms = hook_rig.now, .wall_ns = 1, .boot_id = rig.boot_id},
+        &rig.state.batch);
     r.ids = NULL;
     restore_fini(&r);
     rig.lives = true;
@@ -85,22 +62,11 @@ static void begin(void)
 
 static int set_up(void **state)
 {
-    static const struct state_driver_events events = {on_lost};
-    static char name[] = "one"; /* the name in hook_rig */
-
     (void)state;
     memset(&rig, 0, sizeof(rig));
     state_rig_init(&rig.state);
     rig.state.batch.release = persist_row_release;
-    rig.loop = loop_create();
-    rig.state_driver = state_driver_create(
-        &(struct state_driver_params){.loop = rig.loop, .release = persist_row_release}, &events,
-        NULL);
-    rig.watch.name.v = name;
-    rig.conf.watches = &rig.watch;
-    rig.conf.n_watches = 1;
-    rig.conf_hook.effect.v = CONF_EFFECT_DISK;
-    rig.settings = (struct digest){.hi = 1, .lo = 1};
+    rig.params.settings = (struct digest){.hi = 1, .lo = 1};
     rig.boot_id = "boot-1";
     return 0;
 }
@@ -109,8 +75,6 @@ static int clean_up(void **state)
 {
     (void)state;
     die();
-    state_driver_dispose(&rig.state_driver);
-    loop_destroy(&rig.loop);
     state_rig_fini(&rig.state);
     return 0;
 }
@@ -175,13 +139,13 @@ static void test_only_changed_rows_are_put(void **state)
 {
     (void)state;
     handle();
-    persist_hook_put(&rig.mh, rig.state_driver, STATE_DRIVER_NOW);
-    assert_int_equal(state_driver_batch(rig.state_driver, STATE_DRIVER_SOON)->count, 0);
+    assert_false(persist_hook_put(&rig.mh, &rig.state.batch));
+    assert_int_equal(rig.state.batch.count, 0);
     begin();
     sees();
     hook_rig_nothing();
-    persist_hook_put(&rig.mh, rig.state_driver, STATE_DRIVER_NOW);
-    assert_int_equal(state_driver_batch(rig.state_driver, STATE_DRIVER_SOON)->count, 0);
+    assert_false(persist_hook_put(&rig.mh, &rig.state.batch));
+    assert_int_equal(rig.state.batch.count, 0);
 }
 
 static void test_a_run_that_was_cut_off_runs_again(void **state)
@@ -203,7 +167,7 @@ static void test_other_settings_renew_once(void **state)
 {
     (void)state;
     handle();
-    rig.settings.lo = 2;
+    rig.params.settings.lo = 2;
     begin();
     begin(); /* the process before was killed before the run started */
     expect_renewed();
@@ -219,7 +183,7 @@ static void test_a_renewal_survives_a_process_that_has_not_run_it(void **state)
     handle();
     for (size_t i = 0; i < ARRAY_LEN(modes); i++) {
         rig.rules.mode = modes[i]; /* the effect is a setting */
-        rig.settings.lo++;
+        rig.params.settings.lo++;
         begin();
         begin();
         sees();
@@ -243,7 +207,7 @@ static void test_a_boot_renews_effects_that_end_with_it(void **state)
     handle();
     rig.boot_id = "boot-2";
     expect_quiet();
-    rig.conf_hook.effect.v = CONF_EFFECT_BOOT; /* in truth the settings would differ, too */
+    rig.params.effect = PERSIST_EFFECT_BOOT; /* in truth the settings would differ, too */
     expect_quiet();
     rig.boot_id = "boot-3";
     begin();
@@ -254,7 +218,7 @@ static void test_a_boot_renews_effects_that_end_with_it(void **state)
 static void test_each_process_renews_effects_that_end_with_it(void **state)
 {
     (void)state;
-    rig.conf_hook.effect.v = CONF_EFFECT_PROCESS;
+    rig.params.effect = PERSIST_EFFECT_PROCESS;
     handle();
     for (int i = 0; i < 2; i++) {
         begin();
@@ -264,8 +228,7 @@ static void test_each_process_renews_effects_that_end_with_it(void **state)
 
 static void takes_program(uint64_t n)
 {
-    persist_hook_program(&rig.mh, (struct digest){.lo = n},
-                         state_driver_batch(rig.state_driver, STATE_DRIVER_NOW));
+    persist_hook_program(&rig.mh, (struct digest){.lo = n}, &rig.state.batch);
 }
 
 static void test_another_program_renews_and_the_first_one_does_not(void **state)
@@ -301,6 +264,7 @@ static void test_a_pause_lasts(void **state)
     (void)state;
     begin();
     hook_pause(rig.mh.hook, true);
+    assert_true(persist_hook_put(&rig.mh, &rig.state.batch)); /* it must be on disk at once */
     keep();
     assert_true(has("fact 1 paused"));
     begin();
@@ -337,7 +301,7 @@ static void test_a_hook_that_is_not_persisted_is_new(void **state)
 {
     (void)state;
     handle();
-    rig.watch.persist.v = CONF_PERSIST_NONE;
+    rig.bytes = PERSIST_NONE;
     for (int i = 0; i < 2; i++) {
         begin();
         assert_false(has("mark"));
@@ -361,7 +325,7 @@ static void test_the_last_state_of_a_deleted_object_leaves_the_disk(void **state
     keep();
     assert_true(has("ended"));
     assert_true(has("{\"kind\":\"ConfigMap\""));
-    rig.watch.persist.v = CONF_PERSIST_DIGEST;
+    rig.bytes = PERSIST_DIGEST;
     begin();
     assert_true(has("ended"));
     assert_false(has("{\"kind\""));
@@ -378,7 +342,7 @@ static void test_another_clusters_deliveries_are_forgotten(void **state)
     handle();
     begin();
     hooks_forget(&hook_rig.hooks, rig.mh.hook->sources[0].of);
-    persist_hook_forget(&rig.mh, 0, state_driver_batch(rig.state_driver, STATE_DRIVER_NOW));
+    persist_hook_forget(&rig.mh, 0, &rig.state.batch);
     keep();
     assert_false(has("mark"));
     assert_false(has("seen"));
@@ -397,7 +361,7 @@ static void test_a_file_that_begins_anew_gets_all(void **state)
     keep();
     for (int i = 0; i < 2; i++) {
         char *before = state_rig_load(&rig.state, &found);
-        struct batch *b = state_driver_batch(rig.state_driver, STATE_DRIVER_NOW);
+        struct batch *b = &rig.state.batch;
 
         batch_reset(b);
         ids_put_all(rig.ids, b);

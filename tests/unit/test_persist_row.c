@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* app/persist_row: a row can be read back as it was. */
-#include "app/persist_row.h"
+/* persist/row: a row can be read back as it was. */
+#include "persist/row.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +23,7 @@ static struct batch_op only_op(const struct batch *b)
 }
 
 /* The object after a way through a row; one reference. */
-static struct object *there_and_back(struct object *o, enum conf_persist how)
+static struct object *there_and_back(struct object *o, enum persist_bytes how)
 {
     struct batch b = {.release = persist_row_release};
 
@@ -43,7 +43,7 @@ static void test_an_object_comes_back_byte_for_byte(void **state)
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
         struct object *o = objects_make(keys[i], "u1", "12", "\"a\":\"\\u0000\xf0\x9f\x98\x80\"");
-        struct object *back = there_and_back(o, CONF_PERSIST_FULL);
+        struct object *back = there_and_back(o, PERSIST_FULL);
 
         struct object_parts was = object_parts_of(o);
         struct object_parts is = object_parts_of(back);
@@ -76,8 +76,8 @@ static void test_any_key_comes_back(void **state)
                                                             .body = str_c("{}"),
                                                             .rv_at = SIZE_MAX,
                                                             .generation_at = SIZE_MAX});
-    for (int how = CONF_PERSIST_FULL; how <= CONF_PERSIST_DIGEST; how++) {
-        struct object *back = there_and_back(o, (enum conf_persist)how);
+    for (int how = PERSIST_FULL; how <= PERSIST_DIGEST; how++) {
+        struct object *back = there_and_back(o, (enum persist_bytes)how);
 
         assert_true(str_eq(object_key(back), object_key(o)));
         assert_true(str_eq(object_namespace(back), object_namespace(o)));
@@ -91,7 +91,7 @@ static void test_any_key_comes_back(void **state)
 static void test_of_a_digest_only_the_name_comes_back(void **state)
 {
     struct object *o = objects_make("ns/n", "u1", "12", "\"a\":1");
-    struct object *back = there_and_back(o, CONF_PERSIST_DIGEST);
+    struct object *back = there_and_back(o, PERSIST_DIGEST);
 
     (void)state;
     assert_true(object_is_bare(back));
@@ -99,7 +99,7 @@ static void test_of_a_digest_only_the_name_comes_back(void **state)
     assert_true(str_is(object_uid(back), "u1"));
     assert_int_equal(object_rv(back).n, 0);
     /* a bare object has no more to keep */
-    struct object *again = there_and_back(back, CONF_PERSIST_FULL);
+    struct object *again = there_and_back(back, PERSIST_FULL);
     assert_true(object_is_bare(again));
     object_unref(&again);
     object_unref(&back);
@@ -108,7 +108,7 @@ static void test_of_a_digest_only_the_name_comes_back(void **state)
 
 /* A delivery record after a way through a row; the batch holds its strings. */
 static struct delivery_record delivery_back(struct batch *b, const struct delivery_record *m,
-                                            enum conf_persist how)
+                                            enum persist_bytes how)
 {
     persist_row_put_delivery(b, 9, m, how);
     struct batch_op op = only_op(b);
@@ -147,7 +147,7 @@ static void test_deliveries_come_back(void **state)
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(deliveries); i++) {
         struct batch b = {.release = persist_row_release};
-        struct delivery_record back = delivery_back(&b, &deliveries[i], CONF_PERSIST_FULL);
+        struct delivery_record back = delivery_back(&b, &deliveries[i], PERSIST_FULL);
 
         check_delivery(&deliveries[i], &back);
         assert_null(back.last);
@@ -165,14 +165,14 @@ static void test_the_last_state_of_a_delivery_is_kept_as_persist_says(void **sta
                                       .last = o};
 
     (void)state;
-    for (int how = CONF_PERSIST_FULL; how <= CONF_PERSIST_DIGEST; how++) {
+    for (int how = PERSIST_FULL; how <= PERSIST_DIGEST; how++) {
         struct batch b = {.release = persist_row_release};
-        struct delivery_record back = delivery_back(&b, &m, (enum conf_persist)how);
+        struct delivery_record back = delivery_back(&b, &m, (enum persist_bytes)how);
 
         check_delivery(&m, &back);
         assert_non_null(back.last);
         assert_true(str_is(object_key(back.last), "ns/n"));
-        assert_int_equal(object_is_bare(back.last), how != CONF_PERSIST_FULL);
+        assert_int_equal(object_is_bare(back.last), how != PERSIST_FULL);
         object_unref(&back.last);
         batch_fini(&b);
     }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* app/persist_watch: the rows of a watch on disk, and what the next process does with them. */
-#include "app/persist_watch.h"
+/* persist/watch: the rows of a watch on disk, and what the next process does with them. */
+#include "persist/watch.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "app/persist_row.h"
 #include "base/mem.h"
 #include "objects.h"
+#include "persist/row.h"
 #include "state_rig.h"
 
 enum { FILE_BYTES = 1 << 20 };
@@ -19,8 +19,9 @@ struct rig {
     struct restore restore;
     struct ids *ids;
     const char *namespaces[2];
-    struct conf_watch conf;
-    struct digest settings;
+    const char *cluster;
+    struct persist_watch_params params;
+    struct list dirty;
     struct watch *w;
     struct persist_watch mw;
     struct persist_now now;
@@ -33,7 +34,8 @@ static void on_delta(void *arg, struct source from, const struct delta *d)
 {
     struct rig *r = arg;
 
-    persist_watch_delta(&r->mw, watch_scope_of(from.watch, d->object), d, &r->state.batch);
+    (void)from;
+    persist_watch_delta(&r->mw, d, &r->state.batch);
 }
 
 static void on_skipped(void *arg, struct source from, const struct skip *s, bool gone)
@@ -49,6 +51,7 @@ static void make_watch(void)
     static const struct subscriber events = {.on_delta = on_delta, .on_skipped = on_skipped};
     struct watch_params p = objects_watch_params();
 
+    p.cluster = rig.cluster;
     p.namespaces = rig.namespaces;
     p.namespace_count = rig.namespaces[1] != NULL ? 2 : 1;
     assert_int_equal(watch_create(&p, &rig.w, NULL), ERR_OK);
@@ -81,9 +84,8 @@ static void begin(void)
     make_watch();
     (void)restore_read(&rig.restore, rig.state.folder, &err);
     rig.ids = rig.restore.ids;
-    rig.mw = (struct persist_watch){.watch = rig.w, .conf = &rig.conf, .settings = rig.settings};
-    persist_watch_init(&rig.mw, rig.ids, &rig.state.batch);
-    persist_watch_load(&rig.mw, &rig.restore, &rig.state.batch);
+    rig.params.watch = rig.w;
+    persist_watch_load(&rig.mw, &rig.params, &rig.dirty, &rig.restore, &rig.state.batch);
     ids_sweep(rig.ids, &rig.state.batch, 1, 1000);
     rig.restore.ids = NULL;
     restore_fini(&rig.restore);
@@ -93,17 +95,15 @@ static void begin(void)
 
 static int set_up(void **state)
 {
-    static char name[] = "w";
-    static char cluster[] = "c";
-
     (void)state;
     memset(&rig, 0, sizeof(rig));
     state_rig_init(&rig.state);
     rig.state.batch.release = persist_row_release;
     rig.namespaces[0] = "*";
-    rig.settings = (struct digest){.hi = 1, .lo = 1};
-    rig.conf.name.v = name;
-    rig.conf.cluster.v = cluster;
+    list_init(&rig.dirty);
+    rig.params.settings = (struct digest){.hi = 1, .lo = 1};
+    rig.params.name = "w";
+    rig.cluster = "c";
     rig.now = (struct persist_now){.ms = 5000, .wall_ns = UINT64_C(900000000000)};
     return 0;
 }
@@ -208,7 +208,7 @@ static void test_the_row_of_an_object_goes_with_it(void **state)
         struct object *o = objects_make(keys[i], "u1", "8", NULL);
 
         assert_true(has(keys[i]));
-        persist_watch_delta(&rig.mw, 0, &(struct delta){.type = ends[i], .object = o},
+        persist_watch_delta(&rig.mw, &(struct delta){.type = ends[i], .object = o},
                             &rig.state.batch);
         commit();
         assert_false(has(keys[i]));
@@ -232,7 +232,7 @@ static void edited_until_it_is_listed(struct digest settings, enum resume_kind k
 {
     begin();
     keeps_two();
-    rig.settings = settings;
+    rig.params.settings = settings;
     for (int i = 0; i < 2; i++) { /* a process that is killed before the list changes nothing */
         begin();
         assert_int_equal(objects(), 2);
@@ -277,7 +277,7 @@ static void test_rows_of_a_scope_that_is_gone_move_to_the_others(void **state)
     buf_free(&items);
     commit(); /* without its version, so without its settings */
     take_namespaces("x", NULL);
-    rig.settings.lo = 2;
+    rig.params.settings.lo = 2;
     begin();
     assert_int_equal(objects(), 1);
     assert_int_equal(watch_resume_point(rig.w, 0), RESUME_PARTIAL);
@@ -297,7 +297,7 @@ static void test_a_watch_that_is_not_persisted_any_more_leaves_the_disk(void **s
     keeps_two();
     assert_true(has("{\"kind\":\"ConfigMap\""));
     assert_true(file_holds("\"data\":{"));
-    rig.conf.persist.v = CONF_PERSIST_DIGEST;
+    rig.params.bytes = PERSIST_DIGEST;
     begin();
     assert_int_equal(objects(), 2);
     assert_false(has("{\"kind\""));
@@ -307,7 +307,7 @@ static void test_a_watch_that_is_not_persisted_any_more_leaves_the_disk(void **s
     begin();
     assert_int_equal(objects(), 2);
     assert_int_equal(watch_resume_point(rig.w, 0), RESUME_PARTIAL);
-    rig.conf.persist.v = CONF_PERSIST_NONE;
+    rig.params.bytes = PERSIST_NONE;
     begin();
     assert_int_equal(objects(), 0);
     assert_false(has("object"));
@@ -315,7 +315,7 @@ static void test_a_watch_that_is_not_persisted_any_more_leaves_the_disk(void **s
     lists_two();
     puts_version();
     assert_int_equal(rig.state.batch.count, 0);
-    rig.conf.persist.v = CONF_PERSIST_FULL;
+    rig.params.bytes = PERSIST_FULL;
     begin();
     assert_int_equal(rig.mw.state, PERSIST_WATCH_EMPTY);
     keeps_two();
@@ -324,13 +324,11 @@ static void test_a_watch_that_is_not_persisted_any_more_leaves_the_disk(void **s
 
 static void test_a_cluster_with_a_new_name_is_noted(void **state)
 {
-    static char live[] = "live";
-
     (void)state;
     begin();
     keeps_two();
-    rig.conf.cluster.v = live;
-    rig.settings.lo = 2; /* so that the watch is listed */
+    rig.cluster = "live";
+    rig.params.settings.lo = 2; /* so that the watch is listed */
     begin();
     assert_string_equal(rig.mw.was_of, "c"); /* so that the identities are compared */
     assert_true(has("fact 1 cluster [] c\n"));
@@ -360,8 +358,6 @@ static void starve(void)
 
 static void test_an_object_with_no_more_than_a_delivery_record_is_bare(void **state)
 {
-    static char live[] = "live";
-
     (void)state;
     begin();
     keeps_two();
@@ -369,7 +365,7 @@ static void test_an_object_with_no_more_than_a_delivery_record_is_bare(void **st
     knows("ns/c"); /* the rows are complete, and ns/c is not among them */
     assert_int_equal(objects(), 2);
     starve();
-    rig.conf.cluster.v = live;
+    rig.cluster = "live";
     begin();
     assert_int_equal(rig.mw.state, PERSIST_WATCH_EMPTY);
     assert_string_equal(rig.mw.was_of, "c"); /* the delivery records are of that cluster, too */
@@ -488,7 +484,7 @@ static void test_skipped_objects_go_with_their_watch(void **state)
     puts_version();
     commit();
     assert_true(has("skipped [ns/a]"));
-    rig.conf.persist.v = CONF_PERSIST_NONE;
+    rig.params.bytes = PERSIST_NONE;
     begin();
     assert_int_equal(skipped(), 0);
     assert_false(has("skipped"));

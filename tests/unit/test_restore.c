@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* app/restore: all rows of the state, item by item. */
-#include "app/restore.h"
+/* persist/restore: all rows of the state, item by item. */
+#include "persist/restore.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

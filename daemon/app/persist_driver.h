@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * persist - the memory of informerd over restarts (docs/design.md "State"): gives watches and hooks
- * the rows that an earlier process has left, and has their changes written. No other module knows
- * both the watches and hooks and the rows of state/.
+ * persist_driver - brings what persist/ puts to disk, asks clusters which one they are and the
+ * helper which programs hooks have, and carries out what persist/ decides about the answers.
  */
-#ifndef APP_PERSIST_H
-#define APP_PERSIST_H
+#ifndef APP_PERSIST_DRIVER_H
+#define APP_PERSIST_DRIVER_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "admin/admin.h"
 #include "app/cluster_runtime.h"
-#include "app/persist_removed.h"
 #include "app/sources.h"
 #include "conf/conf.h"
 #include "hook/hook.h"
@@ -21,10 +20,10 @@
 
 struct helper_link;
 struct loop;
-struct persist;
+struct persist_driver;
 
 /* Everything is borrowed and must outlive the object. */
-struct persist_params {
+struct persist_driver_params {
     struct loop *loop;
     struct helper_link *link;
     const struct conf *conf; /* checked */
@@ -39,7 +38,7 @@ struct persist_params {
 };
 
 /* Called from the loop. */
-struct persist_events {
+struct persist_driver_events {
     /* Runs may start from now on: each hook knows whether its programs and files have changed.
      * Called once. */
     void (*on_ready)(void *arg);
@@ -49,48 +48,46 @@ struct persist_events {
 };
 
 /* Reads the state and gives it to the watches and hooks, none of which may have begun. Never NULL;
- * release with persist_dispose(). events must outlive the object. */
-struct persist *persist_create(const struct persist_params *params,
-                               const struct persist_events *events, void *arg);
+ * release with persist_driver_dispose(). events must outlive the object. */
+struct persist_driver *persist_driver_create(const struct persist_driver_params *params,
+                                             const struct persist_driver_events *events, void *arg);
 
 /* Takes the clusters, in the order of conf->clusters. A watch with objects of an earlier process
  * then waits until its cluster has said which one it is. Call it after sources_follow() and before
  * the loop runs. */
-void persist_follow(struct persist *m, struct cluster_runtime *const *clusters);
+void persist_driver_follow(struct persist_driver *d, struct cluster_runtime *const *clusters);
 
 /* Puts what has changed in watches and hooks since the last call into the batch of the state
- * driver. Call it in the same turn of the loop as the change. */
-void persist_look(struct persist *m, enum state_driver_haste haste);
+ * driver. haste: of the records of hooks. Call it in the same turn of the loop as the change. */
+void persist_driver_look(struct persist_driver *d, enum state_driver_haste haste);
 
 /* Has a cluster sent first lists without having said yet which cluster it is? Then runs wait for
  * the answer, for a second at most: call this again in each turn in which something came from a
  * server. */
-bool persist_awaits(struct persist *m);
+bool persist_driver_awaits(struct persist_driver *d);
 
 /* For io/runner: a run starts when its delivery records are committed. */
-struct state_driver *persist_state_driver(const struct persist *m);
+struct state_driver *persist_driver_state(const struct persist_driver *d);
 
 /* A person decides about the cluster of a watch, where another cluster answers and is held. accept:
- * everything that is known of the old cluster is forgotten, by hooks too. Returns false if no
- * cluster is held there. */
-bool persist_guard(const struct persist *m, const struct watch *w, bool accept);
-
-/* Whether the state is kept and can be written, and how much waits to be written. */
-struct state_driver_status persist_status(const struct persist *m);
+ * everything that is known of the old cluster is forgotten, by hooks too; else it stays held.
+ * Returns false if no cluster is held there. */
+bool persist_driver_guard(struct persist_driver *d, const struct watch *w, bool accept);
 
 /* The trouble with a cluster (index as in conf->clusters), for people: "another cluster ..."; NULL
  * = no trouble. Borrowed until the next turn of the loop. */
-const char *persist_trouble(const struct persist *m, size_t cluster);
+const char *persist_driver_trouble(struct persist_driver *d, size_t cluster);
 
-/* The output files of hooks that are not in the configuration any more. Borrowed. */
-const struct persist_removed *persist_removed(const struct persist *m);
+/* The output files of hooks that are not in the configuration any more, and how many. Borrowed. */
+const struct admin_left_file *persist_driver_left(const struct persist_driver *d, size_t *n);
 
 /* Writes everything to disk. Then, or after timeout_ms, done is called once, in a later turn, with
- * the arg of persist_create(); all = everything is on disk. */
-void persist_flush(struct persist *m, uint64_t timeout_ms, void (*done)(void *arg, bool all));
+ * the arg of persist_driver_create(); all = everything is on disk. */
+void persist_driver_flush(struct persist_driver *d, uint64_t timeout_ms,
+                          void (*done)(void *arg, bool all));
 
-/* The end for the user: *m is NULL, and nothing is called any more. Call it before the end of the
+/* The end for the user: *d is NULL, and nothing is called any more. Call it before the end of the
  * loop. NULL is fine. */
-void persist_dispose(struct persist **m);
+void persist_driver_dispose(struct persist_driver **d);
 
 #endif

@@ -3,8 +3,8 @@
  * restore - the whole state as it was read at the start, sorted by item, until each watch, hook and
  * cluster has taken its rows; data.
  */
-#ifndef APP_RESTORE_H
-#define APP_RESTORE_H
+#ifndef PERSIST_RESTORE_H
+#define PERSIST_RESTORE_H
 
 #include <stddef.h>
 #include <stdint.h>

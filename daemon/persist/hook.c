@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "app/persist_hook.h"
+#include "persist/hook.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "app/persist_row.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/panic.h"
+#include "persist/row.h"
 
 enum { DECIMAL = 10 };
 
@@ -17,20 +17,8 @@ static const char owed_snapshot[] = "snapshot";
 static const char owed_renewal[] = "renewal";
 static const char owed_apply[] = "apply";
 
-/* How much may be kept of the last states of the objects of a source. An object of a view is made
- * of two watches, so the stricter setting of both counts: a larger value keeps less. */
-static enum conf_persist persist_of(const struct conf *conf, const char *name)
-{
-    const struct conf_view *v = conf_find_view(conf, name);
-    const struct conf_watch *w = conf_find_watch(conf, v != NULL ? v->services.v : name);
-    int persist = w->persist.v;
-
-    if (v != NULL && conf_find_watch(conf, v->slices.v)->persist.v > persist)
-        persist = conf_find_watch(conf, v->slices.v)->persist.v;
-    return (enum conf_persist)persist;
-}
-
-void persist_hook_init(struct persist_hook *mh, const struct conf *conf, struct ids *ids,
+/* Finds the rows of the hook and of its sources, and makes those that are missing. */
+static void find_items(struct persist_hook *mh, const enum persist_bytes *bytes, struct ids *ids,
                        struct batch *b)
 {
     const struct hook *h = mh->hook;
@@ -40,7 +28,7 @@ void persist_hook_init(struct persist_hook *mh, const struct conf *conf, struct 
     for (size_t i = 0; i < h->source_count; i++)
         mh->sources[i] = (struct persist_source){
             .item = ids_use(ids, b, ROW_KIND_SOURCE, mh->item, str_c(h->sources[i].name)),
-            .persist = persist_of(conf, h->sources[i].name)};
+            .bytes = bytes[i]};
 }
 
 void persist_hook_fini(struct persist_hook *mh)
@@ -52,30 +40,24 @@ void persist_hook_fini(struct persist_hook *mh)
 
 struct putting {
     struct persist_hook *mh;
-    struct state_driver *k;
-    enum state_driver_haste haste;
+    struct batch *b;
 };
-
-static struct batch *batch_of(const struct putting *p)
-{
-    return state_driver_batch(p->k, p->haste);
-}
 
 static void put_delivery(void *arg, size_t source, const struct delivery_record *m)
 {
     const struct putting *p = arg;
     const struct persist_source *s = &p->mh->sources[source];
 
-    if (s->persist == CONF_PERSIST_NONE)
+    if (s->bytes == PERSIST_NONE)
         return;
-    persist_row_put_delivery(batch_of(p), s->item, m, s->persist);
+    persist_row_put_delivery(p->b, s->item, m, s->bytes);
 }
 
 static void drop_delivery(void *arg, size_t source, struct str key, struct str uid)
 {
     const struct putting *p = arg;
 
-    batch_drop_delivery(batch_of(p), p->mh->sources[source].item, key, uid);
+    batch_drop_delivery(p->b, p->mh->sources[source].item, key, uid);
 }
 
 static void put_seen(void *arg, size_t source)
@@ -83,8 +65,8 @@ static void put_seen(void *arg, size_t source)
     const struct putting *p = arg;
     const struct persist_source *s = &p->mh->sources[source];
 
-    if (s->persist != CONF_PERSIST_NONE)
-        batch_fact(batch_of(p), &(struct row_fact){.item = s->item, .what = ROW_SEEN});
+    if (s->bytes != PERSIST_NONE)
+        batch_fact(p->b, &(struct row_fact){.item = s->item, .what = ROW_SEEN});
 }
 
 /* A file whose source is not configured any more keeps the name of that source: the source may come
@@ -101,10 +83,10 @@ static void put_file(void *arg, const struct files_seen *seen)
     struct buf text = {0};
 
     persist_row_put_file(&text, seen, source);
-    batch_fact(batch_of(p), &(struct row_fact){.item = p->mh->item,
-                                               .what = ROW_OUTPUT,
-                                               .key = seen->path,
-                                               .value = buf_str(&text)});
+    batch_fact(p->b, &(struct row_fact){.item = p->mh->item,
+                                        .what = ROW_OUTPUT,
+                                        .key = seen->path,
+                                        .value = buf_str(&text)});
     buf_free(&text);
 }
 
@@ -112,17 +94,16 @@ static void drop_file(void *arg, struct str path)
 {
     const struct putting *p = arg;
 
-    batch_drop_fact(batch_of(p), p->mh->item, ROW_OUTPUT, path);
+    batch_drop_fact(p->b, p->mh->item, ROW_OUTPUT, path);
 }
 
 /* A flag is a fact that is there or not; it has no value. */
 static void put_flag(const struct putting *p, enum row_what what, const char *key, bool is)
 {
     if (is)
-        batch_fact(batch_of(p),
-                   &(struct row_fact){.item = p->mh->item, .what = what, .key = str_c(key)});
+        batch_fact(p->b, &(struct row_fact){.item = p->mh->item, .what = what, .key = str_c(key)});
     else
-        batch_drop_fact(batch_of(p), p->mh->item, what, str_c(key));
+        batch_drop_fact(p->b, p->mh->item, what, str_c(key));
 }
 
 static void put_forgotten(const struct putting *p, uint64_t n)
@@ -130,15 +111,13 @@ static void put_forgotten(const struct putting *p, uint64_t n)
     struct buf text = {0};
 
     buf_printf(&text, "%" PRIu64, n);
-    batch_fact(
-        batch_of(p),
-        &(struct row_fact){.item = p->mh->item, .what = ROW_FORGOTTEN, .value = buf_str(&text)});
+    batch_fact(p->b, &(struct row_fact){
+                         .item = p->mh->item, .what = ROW_FORGOTTEN, .value = buf_str(&text)});
     buf_free(&text);
 }
 
-/* Puts what the hook owes as a whole, as far as it has changed. A pause is put at once, whatever
- * the haste of the rest: nobody else knows that a person paused the hook. */
-static void put_record(struct putting *p)
+/* Puts what the hook owes as a whole, as far as it has changed. Returns whether a pause has. */
+static bool put_record(const struct putting *p)
 {
     struct hook_record now = hook_record_of(p->mh->hook);
     struct hook_record was = p->mh->put;
@@ -152,24 +131,22 @@ static void put_record(struct putting *p)
         put_flag(p, ROW_OWED, owed_apply, now.owes_apply);
     if (now.forgotten != was.forgotten)
         put_forgotten(p, now.forgotten);
-    if (now.is_paused == was.is_paused)
-        return;
-    p->haste = STATE_DRIVER_NOW;
-    put_flag(p, ROW_PAUSED, "", now.is_paused);
+    if (now.is_paused != was.is_paused)
+        put_flag(p, ROW_PAUSED, "", now.is_paused);
+    return now.is_paused != was.is_paused;
 }
 
-void persist_hook_put(struct persist_hook *mh, struct state_driver *k,
-                      enum state_driver_haste haste)
+bool persist_hook_put(struct persist_hook *mh, struct batch *b)
 {
     static const struct delivery_log_sink deliveries = {put_delivery, drop_delivery, put_seen};
     static const struct files_sink files = {put_file, drop_file};
-    struct putting p = {mh, k, haste};
+    struct putting p = {mh, b};
 
     delivery_log_put(&mh->hook->queue, &deliveries, &p);
     /* Before files_put(): the path of a stray may be the file of another key now. */
     strays_put(&mh->hook->strays, &files, &p);
     files_put(&mh->hook->files, &files, &p);
-    put_record(&p);
+    return put_record(&p);
 }
 
 static void put_digest(const struct persist_hook *mh, enum row_what what, struct digest d,
@@ -182,7 +159,8 @@ static void put_digest(const struct persist_hook *mh, enum row_what what, struct
     buf_free(&text);
 }
 
-void persist_hook_put_facts(const struct persist_hook *mh, struct batch *b)
+/* Puts the facts that do not change while informerd runs: settings, boot, programs. */
+static void put_facts(const struct persist_hook *mh, struct batch *b)
 {
     put_digest(mh, ROW_SETTINGS, mh->settings, b);
     if (mh->knows_program)
@@ -198,7 +176,7 @@ void persist_hook_lost(struct persist_hook *mh, struct batch *b)
     files_touch_all(&mh->hook->files);
     strays_touch_all(&mh->hook->strays);
     mh->put = (struct hook_record){0};
-    persist_hook_put_facts(mh, b);
+    put_facts(mh, b);
 }
 
 /* ---- From the state to the hook. */
@@ -206,7 +184,7 @@ void persist_hook_lost(struct persist_hook *mh, struct batch *b)
 /* Is the body of a last state on disk that `persist` does not allow any more? */
 static bool tells_too_much(const struct persist_source *s, const struct delivery_record *m)
 {
-    return s->persist != CONF_PERSIST_FULL && m->last != NULL && !object_is_bare(m->last);
+    return s->bytes != PERSIST_FULL && m->last != NULL && !object_is_bare(m->last);
 }
 
 static void load_deliveries(struct persist_hook *mh, size_t source, const struct restore *r,
@@ -219,7 +197,7 @@ static void load_deliveries(struct persist_hook *mh, size_t source, const struct
 
     for (size_t i = 0; i < n; i++) {
         if (tells_too_much(s, &deliveries[i].delivery))
-            persist_row_put_delivery(b, item, &deliveries[i].delivery, s->persist);
+            persist_row_put_delivery(b, item, &deliveries[i].delivery, s->bytes);
         if (!delivery_log_restore(&mh->hook->queue, source, &deliveries[i].delivery, wall_ns))
             log_debug("delivery record ignored: it cannot be used", KV_STR("hook", mh->hook->name),
                       KV_VIEW("key", deliveries[i].delivery.key));
@@ -246,7 +224,7 @@ static void load_sources(struct persist_hook *mh, const struct restore *r, uint6
                          struct batch *b)
 {
     for (size_t i = 0; i < mh->hook->source_count; i++)
-        if (mh->sources[i].persist == CONF_PERSIST_NONE)
+        if (mh->sources[i].bytes == PERSIST_NONE)
             drop_deliveries(mh, i, r, b);
         else
             load_deliveries(mh, i, r, wall_ns, b);
@@ -300,18 +278,19 @@ static void load_fact(struct persist_hook *mh, const struct restore_fact *fact,
 /* Returns why the hook runs again for all objects, or NULL if it does not: its settings have
  * changed, or the effects of its runs may have ended with the boot or the process in which they
  * were made (docs/design.md "Renewal"). */
-static const char *renewal(const struct persist_hook *mh, const struct restore *r)
+static const char *renewal(const struct persist_hook *mh, enum persist_effect effect,
+                           const struct restore *r)
 {
     if (!persist_row_is_digest(restore_value(r, mh->item, ROW_SETTINGS), mh->settings))
         return "its settings have changed";
-    switch ((enum conf_effect)mh->conf->effect.v) {
-    case CONF_EFFECT_PROCESS:
+    switch (effect) {
+    case PERSIST_EFFECT_PROCESS:
         return "informerd was started (effect)";
-    case CONF_EFFECT_BOOT:
+    case PERSIST_EFFECT_BOOT:
         if (mh->boot_id[0] == '\0' || !str_is(restore_value(r, mh->item, ROW_BOOT), mh->boot_id))
             return "the machine was booted (effect)";
         break;
-    case CONF_EFFECT_DISK:
+    case PERSIST_EFFECT_DISK:
         break;
     }
     return NULL;
@@ -325,16 +304,12 @@ static void renew(struct persist_hook *mh, const char *why)
     hook_record_renew_why(mh->hook, why);
 }
 
-void persist_hook_load(struct persist_hook *mh, const struct restore *r, struct persist_now now,
-                       struct batch *b)
+/* Gives the hook what an earlier process has left of it. */
+static void load_rows(struct persist_hook *mh, const struct restore *r, struct persist_now now,
+                      struct batch *b)
 {
-    struct str program = restore_value(r, mh->item, ROW_PROGRAM);
     struct hook_record persist = {0};
     size_t n;
-
-    /* No earlier process had this hook. */
-    if (restore_value(r, mh->item, ROW_SETTINGS).p == NULL)
-        return;
     const struct restore_fact *facts = restore_facts(r, mh->item, &n);
     for (size_t i = 0; i < n; i++)
         load_fact(mh, &facts[i], &persist);
@@ -342,10 +317,24 @@ void persist_hook_load(struct persist_hook *mh, const struct restore *r, struct 
     hook_record_restore(mh->hook, &persist, now.ms);
     /* The records above are on disk as they are. */
     mh->put = persist;
-    mh->knows_program = persist_row_digest(program, &mh->program);
-    const char *why = renewal(mh, r);
-    if (why != NULL)
-        renew(mh, why);
+    mh->knows_program = persist_row_digest(restore_value(r, mh->item, ROW_PROGRAM), &mh->program);
+}
+
+void persist_hook_load(struct persist_hook *mh, const struct persist_hook_params *params,
+                       const enum persist_bytes *bytes, const struct restore *r,
+                       struct persist_now now, struct batch *b)
+{
+    *mh = (struct persist_hook){
+        .hook = params->hook, .settings = params->settings, .boot_id = now.boot_id};
+    find_items(mh, bytes, r->ids, b);
+    /* Without this fact no earlier process had the hook. */
+    if (restore_value(r, mh->item, ROW_SETTINGS).p != NULL) {
+        load_rows(mh, r, now, b);
+        const char *why = renewal(mh, params->effect, r);
+        if (why != NULL)
+            renew(mh, why);
+    }
+    put_facts(mh, b);
 }
 
 void persist_hook_program(struct persist_hook *mh, struct digest now, struct batch *b)

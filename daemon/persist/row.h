@@ -1,27 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * persist_row - objects, delivery records and facts as rows of the state, and back; pure. The
+ * row - objects, delivery records and facts as rows of the state, and back; pure. The
  * values of facts are text, so that a later release can read the values of an earlier one.
  */
-#ifndef APP_PERSIST_ROW_H
-#define APP_PERSIST_ROW_H
+#ifndef PERSIST_ROW_H
+#define PERSIST_ROW_H
 
 #include <stdbool.h>
 
 #include "base/buf.h"
 #include "base/digest.h"
 #include "cache/skips.h"
-#include "conf/watch_conf.h"
 #include "hook/delivery_log.h"
 #include "hook/files.h"
 #include "kube/object.h"
 #include "state/batch.h"
 #include "state/row.h"
 
+/* How much the state keeps of objects. The order counts: a larger value keeps less. */
+enum persist_bytes {
+    PERSIST_FULL,   /* the objects as they are */
+    PERSIST_DIGEST, /* a digest of each: enough to tell whether an object has changed */
+    PERSIST_NONE
+};
+
 /* Puts the object into the batch as a row of the scope: with its bytes (the batch holds a
- * reference), or, as `how` says, with their digest only. The caller has sorted out
- * CONF_PERSIST_NONE. */
-void persist_row_put(struct batch *b, uint64_t scope, struct object *o, enum conf_persist how);
+ * reference), or, as `how` says, with their digest only. The caller has sorted out PERSIST_NONE. */
+void persist_row_put(struct batch *b, uint64_t scope, struct object *o, enum persist_bytes how);
 
 /* The object of a row. If its bytes were not kept, the object has an empty body and no
  * resourceVersion, as nothing is known of its state. The caller gets one reference. */
@@ -30,7 +35,7 @@ struct object *persist_row_object(const struct row_object *row);
 /* Puts a delivery record into the batch as a row of a source of a hook. how: whether the bytes of
  * its last state are kept. */
 void persist_row_put_delivery(struct batch *b, uint64_t source, const struct delivery_record *m,
-                              enum conf_persist how);
+                              enum persist_bytes how);
 
 /* The delivery record of a row. Its strings are borrowed from the row; `last` is a reference for
  * the caller. */

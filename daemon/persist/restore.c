@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "app/restore.h"
+#include "persist/restore.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "app/persist_row.h"
 #include "base/mem.h"
+#include "persist/row.h"
 
 /* Makes room for one more element behind n: arrays double. n is a power of two exactly when the
  * array is full, so no capacity has to be kept. */

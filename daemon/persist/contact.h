@@ -4,8 +4,8 @@
  * was; pure. The wall clock may be set back, or be wrong after a boot, which must not make old
  * objects young: it counts only where the clock since the boot cannot be compared.
  */
-#ifndef APP_CONTACT_H
-#define APP_CONTACT_H
+#ifndef PERSIST_CONTACT_H
+#define PERSIST_CONTACT_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,7 +13,16 @@
 #include "base/buf.h"
 #include "base/compiler.h"
 
-/* One moment on both clocks. */
+/* One moment on all clocks. */
+struct persist_now {
+    uint64_t ms;
+    uint64_t wall_ns;
+    uint64_t boot_ns;
+    /* The boot that boot_ns counts from, which outlives all users; "" = not known. */
+    const char *boot_id;
+};
+
+/* A moment that is kept. */
 struct contact {
     uint64_t wall_ns;   /* the wall clock; 0 = not known */
     uint64_t boot_ns;   /* since the boot boot_id, with the time that the machine slept */

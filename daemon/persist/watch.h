@@ -1,26 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * persist_watch - one watch and its rows: gives the watch the objects and versions that an earlier
+ * watch - one watch and its rows: gives the watch the objects and versions that an earlier
  * process has left, and puts its changes into batches; a part of persist.
  */
-#ifndef APP_PERSIST_WATCH_H
-#define APP_PERSIST_WATCH_H
+#ifndef PERSIST_WATCH_H
+#define PERSIST_WATCH_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "app/contact.h"
-#include "app/restore.h"
 #include "base/digest.h"
 #include "base/list.h"
 #include "cache/watch.h"
-#include "conf/conf.h"
+#include "kube/cluster_identity.h"
+#include "persist/contact.h"
+#include "persist/restore.h"
+#include "persist/row.h"
 
-struct persist;
+/* One watch, as the configuration has it. */
+struct persist_watch_params {
+    struct watch *watch;    /* borrowed; the same for all names of equal watches */
+    const char *name;       /* borrowed; the name that the rows are kept under */
+    struct digest settings; /* watch_digest() */
+    enum persist_bytes bytes;
+    size_t cluster; /* the place of its cluster in persist.clusters */
+};
 
 struct persist_scope {
-    /* On the list of persist: objects were put into a batch, and their version was not yet. */
+    /* On the dirty list: objects were put into a batch, and their version was not yet. */
     struct list dirty;
     struct persist_watch *of;
     size_t index;
@@ -38,35 +46,30 @@ enum persist_watch_state {
 };
 
 struct persist_watch {
-    struct persist *persist; /* that has it on its list; only persist.c looks at this */
     struct watch *watch;
-    const struct conf_watch *conf; /* the one of its names under which the rows are kept */
-    struct digest settings;        /* watch_digest() */
+    const char *name;
+    struct digest settings;
+    enum persist_bytes bytes;
+    size_t cluster;
     uint64_t item;
+    struct list *dirty; /* scopes whose versions follow, of all watches */
     struct persist_scope *scopes;
     enum persist_watch_state state;
     char *was_of; /* the name of the cluster that the rows are from; NULL = not known */
+    /* Of the cluster that the objects are from, as far as it is known (persist/cluster). */
+    struct cluster_identity identity;
 };
 
-/* One moment on all clocks. */
-struct persist_now {
-    uint64_t ms;
-    uint64_t wall_ns;
-    uint64_t boot_ns;
-    const char *boot_id; /* the boot that boot_ns counts from; NULL or "" = not known */
-};
-
-/* Finds the rows of the watch and of its scopes, and makes those that are missing. The caller has
- * set watch, conf and settings. */
-void persist_watch_init(struct persist_watch *mw, struct ids *ids, struct batch *b);
+/* Finds the rows of the watch and of its scopes in the state, and makes those that are missing.
+ * Gives the watch the objects, skips and versions that the state has of it, before its first
+ * list_watch starts. Rows that the configuration does not want to be kept any more are dropped from
+ * the state. Scopes whose version is to be put (persist_watch_put_scope()) go on the list dirty,
+ * which is borrowed. Release with persist_watch_fini(). */
+void persist_watch_load(struct persist_watch *mw, const struct persist_watch_params *params,
+                        struct list *dirty, const struct restore *r, struct batch *b);
 
 /* Frees what the struct owns. */
 void persist_watch_fini(struct persist_watch *mw);
-
-/* Gives the watch the objects, skips and versions that the state has of it, before its first
- * list_watch starts. Rows that the configuration does not want to be kept any more are dropped from
- * the state. */
-void persist_watch_load(struct persist_watch *mw, const struct restore *r, struct batch *b);
 
 /* A hook knows this incarnation of a key. Call it after persist_watch_load(). If the cache has no
  * object for the key, and the watch is to be listed or skips the key, an object without bytes is
@@ -83,12 +86,12 @@ enum contact_age persist_watch_age(const struct persist_watch *mw, struct persis
  * state. */
 void persist_watch_forget(struct persist_watch *mw, struct batch *b);
 
-/* Puts or drops the row of an object of the scope. The caller then puts the scope on its dirty
- * list. */
-void persist_watch_delta(struct persist_watch *mw, size_t scope, const struct delta *d,
-                         struct batch *b);
+/* Puts or drops the row of an object. The version of its scope follows: behind all objects that
+ * the batch gets in this turn, so a version is never on disk without the objects that it stands
+ * for. */
+void persist_watch_delta(struct persist_watch *mw, const struct delta *d, struct batch *b);
 
-/* Puts or drops the row of a skipped object. The caller then puts the scope on its dirty list. */
+/* Puts or drops the row of a skipped object; the version of its scope follows. */
 void persist_watch_skipped(struct persist_watch *mw, const struct skip *s, bool gone,
                            struct batch *b);
 

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "app/persist_watch.h"
+#include "persist/watch.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "app/persist_row.h"
 #include "base/mem.h"
 #include "cache/watch_digest.h"
 
@@ -14,17 +13,13 @@
  * well. */
 #define CONTACT_EVERY_MS ((uint64_t)60 * 1000)
 
-static enum conf_persist persist_of(const struct persist_watch *mw)
-{
-    return (enum conf_persist)mw->conf->persist.v;
-}
-
-void persist_watch_init(struct persist_watch *mw, struct ids *ids, struct batch *b)
+/* Finds the rows of the watch and of its scopes, and makes those that are missing. */
+static void find_items(struct persist_watch *mw, struct ids *ids, struct batch *b)
 {
     size_t n = watch_scope_count(mw->watch);
     struct buf scope = {0};
 
-    mw->item = ids_use(ids, b, ROW_KIND_WATCH, 0, str_c(mw->conf->name.v));
+    mw->item = ids_use(ids, b, ROW_KIND_WATCH, 0, str_c(mw->name));
     mw->scopes = mem_array(n, sizeof(*mw->scopes));
     for (size_t i = 0; i < n; i++) {
         struct persist_scope *s = &mw->scopes[i];
@@ -62,26 +57,34 @@ static void put_cluster(struct persist_watch *mw, const char *name, struct batch
     mw->was_of = was_of;
 }
 
-void persist_watch_delta(struct persist_watch *mw, size_t scope, const struct delta *d,
-                         struct batch *b)
+/* The version of the scope is put when the turn is over (persist_watch_put_scope()). */
+static void version_follows(struct persist_scope *s)
 {
-    const struct persist_scope *s = &mw->scopes[scope];
+    if (list_is_empty(&s->dirty))
+        list_append(s->of->dirty, &s->dirty);
+}
 
-    if (persist_of(mw) == CONF_PERSIST_NONE)
+void persist_watch_delta(struct persist_watch *mw, const struct delta *d, struct batch *b)
+{
+    struct persist_scope *s = &mw->scopes[watch_scope_of(mw->watch, d->object)];
+
+    if (mw->bytes == PERSIST_NONE)
         return;
     if (d->type == DELTA_DELETED || d->type == DELTA_LEFT)
         batch_drop_object(b, s->item, object_key(d->object));
     else
-        persist_row_put(b, s->item, d->object, persist_of(mw));
+        persist_row_put(b, s->item, d->object, mw->bytes);
+    version_follows(s);
 }
 
-void persist_watch_skipped(struct persist_watch *mw, const struct skip *s, bool gone,
-                           struct batch *b)
+/* gone: drops the row. */
+static void put_skip(const struct persist_watch *mw, const struct skip *s, bool gone,
+                     struct batch *b)
 {
     uint64_t item = mw->scopes[s->scope].item;
     struct buf text = {0};
 
-    if (persist_of(mw) == CONF_PERSIST_NONE)
+    if (mw->bytes == PERSIST_NONE)
         return;
     persist_row_put_skip(&text, s);
     if (gone)
@@ -93,6 +96,13 @@ void persist_watch_skipped(struct persist_watch *mw, const struct skip *s, bool 
     buf_free(&text);
 }
 
+void persist_watch_skipped(struct persist_watch *mw, const struct skip *s, bool gone,
+                           struct batch *b)
+{
+    put_skip(mw, s, gone, b);
+    version_follows(&mw->scopes[s->scope]);
+}
+
 /* Appends the version of a scope as text. Appends nothing if the text on disk is still right, or if
  * nothing is kept. */
 static void version_text(struct persist_scope *s, struct buf *out)
@@ -101,8 +111,7 @@ static void version_text(struct persist_scope *s, struct buf *out)
     const char *rv;
     const char *collection_rv;
 
-    if (persist_of(mw) == CONF_PERSIST_NONE ||
-        !watch_version(mw->watch, s->index, &rv, &collection_rv))
+    if (mw->bytes == PERSIST_NONE || !watch_version(mw->watch, s->index, &rv, &collection_rv))
         return;
     persist_row_put_version(out, &(struct persist_version){.settings = mw->settings,
                                                            .rv = str_c(rv),
@@ -122,7 +131,7 @@ static void put_text(struct persist_scope *s, struct str text, struct batch *b)
 static bool is_of_another_name(const struct persist_watch *mw)
 {
     return mw->was_of == NULL ||
-           (mw->state != PERSIST_WATCH_LOADED && strcmp(mw->was_of, mw->conf->cluster.v) != 0);
+           (mw->state != PERSIST_WATCH_LOADED && strcmp(mw->was_of, watch_cluster(mw->watch)) != 0);
 }
 
 static void put_version(struct persist_scope *s, struct batch *b)
@@ -133,7 +142,7 @@ static void put_version(struct persist_scope *s, struct batch *b)
     version_text(s, &text);
     if (text.len > 0 && (s->version == NULL || !str_is(buf_str(&text), s->version))) {
         if (is_of_another_name(mw))
-            put_cluster(mw, mw->conf->cluster.v, b);
+            put_cluster(mw, watch_cluster(mw->watch), b);
         put_text(s, buf_str(&text), b);
     }
     buf_free(&text);
@@ -171,7 +180,7 @@ static void put_contact(struct persist_scope *s, struct persist_now now, struct 
 void persist_watch_put_scope(struct persist_scope *s, struct persist_now now, struct batch *b)
 {
     list_remove(&s->dirty);
-    if (persist_of(s->of) == CONF_PERSIST_NONE)
+    if (s->of->bytes == PERSIST_NONE)
         return;
     put_version(s, b);
     /* The first contact is put at once, later ones by the sweep: each write costs a row. */
@@ -183,7 +192,7 @@ void persist_watch_sweep(struct persist_watch *mw, struct persist_now now, bool 
                          struct batch *b)
 {
     /* Without list_watches the resource is not known yet, and there is no contact. */
-    if (persist_of(mw) == CONF_PERSIST_NONE || watch_list_watch_count(mw->watch) == 0)
+    if (mw->bytes == PERSIST_NONE || watch_list_watch_count(mw->watch) == 0)
         return;
     for (size_t i = 0; i < watch_scope_count(mw->watch); i++) {
         struct persist_scope *s = &mw->scopes[i];
@@ -196,7 +205,7 @@ void persist_watch_sweep(struct persist_watch *mw, struct persist_now now, bool 
 }
 
 struct putting {
-    struct persist_watch *mw;
+    const struct persist_watch *mw;
     struct batch *b;
     bool gone; /* of skips: drop their rows */
 };
@@ -205,29 +214,28 @@ static void put_object(void *arg, struct object *o)
 {
     const struct putting *p = arg;
 
-    persist_watch_delta(p->mw, watch_scope_of(p->mw->watch, o),
-                        &(struct delta){.type = DELTA_ADDED, .object = o}, p->b);
+    persist_row_put(p->b, p->mw->scopes[watch_scope_of(p->mw->watch, o)].item, o, p->mw->bytes);
 }
 
-static void put_objects(struct persist_watch *mw, struct batch *b)
+static void put_objects(const struct persist_watch *mw, struct batch *b)
 {
     struct putting p = {.mw = mw, .b = b};
 
     store_each(watch_store(mw->watch), put_object, &p);
 }
 
-static void put_skip(void *arg, const struct skip *s)
+static void put_each_skip(void *arg, const struct skip *s)
 {
     const struct putting *p = arg;
 
-    persist_watch_skipped(p->mw, s, p->gone, p->b);
+    put_skip(p->mw, s, p->gone, p->b);
 }
 
-static void put_skips(struct persist_watch *mw, bool gone, struct batch *b)
+static void put_skips(const struct persist_watch *mw, bool gone, struct batch *b)
 {
     struct putting p = {mw, b, gone};
 
-    skips_each(store_skips(watch_store(mw->watch)), put_skip, &p);
+    skips_each(store_skips(watch_store(mw->watch)), put_each_skip, &p);
 }
 
 /* Puts the version and the contact of a scope again. If this process has no newer ones yet, it puts
@@ -250,9 +258,9 @@ static void put_again(struct persist_scope *s, struct persist_now now, struct ba
 
 void persist_watch_put_all(struct persist_watch *mw, struct persist_now now, struct batch *b)
 {
-    if (persist_of(mw) == CONF_PERSIST_NONE)
+    if (mw->bytes == PERSIST_NONE)
         return;
-    put_cluster(mw, mw->was_of != NULL ? mw->was_of : mw->conf->cluster.v, b);
+    put_cluster(mw, mw->was_of != NULL ? mw->was_of : watch_cluster(mw->watch), b);
     put_objects(mw, b);
     put_skips(mw, false, b);
     for (size_t i = 0; i < watch_scope_count(mw->watch); i++)
@@ -454,14 +462,22 @@ static void rewrite(struct persist_watch *mw, const struct found *f, struct batc
     buf_free(&text);
 }
 
-void persist_watch_load(struct persist_watch *mw, const struct restore *r, struct batch *b)
+void persist_watch_load(struct persist_watch *mw, const struct persist_watch_params *params,
+                        struct list *dirty, const struct restore *r, struct batch *b)
 {
     struct found f = {.r = r};
-    struct str was_of = restore_value(r, mw->item, ROW_CLUSTER);
 
+    *mw = (struct persist_watch){.watch = params->watch,
+                                 .name = params->name,
+                                 .settings = params->settings,
+                                 .bytes = params->bytes,
+                                 .cluster = params->cluster,
+                                 .dirty = dirty};
+    find_items(mw, r->ids, b);
+    struct str was_of = restore_value(r, mw->item, ROW_CLUSTER);
     if (was_of.p != NULL)
         mw->was_of = mem_strndup(was_of.p, was_of.n);
-    if (persist_of(mw) == CONF_PERSIST_NONE) {
+    if (mw->bytes == PERSIST_NONE) {
         clear(mw, r, b);
         return;
     }
@@ -474,7 +490,7 @@ void persist_watch_load(struct persist_watch *mw, const struct restore *r, struc
     mw->state = PERSIST_WATCH_LOADED;
     resume_all(mw, &f, elsewhere);
     /* Bodies that must not be kept any more, perhaps of Secrets, leave the disk at once. */
-    if (f.edited || elsewhere || (f.some_bodies && persist_of(mw) == CONF_PERSIST_DIGEST))
+    if (f.edited || elsewhere || (f.some_bodies && mw->bytes == PERSIST_DIGEST))
         rewrite(mw, &f, b);
 }
 
@@ -482,8 +498,7 @@ void persist_watch_know(struct persist_watch *mw, struct str key, struct str uid
 {
     const struct row_object row = {.key = key, .uid = uid};
 
-    if (key.n == 0 || persist_of(mw) == CONF_PERSIST_NONE ||
-        store_get(watch_store(mw->watch), key) != NULL)
+    if (key.n == 0 || mw->bytes == PERSIST_NONE || store_get(watch_store(mw->watch), key) != NULL)
         return;
     struct object *o = persist_row_object(&row);
     size_t scope = watch_scope_of(mw->watch, o);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "app/contact.h"
+#include "persist/contact.h"
 
 #include <inttypes.h>
 

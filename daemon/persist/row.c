@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "app/persist_row.h"
+#include "persist/row.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -21,10 +21,10 @@ static size_t position_of(uint32_t at)
 }
 
 /* The row of an object. If its body is not kept, the row has the digest of the body instead. */
-static struct row_object row_of(const struct object *o, enum conf_persist how)
+static struct row_object row_of(const struct object *o, enum persist_bytes how)
 {
     struct object_parts p = object_parts_of(o);
-    bool whole = how == CONF_PERSIST_FULL && p.body.n > 0;
+    bool whole = how == PERSIST_FULL && p.body.n > 0;
     struct row_object row = {
         .key = object_key(o),
         .uid = p.uid,
@@ -44,7 +44,7 @@ static struct row_object row_of(const struct object *o, enum conf_persist how)
     return row;
 }
 
-void persist_row_put(struct batch *b, uint64_t scope, struct object *o, enum conf_persist how)
+void persist_row_put(struct batch *b, uint64_t scope, struct object *o, enum persist_bytes how)
 {
     struct row_object row = row_of(o, how);
 
@@ -75,7 +75,7 @@ struct object *persist_row_object(const struct row_object *row)
 }
 
 void persist_row_put_delivery(struct batch *b, uint64_t source, const struct delivery_record *m,
-                              enum conf_persist how)
+                              enum persist_bytes how)
 {
     struct row_delivery row = {
         .source = source,

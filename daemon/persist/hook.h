@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * hook - one hook and its rows: gives the hook the records that an earlier process has
+ * left, and puts its changes into batches; a part of persist.
+ */
+#ifndef PERSIST_HOOK_H
+#define PERSIST_HOOK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/digest.h"
+#include "hook/hook.h"
+#include "hook/hook_record.h"
+#include "persist/contact.h"
+#include "persist/restore.h"
+#include "persist/row.h"
+
+/* How long the effects of a run last: on disk, until the next boot, or until informerd ends. */
+enum persist_effect { PERSIST_EFFECT_DISK, PERSIST_EFFECT_BOOT, PERSIST_EFFECT_PROCESS };
+
+/* One hook, as the configuration has it. */
+struct persist_hook_params {
+    struct hook *hook;      /* borrowed */
+    struct digest settings; /* of all that the configuration says of it */
+    enum persist_effect effect;
+};
+
+/* One source of the hook. */
+struct persist_source {
+    uint64_t item;
+    enum persist_bytes bytes; /* how much may be kept of the last states of its objects */
+};
+
+struct persist_hook {
+    struct hook *hook;
+    struct digest settings;
+    const char *boot_id; /* borrowed; "": not known, so that it may be another boot than the last */
+    uint64_t item;
+    struct persist_source *sources; /* as hook->sources */
+    struct hook_record put;         /* as it is on disk, or in a batch */
+    struct digest program;          /* digest of its programs and files, as far as it is known */
+    bool knows_program;
+};
+
+/* Finds the rows of the hook and of its sources in the state, and makes those that are missing.
+ * Gives the hook the records that the state has of it, before its first delta. Renews the hook if
+ * its settings have changed or the effects of its runs are gone (docs/design.md "Renewal"). bytes:
+ * of each source; borrowed for the call. Release with persist_hook_fini(). */
+void persist_hook_load(struct persist_hook *mh, const struct persist_hook_params *params,
+                       const enum persist_bytes *bytes, const struct restore *r,
+                       struct persist_now now, struct batch *b);
+
+/* Frees what the struct owns. */
+void persist_hook_fini(struct persist_hook *mh);
+
+/* The programs and files of the hook have this digest now. If it was another one before, the hook
+ * is renewed. */
+void persist_hook_program(struct persist_hook *mh, struct digest now, struct batch *b);
+
+/* Puts all that has changed since it was put last. Returns true if a person has paused or resumed
+ * the hook: nobody else knows that, so the batch must be on disk at the end of the turn. */
+bool persist_hook_put(struct persist_hook *mh, struct batch *b);
+
+/* The objects of this source are from another cluster: drops the fact that the hook has seen it. */
+void persist_hook_forget(struct persist_hook *mh, size_t source, struct batch *b);
+
+/* All rows are lost: puts the facts, and makes persist_hook_put() put everything else again. */
+void persist_hook_lost(struct persist_hook *mh, struct batch *b);
+
+#endif
