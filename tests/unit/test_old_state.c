@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A state that an earlier release has left, tests/data/old_state, is read whole and used, with the
+ * configuration of that time. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+#include "app/build.h"
+#include "app/sources.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "conf_files.h"
+#include "io/loop.h"
+#include "persist/persist.h"
+#include "state_rig.h"
+
+#define OLD     TEST_DATA "/old_state/"
+#define BOOT_ID "42a030a7-ff39-47de-b2ad-4df5cc3cf35a"
+#define UID     "11111111-2222-4333-8444-555555555555"
+
+/* What happened before the kill: make.py beside the state. */
+#define UID_WEB "00005eed-0000-0000-0000-000000000001"
+#define UID_API "00005eed-0000-0000-0000-000000000002"
+#define UID_OLD "00005eed-0000-0000-0000-000000000003"
+
+enum { EACH, ENDS, CUT, SOME, STILL, ALL }; /* the hooks */
+
+/* The next process after that one. */
+struct rig {
+    struct state_rig state;
+    struct loop *loop;
+    struct conf *conf;
+    struct sources *sources;
+    struct hooks hooks;
+    struct persist_now now;
+    struct persist *p;
+};
+
+static struct rig rig;
+
+static void copy(const char *name)
+{
+    char *from = mem_printf(OLD "state/%s", name);
+    char *to = mem_printf("%s/%s", rig.state.path, name);
+    char data[4096];
+    size_t n;
+    FILE *in = fopen(from, "re");
+    FILE *out = fopen(to, "we");
+
+    assert_true(in != NULL && out != NULL);
+    while ((n = fread(data, 1, sizeof(data), in)) > 0)
+        assert_int_equal(fwrite(data, 1, n, out), n);
+    fclose(in);
+    assert_int_equal(fclose(out), 0);
+    assert_int_equal(chmod(to, 0600), 0);
+    free(from);
+    free(to);
+}
+
+/* The folder that the rig has made gets the files of the old process before it is opened. */
+static void copy_state(void)
+{
+    state_rig_init(&rig.state);
+    writer_destroy(&rig.state.writer);
+    folder_close(&rig.state.folder);
+    copy("state.db");
+    copy("lock");
+    assert_int_equal(folder_open(rig.state.path, &rig.state.folder, &rig.state.err), ERR_OK);
+    rig.state.writer = writer_create(rig.state.folder, STATE_RIG_LIMIT);
+    rig.state.batch.release = persist_row_release;
+}
+
+static void on_progress(void *arg)
+{
+    (void)arg;
+}
+
+static void build_graph(void)
+{
+    rig.conf = conf_files_read(OLD "informerd.conf");
+    rig.loop = loop_create();
+    rig.sources = sources_create(&(struct sources_params){
+        .loop = rig.loop, .conf = rig.conf, .node_name = "node-1", .on_progress = on_progress});
+    hooks_init(&rig.hooks, 8, 1);
+    for (size_t i = 0; i < rig.conf->n_hooks; i++) {
+        struct hook_params p;
+
+        assert_int_equal(build_hook(rig.conf, i, rig.sources, "node-1", &p, NULL), ERR_OK);
+        hooks_add(&rig.hooks, &p);
+        build_hook_fini(&p);
+    }
+    sources_subscribe(rig.sources, &hooks_subscriber, &rig.hooks);
+}
+
+static void begin(void)
+{
+    struct persist_params p = build_persist(rig.conf, rig.sources, &rig.hooks, "node-1");
+    struct restore r;
+    struct err err;
+
+    assert_int_equal(restore_read(&r, rig.state.folder, &err), LOADER_STATE);
+    rig.p = persist_create(&p, &r, rig.now, &rig.state.batch);
+    restore_fini(&r);
+    build_persist_fini(&p);
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    memset(&rig, 0, sizeof(rig));
+    log_set_level(LOG_LVL_ERROR);
+    copy_state();
+    build_graph();
+    /* An hour later, in the same boot: the clock since the boot went on. */
+    rig.now = (struct persist_now){.ms = 1000,
+                                   .wall_ns = UINT64_C(1795410000000000000),
+                                   .boot_ns = UINT64_C(1000000) * 3600 * 1000000,
+                                   .boot_id = BOOT_ID};
+    begin();
+    return 0;
+}
+
+static int clean_up(void **state)
+{
+    (void)state;
+    persist_destroy(&rig.p);
+    sources_close(rig.sources);
+    hooks_fini(&rig.hooks);
+    sources_destroy(&rig.sources);
+    loop_destroy(&rig.loop);
+    conf_destroy(&rig.conf);
+    state_rig_fini(&rig.state);
+    return 0;
+}
+
+static const struct watch *watch_named(const char *name)
+{
+    return sources_find(rig.sources, name).watch;
+}
+
+static struct object *service(const char *key, const char *uid, const char *rv)
+{
+    struct object *o = store_get(watch_store(watch_named("services")), str_c(key));
+
+    assert_non_null(o);
+    assert_true(str_is(object_uid(o), uid));
+    assert_true(str_is(object_rv(o), rv));
+    return o;
+}
+
+/* All rows of the state, but those of objects of which only a digest is kept: a process knows no more
+ * of them than key and uid until they are listed. The caller frees the text. */
+static char *rows(void)
+{
+    enum loader_found found;
+    char *all = state_rig_load(&rig.state, &found);
+    struct buf out = {0};
+
+    assert_int_equal(found, LOADER_STATE);
+    for (char *line = strtok(all, "\n"); line != NULL; line = strtok(NULL, "\n"))
+        if (strncmp(line, "object 4 ", strlen("object 4 ")) != 0)
+            buf_printf(&out, "%s\n", line);
+    free(all);
+    (void)buf_cstr(&out);
+    return out.data;
+}
+
+static void test_all_rows_are_the_same_when_they_are_put_again(void **state)
+{
+    (void)state;
+    char *before = rows();
+    batch_clear(&rig.state.batch); /* what the start has put */
+    batch_reset(&rig.state.batch);
+    persist_lost(rig.p, rig.now, &rig.state.batch);
+    (void)persist_put_hooks(rig.p, &rig.state.batch);
+    state_rig_apply(&rig.state);
+    char *after = rows();
+    assert_string_equal(after, before);
+    assert_non_null(strstr(before, "mark 8 shop/old " UID_OLD));
+    free(before);
+    free(after);
+}
+
+static void test_a_start_changes_no_row(void **state)
+{
+    (void)state;
+    char *before = rows();
+    (void)persist_put_hooks(rig.p, &rig.state.batch);
+    state_rig_apply(&rig.state);
+    char *after = rows();
+    assert_string_equal(after, before);
+    free(before);
+    free(after);
+}
+
+static void test_objects_come_back_with_their_versions(void **state)
+{
+    const struct persist_watch *services = &rig.p->watches[0];
+
+    (void)state;
+    assert_int_equal(rig.p->watch_count, 2);
+    assert_int_equal(services->state, PERSIST_WATCH_LOADED);
+    assert_int_equal(store_count(watch_store(services->watch)), 2);
+    assert_false(object_is_bare(service("shop/web", UID_WEB, "2")));
+    assert_false(object_is_bare(service("shop/api", UID_API, "8")));
+    assert_int_equal(watch_resume_contact_ns(services->watch), UINT64_C(1795404292042470184));
+    /* The settings have the same digest as then, so the watch goes on without a list. */
+    struct list_watch_action a = list_watch_start(watch_list_watch(services->watch, 0), 1000);
+    assert_int_equal(a.what, LW_WATCH);
+    assert_non_null(strstr(a.target, "resourceVersion=8"));
+    /* persist = "digest" */
+    assert_int_equal(store_count(watch_store(watch_named("slices"))), 2);
+    assert_int_equal(watch_resume_left(watch_named("slices"), 0), RESUME_PARTIAL);
+}
+
+static void test_the_cluster_is_recognised(void **state)
+{
+    struct cluster_identity id = {.uid = UID};
+    struct err err;
+
+    (void)state;
+    assert_int_equal(rig.p->clusters[0].state, PERSIST_CLUSTER_WAITING);
+    assert_string_equal(rig.p->clusters[0].id.uid, UID);
+    assert_int_equal(persist_judge(rig.p, 0, &id, rig.now, &rig.state.batch, &err),
+                     PERSIST_VERDICT_GOOD);
+    assert_int_equal(rig.p->watches[0].state, PERSIST_WATCH_SHOWN);
+    assert_int_equal(store_count(watch_store(watch_named("services"))), 2);
+}
+
+static void test_files_and_pauses_come_back(void **state)
+{
+    static const struct {
+        size_t hook;
+        const char *path;
+    } files[] = {
+        {EACH, "/var/tmp/informerd-old/out/shop-web.conf"},
+        {EACH, "/var/tmp/informerd-old/out/shop-api.conf"},
+        {ALL,  "/var/tmp/informerd-old/out/all"          },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < rig.hooks.n; i++)
+        assert_int_equal(rig.hooks.v[i]->paused, i == STILL);
+    for (size_t i = 0; i < ARRAY_LEN(files); i++)
+        assert_true(files_is_written(&rig.hooks.v[files[i].hook]->files, str_c(files[i].path)));
+}
+
+/* The hooks of the Services run from the saved state, so the watch is not listed. */
+static void test_a_hook_gets_only_what_it_has_not_handled(void **state)
+{
+    struct run *run;
+
+    (void)state;
+    assert_false(persist_tick(rig.p, 0, rig.now));
+    assert_true(watch_synced(watch_named("services")));
+    run = hooks_next(&rig.hooks, rig.now.ms);
+    assert_non_null(run);
+    assert_int_equal(run->hook->index, ENDS);
+    assert_int_equal(run->events[0].ev.type, DELTA_DELETED);
+    assert_true(str_is(object_uid(run->events[0].ev.object), UID_OLD));
+    assert_false(object_is_bare(run->events[0].ev.object));
+    run = hooks_next(&rig.hooks, rig.now.ms);
+    assert_non_null(run);
+    assert_int_equal(run->hook->index, CUT);
+    assert_int_equal(run->events[0].ev.type, DELTA_MODIFIED);
+    assert_true(str_is(object_uid(run->events[0].ev.object), UID_API));
+    assert_null(hooks_next(&rig.hooks, rig.now.ms));
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, clean_up)
+    const struct CMUnitTest tests[] = {
+        TEST(test_all_rows_are_the_same_when_they_are_put_again),
+        TEST(test_a_start_changes_no_row),
+        TEST(test_objects_come_back_with_their_versions),
+        TEST(test_the_cluster_is_recognised),
+        TEST(test_files_and_pauses_come_back),
+        TEST(test_a_hook_gets_only_what_it_has_not_handled),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
