@@ -80,9 +80,27 @@ static void on_progress(void *arg)
     (void)arg;
 }
 
-static void build_graph(void)
+/* The configuration of that time, with one text in it replaced; NULL = as it was. */
+static struct conf *read_conf(const char *from, const char *to)
 {
-    rig.conf = conf_files_read(OLD "informerd.conf");
+    char text[8192];
+    FILE *f = fopen(OLD "informerd.conf", "re");
+
+    assert_non_null(f);
+    text[fread(text, 1, sizeof(text) - 1, f)] = '\0';
+    fclose(f);
+    char *at = from != NULL ? strstr(text, from) : text;
+    assert_non_null(at);
+    char *edited = mem_printf("%.*s%s%s", (int)(at - text), text, from != NULL ? to : "",
+                              at + (from != NULL ? strlen(from) : 0));
+    conf_files_write("main.conf", edited);
+    free(edited);
+    return conf_files_read("main.conf");
+}
+
+static void build_graph(const char *from, const char *to)
+{
+    rig.conf = read_conf(from, to);
     rig.loop = loop_create();
     rig.sources = sources_create(&(struct sources_params){
         .loop = rig.loop, .conf = rig.conf, .node_name = "node-1", .on_progress = on_progress});
@@ -111,11 +129,11 @@ static void begin(void)
 
 static int set_up(void **state)
 {
-    (void)state;
+    conf_files_enter(state);
     memset(&rig, 0, sizeof(rig));
     log_set_level(LOG_LVL_ERROR);
     copy_state();
-    build_graph();
+    build_graph(NULL, NULL);
     /* An hour later, in the same boot: the clock since the boot went on. */
     rig.now = (struct persist_now){.ms = 1000,
                                    .wall_ns = UINT64_C(1795410000000000000),
@@ -125,17 +143,30 @@ static int set_up(void **state)
     return 0;
 }
 
-static int clean_up(void **state)
+static void take_down(void)
 {
-    (void)state;
     persist_destroy(&rig.p);
     sources_close(rig.sources);
     hooks_fini(&rig.hooks);
     sources_destroy(&rig.sources);
     loop_destroy(&rig.loop);
     conf_destroy(&rig.conf);
+}
+
+static int clean_up(void **state)
+{
+    take_down();
     state_rig_fini(&rig.state);
-    return 0;
+    return conf_files_leave(state);
+}
+
+/* The next process has another configuration. */
+static void begin_with(const char *from, const char *to)
+{
+    take_down();
+    batch_clear(&rig.state.batch);
+    build_graph(from, to);
+    begin();
 }
 
 static const struct watch *watch_named(const char *name)
@@ -218,18 +249,94 @@ static void test_objects_come_back_with_their_versions(void **state)
     assert_int_equal(watch_resume_left(watch_named("slices"), 0), RESUME_PARTIAL);
 }
 
-static void test_the_cluster_is_recognised(void **state)
+static enum persist_verdict answers(const char *uid)
 {
-    struct cluster_identity id = {.uid = UID};
+    struct cluster_identity id = {0};
     struct err err;
 
+    snprintf(id.uid, sizeof(id.uid), "%s", uid);
+    return persist_judge(rig.p, 0, &id, rig.now, &rig.state.batch, &err);
+}
+
+static void test_the_cluster_is_recognised(void **state)
+{
     (void)state;
     assert_int_equal(rig.p->clusters[0].state, PERSIST_CLUSTER_WAITING);
     assert_string_equal(rig.p->clusters[0].id.uid, UID);
-    assert_int_equal(persist_judge(rig.p, 0, &id, rig.now, &rig.state.batch, &err),
-                     PERSIST_VERDICT_GOOD);
+    assert_int_equal(answers(UID), PERSIST_VERDICT_GOOD);
     assert_int_equal(rig.p->watches[0].state, PERSIST_WATCH_SHOWN);
     assert_int_equal(store_count(watch_store(watch_named("services"))), 2);
+}
+
+static size_t backends(void)
+{
+    return store_count(view_store(sources_find(rig.sources, "backends").view));
+}
+
+static void commit(void)
+{
+    (void)persist_put_hooks(rig.p, &rig.state.batch);
+    state_rig_apply(&rig.state);
+}
+
+/* No hook keeps anything of the objects, those of views neither. */
+static void expect_forgotten(void)
+{
+    static const char *const words[] = {"object", "mark", "seen", "version", UID};
+
+    commit();
+    for (size_t i = 0; i < ARRAY_LEN(words); i++)
+        assert_false(state_rig_has(&rig.state, words[i]));
+    assert_int_equal(backends(), 0);
+}
+
+static void test_another_cluster_takes_everything_with_it(void **state)
+{
+    (void)state;
+    assert_int_equal(answers("other"), PERSIST_VERDICT_GOOD);
+    expect_forgotten();
+}
+
+static void test_a_cluster_that_is_accepted_takes_everything_with_it(void **state)
+{
+    (void)state;
+    assert_int_equal(backends(), 0);
+    assert_int_equal(answers(UID), PERSIST_VERDICT_GOOD);
+    assert_int_equal(backends(), 2);
+    assert_int_equal(answers("other"), PERSIST_VERDICT_HELD);
+    assert_int_equal(backends(), 2);
+    persist_accept(rig.p, 0, &rig.state.batch);
+    expect_forgotten();
+}
+
+static void test_a_new_equal_watch_before_it_leaves_the_rows_where_they_are(void **state)
+{
+    (void)state;
+    begin_with("watches : {\n", "watches : {\n  first : { resource = \"services\"; "
+                                "namespaces = [ \"*\" ]; label_selector = \"app\"; };\n");
+    assert_int_equal(rig.p->watch_count, 2);
+    assert_string_equal(rig.p->watches[0].name, "services");
+    assert_int_equal(store_count(watch_store(watch_named("first"))), 2);
+}
+
+static void test_files_of_a_hook_that_is_not_configured_are_named(void **state)
+{
+    (void)state;
+    assert_int_equal(rig.p->left_count, 0);
+    begin_with("  each : {", "  other : {");
+    assert_int_equal(rig.p->left_count, 2);
+    assert_string_equal(rig.p->left[0].hook, "each");
+    assert_string_equal(rig.p->left[0].file, "/var/tmp/informerd-old/out/shop-api.conf");
+}
+
+/* The slices are of persist = "digest". */
+static void test_a_view_keeps_no_more_than_the_stricter_of_its_watches(void **state)
+{
+    const struct persist_source *sources = rig.p->hooks[SOME].sources;
+
+    (void)state;
+    assert_int_equal(sources[0].bytes, PERSIST_FULL);
+    assert_int_equal(sources[1].bytes, PERSIST_DIGEST);
 }
 
 static void test_files_and_pauses_come_back(void **state)
@@ -280,6 +387,11 @@ int main(void)
         TEST(test_a_start_changes_no_row),
         TEST(test_objects_come_back_with_their_versions),
         TEST(test_the_cluster_is_recognised),
+        TEST(test_another_cluster_takes_everything_with_it),
+        TEST(test_a_cluster_that_is_accepted_takes_everything_with_it),
+        TEST(test_a_new_equal_watch_before_it_leaves_the_rows_where_they_are),
+        TEST(test_files_of_a_hook_that_is_not_configured_are_named),
+        TEST(test_a_view_keeps_no_more_than_the_stricter_of_its_watches),
         TEST(test_files_and_pauses_come_back),
         TEST(test_a_hook_gets_only_what_it_has_not_handled),
     };
