@@ -114,17 +114,6 @@ static void set_due(struct cluster *c)
         deadline_start(c->due, due_ms > now_ms ? due_ms - now_ms : 0);
 }
 
-static bool awaits(struct cluster *c)
-{
-    bool is_heard = c->runtime != NULL && cluster_runtime_contact_ms(c->runtime) > 0;
-    bool awaits =
-        persist_awaits(c->of->persist, c->index, is_heard, loop_now_ms(c->of->params.loop));
-
-    if (awaits)
-        set_due(c);
-    return awaits;
-}
-
 /* A delivery record is of no use to a later process that does not know from which cluster the
  * object was. So while a cluster that has sent its first lists has not said which one it is, the
  * state driver holds back its commits from the runs that wait for them
@@ -133,8 +122,15 @@ bool persist_driver_awaits(struct persist_driver *d)
 {
     bool any = false;
 
-    for (size_t i = 0; i < d->params.conf->n_clusters && keeps(d); i++)
-        any = awaits(&d->clusters[i]) || any;
+    for (size_t i = 0; i < d->params.conf->n_clusters && keeps(d); i++) {
+        struct cluster *c = &d->clusters[i];
+        bool is_heard = c->runtime != NULL && cluster_runtime_contact_ms(c->runtime) > 0;
+
+        if (persist_awaits(d->persist, i, is_heard, loop_now_ms(d->params.loop))) {
+            set_due(c);
+            any = true;
+        }
+    }
     state_driver_hold(d->state_driver, any);
     return any;
 }
@@ -172,28 +168,21 @@ static void on_lost(void *arg)
 
 /* ---- Clusters. */
 
-/* Watches that were held back begin. poke: and those that run carry out the lists that they were
- * ordered. */
-static void let_begin(const struct cluster *c, bool poke)
-{
-    const struct persist *p = c->of->persist;
-
-    for (size_t i = 0; i < p->watch_count; i++) {
-        if (p->watches[i].cluster != c->index)
-            continue;
-        cluster_runtime_follow(c->runtime, p->watches[i].watch);
-        if (poke)
-            cluster_runtime_poke(c->runtime, p->watches[i].watch);
-    }
-}
-
-/* Something was decided about the cluster. Its rows are committed in one batch with the identity. */
-static void decided(struct cluster *c)
+/* The cluster is good: watches that were held back begin. What hooks have forgotten is committed in
+ * one batch with the identity. poke: persist_accept() has ordered lists. A judge may not drop the
+ * requests that this would drop. */
+static void go_on(struct cluster *c, bool poke)
 {
     struct persist_driver *d = c->of;
+    const struct persist *p = d->persist;
 
+    for (size_t i = 0; i < p->watch_count; i++)
+        if (p->watches[i].cluster == c->index) {
+            cluster_runtime_follow(c->runtime, p->watches[i].watch);
+            if (poke)
+                cluster_runtime_poke(c->runtime, p->watches[i].watch);
+        }
     set_due(c);
-    (void)batch(d, STATE_DRIVER_NOW);
     persist_driver_look(d, STATE_DRIVER_NOW);
     d->events->on_progress(d->arg);
 }
@@ -203,19 +192,16 @@ static bool on_answer(void *arg, const struct cluster_identity *id, struct err *
     struct cluster *c = arg;
     struct persist_driver *d = c->of;
 
-    switch (persist_judge(d->persist, c->index, id, now_of(d), batch(d, STATE_DRIVER_SOON), err)) {
-    case PERSIST_VERDICT_HELD:
+    enum persist_verdict verdict =
+        persist_judge(d->persist, c->index, id, now_of(d), batch(d, STATE_DRIVER_NOW), err);
+
+    if (verdict == PERSIST_VERDICT_HELD)
         set_due(c);
-        return false;
-    case PERSIST_VERDICT_RELEASED:
+    if (verdict == PERSIST_VERDICT_RELEASED)
         cluster_runtime_retry(c->runtime);
-        break;
-    case PERSIST_VERDICT_GOOD:
-        break;
-    }
-    let_begin(c, false);
-    decided(c);
-    return true;
+    if (verdict != PERSIST_VERDICT_HELD)
+        go_on(c, false);
+    return verdict != PERSIST_VERDICT_HELD;
 }
 
 bool persist_driver_guard(struct persist_driver *d, const struct watch *w, bool accept)
@@ -230,11 +216,10 @@ bool persist_driver_guard(struct persist_driver *d, const struct watch *w, bool 
     struct cluster *c = &d->clusters[p->watches[i].cluster];
     if (p->clusters[c->index].state != PERSIST_CLUSTER_HELD)
         return false;
-    if (!accept) /* nothing is taken from that cluster already, and it stays so */
-        return true;
-    persist_accept(d->persist, c->index, batch(d, STATE_DRIVER_NOW));
-    let_begin(c, true);
-    decided(c);
+    if (accept) {
+        persist_accept(d->persist, c->index, batch(d, STATE_DRIVER_NOW));
+        go_on(c, true);
+    }
     return true;
 }
 
@@ -303,34 +288,27 @@ static void ask_for_programs(struct persist_driver *d)
 
 /* ---- Start and end. */
 
-/* reset: the file could not be read and not be set aside, so the first batch must empty it. */
-static void create_state_driver(struct persist_driver *d, bool reset)
-{
-    static const struct state_driver_events events = {on_lost};
-    const struct state_driver_params p = {.loop = d->params.loop,
-                                          .folder = keeps(d) ? d->params.folder : NULL,
-                                          .reason = d->params.reason,
-                                          .reset = reset,
-                                          .limit = STATE_SIZE,
-                                          .retry_ms = RETRY_MS,
-                                          .release = persist_row_release};
-
-    d->state_driver = state_driver_create(&p, &events, d);
-}
-
-/* Reads the state: the state driver writes to the same file, so it comes behind that. */
+/* If the file could not be read and not be set aside (FAILED), the first batch must empty it. */
 static void load(struct persist_driver *d)
 {
+    static const struct state_driver_events events = {on_lost};
     struct persist_params p =
         build_persist(d->params.conf, d->params.sources, d->params.hooks, d->params.node_name);
     struct restore r;
     struct err err;
     enum loader_found found = restore_read(&r, d->params.folder, &err);
+    const struct state_driver_params params = {.loop = d->params.loop,
+                                               .folder = keeps(d) ? d->params.folder : NULL,
+                                               .reason = d->params.reason,
+                                               .reset = found == LOADER_FAILED,
+                                               .limit = STATE_SIZE,
+                                               .retry_ms = RETRY_MS,
+                                               .release = persist_row_release};
 
     if (found == LOADER_ASIDE || found == LOADER_FAILED)
         log_warn("state reset: the saved state cannot be used, so this start is like a first start",
                  KV_ERR(&err));
-    create_state_driver(d, found == LOADER_FAILED);
+    d->state_driver = state_driver_create(&params, &events, d);
     d->persist = persist_create(&p, &r, now_of(d), batch(d, STATE_DRIVER_NOW));
     restore_fini(&r);
     build_persist_fini(&p);
