@@ -50,6 +50,7 @@ HOMES = {
 
 # Headers with one includer and no unit test, and why they are there all the same.
 LONELY = {
+    "app/notify.h": "the home of libsystemd, which a build may lack",
     "app/start.h": "main.c, which the tests cannot link, holds nothing but main()",
     "app/check.h": "a step of app/start: the wire tests run it as --check",
     "app/control.h": "a part of the graph of app/daemon, which has one of each",
