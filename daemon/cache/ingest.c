@@ -287,8 +287,7 @@ bool ingest_event(struct ingest *in, const struct event *e)
 
     if (e->type == EVENT_ERROR) {
         status_to_err(e->status, &in->failure);
-        if (e->status->retry_after_s > 0)
-            in->retry_after_s = e->status->retry_after_s;
+        in->retry_after_s = e->status->retry_after_s;
         return false;
     }
     if (e->type == EVENT_SKIPPED) {

@@ -50,8 +50,8 @@ struct ingest {
     struct now now;
     /* Of the response under way; ingest_reset() clears these. */
     enum ingest_stop stop;
-    struct err failure; /* from an ERROR event; kind OK = none came */
-    int64_t retry_after_s;
+    struct err failure;    /* from an ERROR event; kind OK = none came */
+    int64_t retry_after_s; /* <= 0 = the server gave none */
     bool had_bookmark;
     /* Of the list that is staged; ingest_begin() clears proof. */
     enum ingest_proof proof;
