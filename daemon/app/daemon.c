@@ -64,7 +64,7 @@ struct daemon {
     struct loop_task progress; /* queued: something has changed in this turn */
     struct deadline *tell;     /* the next look at the status */
     struct deadline *once;     /* --timeout of --once */
-    char status[160]; /* the line that systemd has; "" = none */
+    char status[160];          /* the line that systemd has; "" = none */
 };
 
 /* Sends STATUS= if the line has changed: each message to systemd wakes it up. */

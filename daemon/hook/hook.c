@@ -263,9 +263,8 @@ static void take_delta(struct hook *h, size_t source, const struct delta *d)
     }
     /* The next incarnation is here: an end that has failed too often is superseded before the work
      * item is scheduled, so that the run is about the new one. */
-    const struct work_item *u = dl != NULL ? dl->work_item : NULL;
-    if (u != NULL && u->state != WORK_ITEM_RUNNING &&
-        hook_gives_way(h, dl, u->failures, u->state == WORK_ITEM_PARKED))
+    if (dl != NULL && h->rules.mode == HOOK_OBJECT && dl->work_item->state != WORK_ITEM_RUNNING &&
+        hook_gives_way(h, dl, dl->work_item->failures, dl->work_item->state == WORK_ITEM_PARKED))
         delivery_supersede(&h->queue, dl, now_ms);
     reschedule(h, dl, counts, now_ms);
     if (dl != NULL)

@@ -544,7 +544,7 @@ void runner_kill_all(struct runner *r)
         finish(r, job_run(job), &result);
         job_dispose(&job);
     }
-    watch_oldest(r);
+    deadline_stop(r->hangs);
     list_each (pos, tmp, &r->jobs)
         job_kill(job_of_link(pos));
 }

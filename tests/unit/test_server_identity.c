@@ -189,13 +189,13 @@ static void test_what_an_answer_says(void **state)
         enum err_kind kind;
         const char *text;
     } cases[] = {
-        {200, good,     SERVER_IDENTITY_TOLD,   "u-1", ERR_OK,           ""                  },
-        {200, "{}",     SERVER_IDENTITY_TOLD,   "",    ERR_OK,           ""                  },
-        {403, "no",     SERVER_IDENTITY_TOLD,   "",    ERR_OK,           ""                  },
+        {200, good,     SERVER_IDENTITY_TOLD,   "u-1", ERR_OK,           ""                   },
+        {200, "{}",     SERVER_IDENTITY_TOLD,   "",    ERR_OK,           ""                   },
+        {403, "no",     SERVER_IDENTITY_TOLD,   "",    ERR_OK,           ""                   },
         {401, "no",     SERVER_IDENTITY_FAILED, "",    ERR_UNAUTHORIZED, "kube-system: server"},
-        {500, "no",     SERVER_IDENTITY_FAILED, "",    ERR_BUSY,         "server says 500"   },
-        {200, "<html>", SERVER_IDENTITY_FAILED, "",    ERR_BUSY,         "LIST of namespace" },
-        {0,   "",       SERVER_IDENTITY_FAILED, "",    ERR_CLOSED,       "kube-system: lost" },
+        {500, "no",     SERVER_IDENTITY_FAILED, "",    ERR_BUSY,         "server says 500"    },
+        {200, "<html>", SERVER_IDENTITY_FAILED, "",    ERR_BUSY,         "LIST of namespace"  },
+        {0,   "",       SERVER_IDENTITY_FAILED, "",    ERR_CLOSED,       "kube-system: lost"  },
     };
 
     (void)state;
