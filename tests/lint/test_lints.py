@@ -70,6 +70,11 @@ void buf_init(struct buf *b)
     "daemon/proto/url.c": SPDX + '#include "proto/url.h"\n#include "base/buf.h"\n',
     "daemon/helper/run.c": SPDX + '#include "base/buf.h"\n',
     "daemon/main.c": SPDX + '#include "app/daemon.h"\n#include "io/loop.h"\n',
+    "tests/unit/test_url.c": SPDX + '#include "proto/url.h"\n',
+    # Tests for the headers of bad trees, which are bad in other ways.
+    "tests/unit/test_a.c": SPDX,
+    "tests/unit/test_b_more.c": SPDX,
+    "tests/unit/test_bad.c": SPDX,
 }
 
 
@@ -106,6 +111,10 @@ BAD = {
     "an include cycle": ("layers.py", {"daemon/base/a.h": '#include "base/b.h"\n',
                                        "daemon/base/b.h": '#include "base/a.h"\n'},
                          "include cycle: base/a.h -> base/b.h -> base/a.h"),
+    "a header for one neighbour": ("layers.py", {"daemon/base/part.h": SPDX,
+                                                 "daemon/base/buf.c": SPDX + '#include "base/buf.h"\n'
+                                                 '#include "base/part.h"\n'},
+                                   "daemon/base/part.h:1: one module includes this header"),
     "own header second": ("layers.py", {"daemon/proto/url.c": '#include "base/buf.h"\n'
                                         '#include "proto/url.h"\n'},
                           'daemon/proto/url.c:1: include "proto/url.h" first'),

@@ -57,6 +57,19 @@ static enum http_in_part read_piece(struct buf *text, struct http_in *h, struct 
     return part;
 }
 
+/* left: the bytes behind the message. */
+static void put_outcome(struct buf *text, const struct http_in *h, enum http_in_part part,
+                        struct str left, const struct err *err)
+{
+    if (part == HTTP_IN_FAILED)
+        buf_printf(text, "|%s", err_kind_name(err->kind));
+    else if (part == HTTP_IN_MORE)
+        buf_puts(text, "|more");
+    else
+        buf_printf(text, "%s%s%.*s", http_in_reusable(h) ? "" : " last",
+                   left.n > 0 ? ", then " : "", STR_ARG(left));
+}
+
 /* Reads bytes [0, cut) and the rest, each piece in portions of step; adds the result to the
  * text. */
 static void run(struct buf *text, const struct message *m, size_t cut, size_t step, struct err *err)
@@ -78,14 +91,7 @@ static void run(struct buf *text, const struct message *m, size_t cut, size_t st
         part = http_in_eof(h, err) == ERR_OK ? HTTP_IN_END : HTTP_IN_FAILED;
         buf_puts(text, part == HTTP_IN_END ? "|end" : "");
     }
-    if (part == HTTP_IN_FAILED)
-        buf_printf(text, "|%s", err_kind_name(err->kind));
-    else if (part == HTTP_IN_MORE)
-        buf_puts(text, "|more");
-    else
-        buf_printf(text, "%s%s", http_in_reusable(h) ? "" : " last", at < n ? ", then " : "");
-    if (part == HTTP_IN_END && at < n)
-        buf_puts(text, m->bytes + at);
+    put_outcome(text, h, part, str_of(m->bytes + at, n - at), err);
     http_in_destroy(&h);
     assert_null(h);
 }

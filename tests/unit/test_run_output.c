@@ -256,7 +256,7 @@ static void test_a_flood_is_read_in_parts(void **state)
     struct scene *s = *state;
     char *zeros = mem_zalloc(AT_ONCE);
 
-    begin(s, 0, 2 * AT_ONCE);
+    begin(s, 0, (size_t)2 * AT_ONCE);
     assert_true(fcntl(s->fds[1], F_SETPIPE_SZ, AT_ONCE) >= AT_ONCE);
     assert_int_equal(write(s->fds[1], zeros, AT_ONCE), AT_ONCE);
     free(zeros);

@@ -291,7 +291,7 @@ static void add_rows(struct state_rig *r, const char *name, int nth)
 
     for (int i = 0; i < ROWS; i += nth) {
         snprintf(key, sizeof(key), "default/key-%d-%s", i, name);
-        state_rig_item(r, (uint64_t)(i + nth), ROW_KIND_SOURCE, 5, key);
+        state_rig_item(r, (uint64_t)i + (uint64_t)nth, ROW_KIND_SOURCE, 5, key);
         state_rig_object(r, 3, key, NULL);
         state_rig_delivery(r, 5, key, (uint64_t)nth);
     }
