@@ -141,6 +141,16 @@ static void on_progress(void *arg)
     loop_defer(dm->loop, &dm->progress);
 }
 
+/* The rows of objects may be written before the turn of the progress: an object must not be dropped
+ * on disk before the hooks that know it have its last state in their records. */
+static void on_batch(void *arg)
+{
+    struct daemon *dm = arg;
+
+    if (loop_cancel(&dm->progress))
+        look_at_progress(&dm->progress);
+}
+
 static void on_saved(void *arg, bool all)
 {
     const struct daemon *dm = arg;
@@ -354,7 +364,7 @@ static void on_known(void *arg)
 
 static void build_persist_driver(struct daemon *dm)
 {
-    static const struct persist_driver_events events = {on_known, on_progress};
+    static const struct persist_driver_events events = {on_known, on_progress, on_batch};
     const struct persist_driver_params p = {
         .loop = dm->loop,
         .link = dm->link,

@@ -166,6 +166,13 @@ static void on_lost(void *arg)
     persist_driver_look(d, STATE_DRIVER_NOW);
 }
 
+static void on_batch(void *arg)
+{
+    const struct persist_driver *d = arg;
+
+    d->events->on_batch(d->arg);
+}
+
 /* ---- Clusters. */
 
 /* The cluster is good: watches that were held back begin. What hooks have forgotten is committed in
@@ -291,7 +298,7 @@ static void ask_for_programs(struct persist_driver *d)
 /* If the file could not be read and not be set aside (FAILED), the first batch must empty it. */
 static void load(struct persist_driver *d)
 {
-    static const struct state_driver_events events = {on_lost};
+    static const struct state_driver_events events = {on_lost, on_batch};
     struct persist_params p =
         build_persist(d->params.conf, d->params.sources, d->params.hooks, d->params.node_name);
     struct restore r;

@@ -45,6 +45,9 @@ struct persist_driver_events {
     /* Sources have got their objects of the earlier process, or begin stale with them; hooks may
      * have something to do. */
     void (*on_progress)(void *arg);
+    /* Changes of objects are about to be written: if hooks or views have not looked at them yet,
+     * they must now, so that persist_driver_look() puts the records of hooks beside the objects. */
+    void (*on_batch)(void *arg);
 };
 
 /* Reads the state and gives it to the watches and hooks, none of which may have begun. Never NULL;
@@ -58,7 +61,8 @@ struct persist_driver *persist_driver_create(const struct persist_driver_params 
 void persist_driver_follow(struct persist_driver *d, struct cluster_runtime *const *clusters);
 
 /* Puts what has changed in watches and hooks since the last call into the batch of the state
- * driver. haste: of the records of hooks. Call it in the same turn of the loop as the change. */
+ * driver. haste: of the records of hooks. Call it before the changes are written: at the latest in
+ * on_batch. */
 void persist_driver_look(struct persist_driver *d, enum state_driver_haste haste);
 
 /* Has a cluster sent first lists without having said yet which cluster it is? Then runs wait for

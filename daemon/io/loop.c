@@ -190,9 +190,12 @@ void loop_defer_slow(struct loop *l, struct loop_task *task)
     queue(l, &l->slow_tasks, task);
 }
 
-void loop_cancel(struct loop_task *task)
+bool loop_cancel(struct loop_task *task)
 {
+    bool was_queued = !list_is_empty(&task->link);
+
     list_remove(&task->link);
+    return was_queued;
 }
 
 static void on_signal(uv_signal_t *handle, int number)

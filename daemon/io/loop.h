@@ -7,6 +7,7 @@
 #ifndef IO_LOOP_H
 #define IO_LOOP_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -75,8 +76,8 @@ void loop_defer(struct loop *l, struct loop_task *task);
  * turn, so that many of them do not stop the loop together. */
 void loop_defer_slow(struct loop *l, struct loop_task *task);
 
-/* Takes a task out of its queue; nothing happens if the task is not queued. */
-void loop_cancel(struct loop_task *task);
+/* Takes a task out of its queue. Returns false, and does nothing, if the task is not queued. */
+bool loop_cancel(struct loop_task *task);
 
 /* Called from the loop when a signal that it catches came. */
 typedef void loop_signal_cb(void *arg, int number);

@@ -318,6 +318,8 @@ static void proceed(struct state_driver *d)
             return;
         if (d->start_over)
             state_driver_sync_forget(d->sync);
+        if (d->events->on_batch != NULL)
+            d->events->on_batch(d->arg);
         d->due = false;
         deadline_stop(d->soon);
         if (d->trouble.kind != ERR_OK)

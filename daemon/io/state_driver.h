@@ -40,6 +40,10 @@ struct state_driver_events {
      * is dropped. The receiver puts all items, facts, objects and delivery records that there are
      * into state_driver_batch(). */
     void (*on_lost)(void *arg);
+    /* A batch is about to be written: what belongs to its changes must be added to it now, as the
+     * process may be killed behind the commit. Not inside state_driver_batch(). NULL: nobody adds
+     * anything. */
+    void (*on_batch)(void *arg);
 };
 
 /* One wait for a commit; embedded in the object that waits. */

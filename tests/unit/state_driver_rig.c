@@ -35,6 +35,15 @@ static void on_lost(void *arg)
     state_driver_rig_delivery(r, "again", 1);
 }
 
+static void on_batch(void *arg)
+{
+    struct state_driver_rig *r = arg;
+
+    r->batches++;
+    if (r->completes)
+        state_driver_rig_delivery(r, "completed", 1);
+}
+
 static void on_told(struct state_driver_wait *w, bool durable)
 {
     struct state_driver_rig *r = container_of(w, struct state_driver_rig, wait);
@@ -55,7 +64,7 @@ static void on_flushed(void *arg, bool all)
 
 static void create(struct state_driver_rig *r, const struct folder *folder, bool reset)
 {
-    static const struct state_driver_events events = {on_lost};
+    static const struct state_driver_events events = {on_lost, on_batch};
     const struct state_driver_params params = {
         .loop = r->loop,
         .folder = folder,

@@ -17,10 +17,12 @@ struct state_driver_rig {
     struct loop *loop;
     struct state_driver *state_driver;
     struct state_driver_wait wait;
-    int answers;  /* how often the answer to wait came */
-    bool durable; /* the last answer */
-    int losses;   /* calls of on_lost */
-    int held;     /* bodies that are held */
+    int answers;    /* how often the answer to wait came */
+    bool durable;   /* the last answer */
+    int losses;     /* calls of on_lost */
+    int batches;    /* calls of on_batch */
+    bool completes; /* on_batch adds the delivery record of "completed" */
+    int held;       /* bodies that are held */
     int flushes;
     bool all; /* the answer to the last flush */
 };

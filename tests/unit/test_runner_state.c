@@ -91,7 +91,7 @@ static void make_runner(struct scene *s)
 
 static int set_up(void **state)
 {
-    static const struct state_driver_events state_driver_events = {on_file_lost};
+    static const struct state_driver_events state_driver_events = {.on_lost = on_file_lost};
     struct scene *s = calloc(1, sizeof(*s));
 
     play_clock_stop();

@@ -71,6 +71,22 @@ static void test_an_object_that_comes_during_a_write_is_written_soon(void **stat
     play_clock_go();
 }
 
+/* Else a kill behind the commit would leave an object without what a hook knows of it. */
+static void test_a_batch_is_completed_before_it_is_written(void **state)
+{
+    struct state_driver_rig r;
+
+    (void)state;
+    state_driver_rig_init(&r, true);
+    r.completes = true;
+    state_driver_rig_object(&r, "a", "{1}", STATE_DRIVER_NOW);
+    commits_are(&r, 1);
+    assert_int_equal(r.batches, 1);
+    state_driver_rig_stop(&r);
+    assert_true(state_rig_has(&r.state, "completed"));
+    state_driver_rig_fini(&r);
+}
+
 static void test_a_state_driver_may_be_disposed_while_it_writes(void **state)
 {
     struct state_driver_rig r;
@@ -95,6 +111,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_loss_that_write_and_sync_see_is_one),
         cmocka_unit_test(test_an_object_that_comes_during_a_write_is_written_soon),
+        cmocka_unit_test(test_a_batch_is_completed_before_it_is_written),
         cmocka_unit_test(test_a_state_driver_may_be_disposed_while_it_writes),
     };
 
