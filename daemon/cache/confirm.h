@@ -2,7 +2,7 @@
 /*
  * confirm - holds back each DELETED of a watch until the server was asked for the object once more:
  * an object that still exists has only LEFT the selection of the watch; pure
- * (docs/design.md "Confirmed deletes"). It stands between the sink of the store and the consumer.
+ * (docs/design.md "Confirmed deletes"). It stands between the store and the subscribers.
  * All other deltas pass at once; the order of the deltas of a key stays, and no key waits for
  * another one.
  */

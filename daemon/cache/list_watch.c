@@ -565,6 +565,7 @@ void list_watch_forget(struct list_watch *lw)
     const struct list_watch_params *p = &lw->params;
 
     end_response(lw);
+    end_lookup(lw);
     reflector_destroy(&lw->reflector);
     lw->reflector = reflector_create(&p->reflector, p->seed);
     lw->in.reflector = lw->reflector;

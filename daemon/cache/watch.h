@@ -62,7 +62,7 @@ void watch_destroy(struct watch **w);
  * inside watch_tick() and watch_begin_stale(); on_restored inside watch_restore(). */
 void watch_subscribe(struct watch *w, const struct subscriber *to, void *arg);
 
-/* Ends that subscription. Not inside a callback of the watch. */
+/* Ends that subscription. Neither of the two inside a callback of the watch. */
 void watch_unsubscribe(struct watch *w, const struct subscriber *to, const void *arg);
 
 /* The resource that discovery must find; NULL = the watch has its list_watches. */

@@ -21,7 +21,8 @@
 
 enum { DIGITS_MAX = 9 }; /* 999999999 fits into 32 bits, which is all that libconfig 1.5 reads */
 
-/* Moves over a text, whose NUL is at end, and blanks what only one libconfig would take. */
+/* Moves over a text, whose NUL is at end, and blanks the parts that only one version of
+ * libconfig accepts. */
 struct scanner {
     char *at;
     char *end;

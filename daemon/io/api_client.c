@@ -165,9 +165,10 @@ static void release(struct request *r)
 
 static void on_tell_end(struct loop_task *task)
 {
-    struct request *r = container_of(task, struct request, tell_end);
+    const struct request *r = container_of(task, struct request, tell_end);
+    struct err why = r->failure; /* the owner may dispose the request first and read it then */
 
-    r->events->on_end(r->arg, r->failure.kind != ERR_OK ? &r->failure : NULL);
+    r->events->on_end(r->arg, why.kind != ERR_OK ? &why : NULL);
 }
 
 /* Ends a request with on_end in the next turn, for callers that walk a list or run inside a call of

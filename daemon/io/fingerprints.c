@@ -86,7 +86,7 @@ static struct ask *first_in(struct fingerprints *f, enum ask_state state)
     return NULL;
 }
 
-/* Keeps reads under way and reports one thing. Only one event comes in each turn, and last: it may
+/* Keeps reads under way and reports one event. Only one event comes in each turn, and last: it may
  * dispose f. */
 static void on_turn(struct loop_task *task)
 {

@@ -317,7 +317,8 @@ void helper_link_kill(struct helper_link *l, const struct helper_run *run, int s
     };
 
     ensure(signal_number > 0 && signal_number < NSIG);
-    submit(l, &m);
+    if (run->id != 0) /* else it has ended already */
+        submit(l, &m);
 }
 
 void helper_link_clear(struct helper_link *l, struct helper_run *run, struct str env)

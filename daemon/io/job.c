@@ -41,7 +41,7 @@ enum job_state {
 struct job {
     struct list link;
     enum job_state state;
-    enum run_cut cut; /* why the program under way was signaled; of no account if it had ended */
+    enum run_cut cut; /* why the program under way was signaled; ignored if the program had ended */
     struct helper_run program; /* the program under way */
     const struct runner_params *params;
     const struct runner_hook *hook;

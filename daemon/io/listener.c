@@ -498,7 +498,7 @@ static void start_stream(struct client *c, struct admin_response *r)
 /* ---- Requests */
 
 /* The part of a limit that the client may use: all of it if privileged, else three quarters. So
- * clients without rights cannot lock out those who can act. */
+ * clients without rights cannot lock out privileged ones. */
 static size_t share(const struct client *c, size_t most)
 {
     return c->privileged ? most : most - most / 4;

@@ -49,7 +49,7 @@ enum err_kind run_output_create(const struct run_output_params *params, int fds[
  * the system calls. */
 void run_output_watch(struct run_output *o);
 
-/* Reads what was captured until now, of a flood only a part. True if every writer has closed it:
+/* Reads the bytes that are there now, of a flood only a part. True if every writer has closed it:
  * nothing more will come, and no on_captured either. */
 bool run_output_drain(struct run_output *o);
 

@@ -65,7 +65,7 @@ struct server_identity {
     struct buf body;            /* of an answer with status 200 */
 };
 
-/* Frees what has come of an answer. */
+/* Frees the part of an answer that has come. */
 void server_identity_fini(struct server_identity *v);
 
 /* A number, never 0, for the process behind a new connection. */

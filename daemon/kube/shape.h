@@ -59,8 +59,8 @@ enum shape_walk_say {
     SHAPE_WALK_HIDDEN, /* it is cut, and match does not see it */
 };
 
-/* The meaning of a token for the bytes of the object, and so the call of object_cut that
- * follows. */
+/* The meaning of a token for the bytes of the object, and so which cut_*() of
+ * kube/object_scan follows. */
 enum shape_walk_do {
     SHAPE_WALK_PASS, /* nothing */
     SHAPE_WALK_OPEN, /* the '{' of an object whose members may be cut */
