@@ -42,7 +42,7 @@ enum err_kind build_hook(const struct conf *conf, size_t index, const struct sou
 /* Frees what hooks_add() has copied. */
 void build_hook_fini(struct hook_params *p);
 
-/* All that persist must know of the configuration. Strings are borrowed from conf. Release with
+/* The parameters of persist_create(). Strings are borrowed from conf. Release with
  * build_persist_fini() when persist_create() has returned. */
 struct persist_params build_persist(const struct conf *conf, const struct sources *sources,
                                     struct hooks *hooks, const char *node_name);

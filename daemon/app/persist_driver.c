@@ -191,6 +191,7 @@ static void go_on(struct cluster *c, bool poke)
         }
     set_due(c);
     persist_driver_look(d, STATE_DRIVER_NOW);
+    (void)batch(d, STATE_DRIVER_NOW); /* the identity must not wait, either */
     d->events->on_progress(d->arg);
 }
 
@@ -200,7 +201,7 @@ static bool on_answer(void *arg, const struct cluster_identity *id, struct err *
     struct persist_driver *d = c->of;
 
     enum persist_verdict verdict =
-        persist_judge(d->persist, c->index, id, now_of(d), batch(d, STATE_DRIVER_NOW), err);
+        persist_judge(d->persist, c->index, id, now_of(d), batch(d, STATE_DRIVER_SOON), err);
 
     if (verdict == PERSIST_VERDICT_HELD)
         set_due(c);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * persist_driver - brings what persist/ puts to disk, asks clusters which one they are and the
- * helper which programs hooks have, and carries out what persist/ decides about the answers.
+ * persist_driver - has the batches of persist/ written, asks clusters which one they are and the
+ * helper which programs hooks have, and carries out the decisions of persist/ about the answers.
  */
 #ifndef APP_PERSIST_DRIVER_H
 #define APP_PERSIST_DRIVER_H

@@ -129,20 +129,6 @@ void sources_follow(struct sources *s, struct cluster_runtime *const *clusters)
     }
 }
 
-void sources_forget(struct sources *s, const struct watch *w)
-{
-    for (size_t i = 0; i < s->params.conf->n_views; i++)
-        view_forget(s->views[i], w);
-}
-
-void sources_restored(struct sources *s)
-{
-    const struct now now = {.ms = loop_now_ms(s->params.loop), .wall_ns = loop_wall_ns()};
-
-    for (size_t i = 0; i < s->params.conf->n_views; i++)
-        view_restored(s->views[i], now);
-}
-
 struct digest sources_settings(const struct sources *s, size_t i)
 {
     return s->settings[s->params.conf->watches[i].first];

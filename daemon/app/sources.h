@@ -34,7 +34,7 @@ struct sources_params {
 struct sources *sources_create(const struct sources_params *params);
 
 /* Subscribes to each watch and view, once. For watches on_delta and on_stale run inside a call on
- * the watch, for views inside sources_progress() or sources_restored(). */
+ * the watch, for views inside sources_progress(), persist_judge() or persist_tick(). */
 void sources_subscribe(struct sources *s, const struct subscriber *to, void *arg);
 
 /* Gives each watch to its cluster (in the order of conf->clusters): once, however many names it
@@ -44,14 +44,6 @@ void sources_follow(struct sources *s, struct cluster_runtime *const *clusters);
 /* Something has come from a server, or a watch became stale or fresh: views look at their
  * watches. */
 void sources_progress(struct sources *s);
-
-/* A watch is empty now, as its objects were from another cluster: views of it begin anew, and
- * nothing is told to hooks. */
-void sources_forget(struct sources *s, const struct watch *w);
-
-/* All watch_restore() calls of this moment are done: views compute their objects and tell of
- * them. */
-void sources_restored(struct sources *s);
 
 /* The digest of the settings (watch_digest()) of the watch conf->watches[i]. */
 struct digest sources_settings(const struct sources *s, size_t i);

@@ -337,13 +337,18 @@ void delivery_log_renew(struct delivery_queue *q, bool keep_skipped)
 }
 
 /* Forgets one object. The outage of the source, under the empty key, stays: that the source is
- * stale is true whichever cluster it belongs to. */
+ * stale is true whichever cluster it belongs to. It is due again when the source is open again. */
 static void forget_delivery(void *arg, struct delivery *dl)
 {
     static const struct delivery_event none;
 
-    if (dl->key[0] == '\0')
+    if (dl->key[0] == '\0') {
+        if (delivery_is_due(dl)) {
+            delivery_settled(arg, dl);
+            delivery_failed(arg, dl, 0); /* takes it off the list of pending ones, as below */
+        }
         return;
+    }
     dl->state = DELIVERED_NOTHING;
     known_set(&dl->handled, NULL);
     known_set(&dl->delivered, NULL);

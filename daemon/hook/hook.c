@@ -548,7 +548,7 @@ struct run *hooks_next(struct hooks *hs, uint64_t now_ms)
     }
 }
 
-/* ---- What others ask. */
+/* ---- Queries. */
 
 uint64_t hooks_wake_ms(const struct hooks *hs)
 {

@@ -121,7 +121,7 @@ static enum scheduler_result outcome_of_not_started(const struct hook *h, const 
                                                               : SCHEDULER_DONE;
 }
 
-/* A failed run is tried again, or it was the last try: the one place that decides it. */
+/* Decides whether a failed run is tried again or was the last try. Nothing else decides that. */
 static enum scheduler_result failed(const struct work_queue *wq, const struct work_item *u,
                                     bool parks)
 {
@@ -222,8 +222,8 @@ static void note_file(struct hook *h, const struct run *run, const struct run_re
 {
     bool touched = files_ended(run, r);
 
-    if (run_end_file(&r->end) !=
-        NULL) /* A stray may have waited for the file that takes its place. */
+    /* A stray may have waited for the file that takes its place. */
+    if (run_end_file(&r->end) != NULL)
         h->strays.look = true;
     if (touched)
         apply_touch(&h->apply, now_ms);
@@ -251,7 +251,7 @@ static void note_parked(struct hook *h, const struct run *run, const struct run_
     hook_parked_note(h, dl, r->wall_ns, now_ms);
 }
 
-/* The work item has left RUNNING: notes the run in the history, and tells what follows. A result that
+/* The work item has left RUNNING: notes the run in the history, and returns the verdict. A result that
  * parks may have met a change, which brings the next try forward: the work item's state decides. */
 static struct hooks_verdict conclude(const struct run *run, const struct run_result *r,
                                      enum history_outcome judged, uint64_t now_ms)

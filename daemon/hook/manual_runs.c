@@ -61,7 +61,7 @@ const struct manual_run *manual_runs_find(const struct manual_runs *o, uint64_t 
 
 /* ---- hook_run_manually() of hook/hook.h. */
 
-/* Refuses a manual run that would only wait, and says for what: the person is told at once instead
+/* Refuses a manual run that would only wait, and names the reason: the person is told at once instead
  * of looking at a command that hangs. */
 static enum err_kind check_ready(const struct hook *h, struct str key, struct err *err)
 {

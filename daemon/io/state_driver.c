@@ -25,7 +25,7 @@
 enum state_driver_state {
     STATE_DRIVER_OFF,      /* no state is written (state_dir "none", or it cannot be) */
     STATE_DRIVER_IDLE,     /* no worker writes or closes the file */
-    STATE_DRIVER_WRITING,  /* `flying` is being written */
+    STATE_DRIVER_WRITING,  /* `writing` is being written */
     STATE_DRIVER_FAILING,  /* the last write has failed; the retry timer runs */
     STATE_DRIVER_CLOSING,  /* all is written; a worker syncs and closes the file */
     STATE_DRIVER_CLOSED,   /* the file is closed: changes are dropped */
@@ -39,14 +39,14 @@ struct state_driver {
     const struct state_driver_events *events;
     void *arg;
     enum state_driver_state state;
-    /* a worker runs `work` and uses writer, flying and the three results below */
+    /* a worker runs `work` and uses writer, writing and the three results below */
     bool worker_has_it;
     bool timer_is_closed;
     struct writer *writer;
     struct batch batch;        /* changes that are gathered */
     struct batch writing;      /* changes that the worker writes, while WRITING */
     struct list waits;         /* waits for the commit of `batch` */
-    struct list writing_waits; /* waits for the commit of `flying` */
+    struct list writing_waits; /* waits for the commit of `writing` */
     struct list telling;       /* waits that have ended: tell() calls them one by one */
     struct loop_task turn;
     struct deadline *soon;
@@ -132,7 +132,7 @@ static void start_work(struct state_driver *d, enum state_driver_state state, uv
     ensure(uv_queue_work(loop_uv(d->params.loop), &d->work, work, done) == 0);
 }
 
-/* Runs in the worker: writes `flying`, into a new file if start_over. If setting the old file aside
+/* Runs in the worker: writes `writing`, into a new file if start_over. If setting the old file aside
  * fails, start_over stays for the next try. */
 static void on_write(uv_work_t *work)
 {

@@ -111,7 +111,7 @@ static void restore_views(const struct persist *p, struct persist_now now)
         view_restored(p->views[i], (struct now){.ms = now.ms, .wall_ns = now.wall_ns});
 }
 
-/* Writes for people what an identity is: "kube-system uid X", or how else the cluster is known. */
+/* Writes an identity as text for people: "kube-system uid X", or how else the cluster is known. */
 static void put_name(const struct cluster_identity *id, char *out, size_t n)
 {
     if (id->uid[0] != '\0')

@@ -61,7 +61,7 @@ struct persist *persist_create(const struct persist_params *params, struct resto
 void persist_destroy(struct persist **p);
 
 /* Puts the versions of the scopes whose objects were put since the last call
- * (persist_watch_delta()). To be called in the same turn. */
+ * (persist_watch_delta()). To be called before the batch is written. */
 void persist_put_versions(struct persist *p, struct persist_now now, struct batch *b);
 
 /* Puts what has changed in hooks since the last call: delivery records, files. Returns true if the

@@ -424,7 +424,7 @@ static void resume(struct persist_scope *s, const struct found *f, enum resume_k
     free(collection_rv);
 }
 
-/* Says of each scope what its objects are good for. With edited settings: if others are selected,
+/* Gives each scope the kind of its resume point. With edited settings: if others are selected,
  * or there are objects outside of the configured scopes, a list may lack objects that still exist
  * (EDITED); else a list says everything (RESHAPED). */
 static void resume_all(struct persist_watch *mw, const struct found *f, bool elsewhere)

@@ -87,7 +87,7 @@ enum contact_age persist_watch_age(const struct persist_watch *mw, struct persis
 void persist_watch_forget(struct persist_watch *mw, struct batch *b);
 
 /* Puts or drops the row of an object. The version of its scope follows: behind all objects that
- * the batch gets in this turn, so a version is never on disk without the objects that it stands
+ * the batch has, so a version is never on disk without the objects that it stands
  * for. */
 void persist_watch_delta(struct persist_watch *mw, const struct delta *d, struct batch *b);
 

@@ -3,6 +3,8 @@
  * nothing. */
 #include "hook_rig.h"
 
+#include <errno.h>
+
 static void forget(struct hook *h)
 {
     watch_forget(hook_rig.watches[0]);
@@ -56,6 +58,50 @@ static void test_a_run_under_way_counts_for_nothing(void **state)
     }
 }
 
+/* The outage of the source goes on while the cluster is another one, and ends before the source is
+ * listed. Its run waits, is under way, turns out not to have started, or has failed. */
+static void test_an_outage_outlives_the_objects_of_its_source(void **state)
+{
+    static const enum hook_mode modes[] = {HOOK_OBJECT, HOOK_BATCH, HOOK_SNAPSHOT};
+    const struct run_result refused = {
+        .end = run_end_refused(RUN_PROGRAM_COMMAND, RUN_STAGE_FORK, EAGAIN), .text = "fork"};
+    enum { WAITS, RUNS, NOT_STARTED, FAILED, STEPS };
+
+    (void)state;
+    for (size_t m = 0; m < ARRAY_LEN(modes); m++)
+        for (int step = WAITS; step < STEPS; step++) {
+            assert_int_equal(hook_rig_clean_up(NULL), 0);
+            assert_int_equal(hook_rig_set_up(NULL), 0);
+            struct hook *h = hook_rig_add(&(struct hook_rig_hook){
+                .rules = {.mode = modes[m]},
+                .sources = 1,
+                .events = HOOK_RIG_ALL | 1U << DELTA_STALE | 1U << DELTA_FRESH});
+            struct run *run;
+
+            hook_rig_sync(0);
+            hook_rig_stale(0, true); /* before the hook sees the source: the outage is existing */
+            hook_pause(h, step == WAITS);
+            run = hooks_next(&hook_rig.hooks, hook_rig.now);
+            if (step == FAILED)
+                hook_rig_end(run, 1);
+            forget(h);
+            hook_rig_stale(0, false);
+            if (step == RUNS)
+                hook_rig_end(run, 0);
+            if (step == NOT_STARTED)
+                hooks_finish(&hook_rig.hooks, run, &refused, hook_rig.now);
+            hook_pause(h, false);
+            hook_rig_sync(0);
+            for (int i = 0; i < 100; i++) {
+                hook_rig.now += 60000;
+                if ((run = hooks_next(&hook_rig.hooks, hook_rig.now)) != NULL)
+                    hook_rig_end(run, 0);
+            }
+            assert_int_equal(hook_pending(h), 0);
+            assert_true(hook_first_ended(h));
+        }
+}
+
 /* An object of the other cluster under the same name is no other incarnation of the one before. */
 static void test_the_other_clusters_objects_are_new_as_at_a_first_start(void **state)
 {
@@ -102,6 +148,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_no_event_of_a_forgotten_source_comes),
         TEST(test_a_run_under_way_counts_for_nothing),
+        TEST(test_an_outage_outlives_the_objects_of_its_source),
         TEST(test_the_other_clusters_objects_are_new_as_at_a_first_start),
         TEST(test_a_hook_with_other_sources_waits_for_the_first_list_again),
     };
