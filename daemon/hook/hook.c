@@ -330,10 +330,25 @@ static void idle_delivery(void *arg, struct delivery *dl)
     delivery_release(&h->queue, dl);
 }
 
+/* If a run under way turns out not to have started, its deliveries become what they were before it
+ * (delivery_not_started()): nothing, as they are forgotten. An outage is not forgotten. */
+static void forget_snapshots(const struct hooks *hs, const struct hook *h, size_t source)
+{
+    list_each (pos, tmp, &hs->runs) {
+        struct run *run = list_entry(pos, struct run, link);
+
+        for (size_t i = 0; run->hook == h && i < run->event_count; i++)
+            if (run->events[i].delivery->source == source &&
+                run->events[i].delivery->key[0] != '\0')
+                delivery_snapshot_fini(&run->events[i].was);
+    }
+}
+
 /* The hook waits as it did at the start (gate_close()): a snapshot without the source would be half
  * of one. */
-static void forget_source(struct hook *h, size_t source)
+static void forget_source(const struct hooks *hs, struct hook *h, size_t source)
 {
+    forget_snapshots(hs, h, source);
     delivery_log_forget(&h->queue, source);
     h->sources[source].is_lacked = false;
     if (h->rules.mode == HOOK_OBJECT)
@@ -348,7 +363,7 @@ void hooks_forget(struct hooks *hs, struct source from)
     for (size_t i = 0; i < hs->n; i++)
         for (size_t k = 0; k < hs->v[i]->source_count; k++)
             if (source_equal(hs->v[i]->sources[k].of, from))
-                forget_source(hs->v[i], k);
+                forget_source(hs, hs->v[i], k);
 }
 
 /* Did the last change come so lately that more may come? */

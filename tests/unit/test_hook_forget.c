@@ -58,6 +58,14 @@ static void test_a_run_under_way_counts_for_nothing(void **state)
     }
 }
 
+static void end_not_started(struct run *run)
+{
+    const struct run_result refused = {
+        .end = run_end_refused(RUN_PROGRAM_COMMAND, RUN_STAGE_FORK, EAGAIN), .text = "fork"};
+
+    hooks_finish(&hook_rig.hooks, run, &refused, hook_rig.now);
+}
+
 /* What the run for an outage is doing when the source is forgotten. */
 enum step { WAITS, RUNS, NOT_STARTED, FAILED, STEPS };
 
@@ -65,9 +73,6 @@ enum step { WAITS, RUNS, NOT_STARTED, FAILED, STEPS };
  * over before the source is listed again. */
 static void pass_an_outage(struct hook *h, enum step step)
 {
-    const struct run_result refused = {
-        .end = run_end_refused(RUN_PROGRAM_COMMAND, RUN_STAGE_FORK, EAGAIN), .text = "fork"};
-
     hook_rig_sync(0);
     hook_rig_stale(0, true);
     hook_pause(h, step == WAITS);
@@ -79,7 +84,7 @@ static void pass_an_outage(struct hook *h, enum step step)
     if (step == RUNS)
         hook_rig_end(run, 0);
     if (step == NOT_STARTED)
-        hooks_finish(&hook_rig.hooks, run, &refused, hook_rig.now);
+        end_not_started(run);
     hook_pause(h, false);
     hook_rig_sync(0);
 }
@@ -110,6 +115,36 @@ static void test_an_outage_outlives_the_objects_of_its_source(void **state)
         run_all();
         assert_int_equal(hook_pending(h), 0);
         assert_true(hook_first_ended(h));
+    }
+}
+
+/* Its event goes back to the delivery, which was forgotten meanwhile. */
+static void test_a_run_that_did_not_start_brings_no_forgotten_end_back(void **state)
+{
+    static const enum hook_mode modes[] = {HOOK_OBJECT, HOOK_BATCH, HOOK_SNAPSHOT};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(modes); i++) {
+        assert_int_equal(hook_rig_clean_up(NULL), 0);
+        assert_int_equal(hook_rig_set_up(NULL), 0);
+        struct hook *h = add(modes[i], 1);
+
+        hook_rig_sync(0);
+        hook_rig_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1");
+        hook_rig_end(hook_rig_next(), 0);
+        hook_rig_change(0, DELTA_DELETED, "ns/a", "u1", "\"a\":1");
+        hook_rig.now += 60000;
+        struct run *run = hook_rig_next();
+        assert_int_equal(run->event_count, 1);
+        forget(h);
+        end_not_started(run);
+        hook_rig_sync(0);
+        hook_rig.now += 60000;
+        run = hooks_next(&hook_rig.hooks, hook_rig.now);
+        assert_true(run == NULL || run->event_count == 0);
+        if (run != NULL) /* mode snapshot shows the objects of the other cluster */
+            hook_rig_end(run, 0);
+        assert_null(delivery_queue_find(&h->queue, 0, str_c("ns/a")));
     }
 }
 
@@ -160,6 +195,7 @@ int main(void)
         TEST(test_no_event_of_a_forgotten_source_comes),
         TEST(test_a_run_under_way_counts_for_nothing),
         TEST(test_an_outage_outlives_the_objects_of_its_source),
+        TEST(test_a_run_that_did_not_start_brings_no_forgotten_end_back),
         TEST(test_the_other_clusters_objects_are_new_as_at_a_first_start),
         TEST(test_a_hook_with_other_sources_waits_for_the_first_list_again),
     };
