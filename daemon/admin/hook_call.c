@@ -189,7 +189,7 @@ void hook_call_runs(struct call *c)
     free(rows);
 }
 
-/* ---- What the hook waits for */
+/* ---- Reasons to wait */
 
 static void put_event(struct json_out *j, const struct delivery_event *ev)
 {

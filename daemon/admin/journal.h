@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * journal - the last lines about what happened in the daemon, one JSON object each, in a ring of
- * fixed size: what `informerctl events` prints; pure. A line names objects and never holds their
+ * fixed size: `informerctl events` prints them; pure. A line names objects and never holds their
  * contents.
  */
 #ifndef ADMIN_JOURNAL_H

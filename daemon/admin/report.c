@@ -21,10 +21,10 @@ enum { LEFT_FILES_MAX = 1000 };
 #define NS_PER_MS 1000000U
 #define NS_PER_S  1000000000U
 
-/* ---- What is wrong, in sentences for people (docs/design.md "Health") */
+/* ---- Faults, in sentences for people (docs/design.md "Health") */
 
-/* What is wrong with the watch, the worst fault first; NULL = all is well. A watch that was synced
- * and has an error is between two tries, which is no fault until it is stale. */
+/* The worst fault of the watch; NULL = all is well. A watch that was synced and has an error is
+ * between two tries, which is no fault until it is stale. */
 static const char *trouble(const struct watch *w, const struct watch_status *s)
 {
     if (s->state == WATCH_FORBIDDEN)

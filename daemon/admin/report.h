@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * report - the state of clusters, watches, views and hooks as JSON, and what is wrong with them in
- * sentences for people (docs/design.md "Health"); pure. informerctl(1) lists the members that users
+ * report - the state of clusters, watches, views and hooks as JSON, and their faults in sentences
+ * for people (docs/design.md "Health"); pure. informerctl(1) lists the members that users
  * may rely on (docs/design.md "Status report").
  */
 #ifndef ADMIN_REPORT_H

@@ -56,7 +56,7 @@ void admin_stream_destroy(struct admin_stream **s);
  * calls on the hub or on the journal, never inside a pull. It must neither pull nor destroy. */
 void admin_stream_on_ready(struct admin_stream *s, void (*ready)(void *arg), void *arg);
 
-/* What a pull has found. */
+/* The result of a pull. */
 enum admin_stream_pulled {
     ADMIN_STREAM_MORE,  /* max was reached: there may be more to pull at once */
     ADMIN_STREAM_EMPTY, /* there is nothing to pull now */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * control - the control socket of the daemon: what people see of the daemon and can have done
+ * control - the control socket of the daemon: people see the daemon and give it orders through it
  * (docs/design.md "Control socket"). It keeps the journal and the streams of `informerctl events`
  * and `informerctl stream`.
  */

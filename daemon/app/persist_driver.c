@@ -175,8 +175,8 @@ static void on_batch(void *arg)
 
 /* ---- Clusters. */
 
-/* The cluster is good: watches that were held back begin. What hooks have forgotten is committed in
- * one batch with the identity. poke: persist_accept() has ordered lists. A judge may not drop the
+/* The cluster is good: watches that were held back begin. The forgotten rows are dropped in the
+ * batch that has the identity. poke: persist_accept() has ordered lists. A judge may not drop the
  * requests that this would drop. */
 static void go_on(struct cluster *c, bool poke)
 {

@@ -131,7 +131,7 @@ bool run_end_is_unfit(const struct run_end *end);
 /* "exec", "fsync folder"; "" for NONE. */
 const char *run_stage_name(enum run_stage stage);
 
-/* What the run did with its output file, "same", "written" or "removed"; NULL = nothing. */
+/* How the run left its output file, "same", "written" or "removed"; NULL = nothing. */
 const char *run_end_file(const struct run_end *end);
 
 #endif

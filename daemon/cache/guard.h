@@ -52,7 +52,7 @@ struct guard {
     size_t deletes; /* those that the held list would make */
 };
 
-/* What a list would do to the watch. */
+/* The effect that a list would have on the watch. */
 struct guard_case {
     size_t objects; /* that the watch has now */
     size_t deletes; /* how many of them the list would delete */

@@ -42,8 +42,8 @@ static void ignore_unusable(void *arg, const struct unusable *u)
     (void)u;
 }
 
-/* An item of a list, or an initial event with an object: what match does not select has LEFT if it
- * is stored. */
+/* An item of a list, or an initial event with an object: an object that match does not select
+ * has LEFT if it is stored. */
 static void on_item(void *arg, struct object *o, bool selected)
 {
     struct ingest *in = arg;

@@ -28,7 +28,7 @@ enum ingest_stop {
     INGEST_UNPROVEN, /* the list may be committed only after the proof in wants */
 };
 
-/* What is proven of the staged list, beside its items: the objects that it lacks are perhaps only
+/* The proof of the staged list, beside its items: the objects that it lacks are perhaps only
  * those of another cluster. Each proof includes the ones before it. */
 enum ingest_proof {
     PROOF_NONE,

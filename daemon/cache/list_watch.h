@@ -50,7 +50,7 @@ enum list_watch_do {
     LW_WAIT,
 };
 
-/* What the driver does next. */
+/* The next step of the driver. */
 struct list_watch_action {
     enum list_watch_do what;
     const char *target;   /* LIST, STREAM, WATCH: request target; borrowed until the next call */
@@ -165,7 +165,7 @@ const struct object_rules *list_watch_rules(const struct list_watch *lw);
 /* Is the scope synced, and no list due or under way? A list that the guard holds does not count. */
 bool list_watch_settled(const struct list_watch *lw);
 
-/* What people and hooks may know of the scope. */
+/* The status of the scope for people and hooks. */
 struct list_watch_status {
     enum reflector_state state;
     bool synced;             /* the first list was committed, or was not needed */

@@ -77,7 +77,7 @@ enum reflector_do {
     REFLECTOR_WAIT,
 };
 
-/* What to do next. The strings are borrowed until the next call on the reflector. */
+/* The next step. The strings are borrowed until the next call on the reflector. */
 struct reflector_action {
     enum reflector_do what;
     const char *rv;     /* resourceVersion; NULL = leave the parameter out */

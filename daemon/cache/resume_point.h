@@ -65,7 +65,7 @@ void resume_points_note(struct resume_points *p, size_t scope, const struct obje
 /* Nothing was left of any scope. */
 void resume_points_clear(struct resume_points *p);
 
-/* What a scope can go on from if the resource is this one now. Borrowed until the next change. */
+/* The resume point of a scope if the resource is this one now. Borrowed until the next change. */
 struct resume_point resume_points_get(const struct resume_points *p, size_t scope,
                                       const struct resource *resource);
 

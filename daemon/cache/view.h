@@ -10,8 +10,8 @@
  * moment later. If the watch cannot list, it becomes stale; then the view is stale, too, and goes
  * on with the objects that it has.
  *
- *   watches --delta--> view --> view_join   which slices belong to which Service, what has changed,
- *                                           and the object of one Service
+ *   watches --delta--> view --> view_join   which slices belong to which Service, which
+ *                                           changed, and the object of one Service
  *                                 view_pick   kube-proxy's rules
  *                                 store       the differences -> delta
  *

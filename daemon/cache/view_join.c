@@ -128,8 +128,8 @@ static void remember_port(struct joint *t, const struct service_port *port, stru
     p->seen = true;
 }
 
-/* The port is empty. Returns what it used last, if it has run empty less than hold_ms ago; else
- * NULL. */
+/* The port is empty. Returns the endpoints that it used last, if it has run empty less than
+ * hold_ms ago; else NULL. */
 static const struct buf *held(struct joint *t, const struct service_port *port, uint64_t hold_ms,
                               uint64_t now_ms)
 {

@@ -140,7 +140,7 @@ size_t watch_scope_count(const struct watch *w)
     return w->scope_count;
 }
 
-/* ---- What the subscribers hear */
+/* ---- Subscribers */
 
 /* Tells a delta that was confirmed, or need not be. */
 static void tell(void *arg, const struct delta *d)
@@ -391,7 +391,7 @@ void watch_unresolved(struct watch *w, const struct err *why)
     w->unresolved = *why;
 }
 
-/* ---- What it is made of */
+/* ---- Its parts */
 
 const char *watch_name(const struct watch *w)
 {
@@ -434,7 +434,7 @@ struct confirm *watch_confirm(const struct watch *w)
     return w->confirm;
 }
 
-/* ---- What an earlier process has left */
+/* ---- The objects and versions of an earlier process */
 
 void watch_load(struct watch *w, struct object *o)
 {

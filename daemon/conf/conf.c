@@ -15,8 +15,8 @@
 #include "conf/main_conf.h"
 #include "conf/setting_print.h"
 
-/* ---- What libconfig 1.5 and 1.7 would read differently is found before either of them parses the
- * text (docs/design.md "Configuration"). The scanner knows comments, strings, words, numbers and
+/* ---- Text that libconfig 1.5 and 1.7 would read differently is found before either of them parses
+ * it (docs/design.md "Configuration"). The scanner knows comments, strings, words, numbers and
  * punctuation; the grammar is left to libconfig. */
 
 enum { DIGITS_MAX = 9 }; /* 999999999 fits into 32 bits, which is all that libconfig 1.5 reads */

@@ -264,7 +264,7 @@ bool child_start(const struct child_spec *spec, struct child *out, struct run_en
         *why = run_end_refused(spec->program, RUN_STAGE_FORK, error);
         return false;
     }
-    /* The child does so, too: whoever is first, runs_kill() finds the group. */
+    /* The child does so, too: whichever process is first, runs_kill() finds the group. */
     if (!spec->shares_group)
         setpgid(pid, pid);
     *out = (struct child){pid, ends[0], spec->program};

@@ -275,7 +275,7 @@ static enum err_kind check_end(struct walk *w, const char *path, struct err *err
 
 static enum err_kind walk_to_end(struct walk *w, const char *path, struct err *err)
 {
-    /* The folders above the working folder count as well: whoever may rename one can swap all. */
+    /* The folders above the working folder count as well: a user who may rename one can swap all. */
     char *here = path[0] != '/' ? getcwd(NULL, 0) : NULL;
     char *name;
 

@@ -290,7 +290,7 @@ static bool state_is_legal(const struct delivery *dl, bool sure)
     return false;
 }
 
-/* What depends on whether the source is open, and whether something is due. */
+/* The facts that depend on whether the source is open, and whether something is due. */
 static bool due_is_legal(const struct delivery *dl, bool open)
 {
     bool due = !list_is_empty(&dl->pending);

@@ -28,7 +28,7 @@ struct delivery_event {
     bool final_state_unknown;
 };
 
-/* What the hook got of the delivered incarnation
+/* How far the delivered incarnation has come with the hook
  * (ARCHITECTURE.md "What is due for a key" says what goes with each state). */
 enum delivered_state {
     DELIVERED_NOTHING,     /* no run was started since the last handled end */
@@ -46,7 +46,7 @@ enum delivered_state {
     DELIVERED_FOLLOWED,
 };
 
-/* What a delivery has only as long as an end is to be delivered. */
+/* The part of a delivery that is there only as long as an end is to be delivered. */
 struct delivery_ends {
     struct delivery_event pending_delete; /* object not NULL: the delivered incarnation has ended */
     struct known successor;               /* FOLLOWED: the next incarnation */
@@ -57,7 +57,7 @@ struct delivery_ends {
     int64_t parked_ms;
 };
 
-/* What a hook knows of one key of a source. Read-only outside the files of hook/delivery_*, but for
+/* One key of a source, as a hook knows it. Read-only outside the files of hook/delivery_*, but for
  * the work item, and parked_at and parked_ms (hook/hook_parked). */
 struct delivery {
     struct map_node node; /* in by_key of its source */

@@ -44,7 +44,7 @@ uint32_t delivery_log_minute(uint64_t wall_ns);
  * year has passed. */
 uint32_t delivery_log_minutes_since(uint32_t minute, uint64_t wall_ns);
 
-/* What a hook got of one incarnation of a key. A key has at most two records. */
+/* The state that a hook got of one incarnation of a key. A key has at most two records. */
 struct delivery_record {
     struct str key; /* empty: the outage of the source */
     struct str uid;

@@ -84,7 +84,7 @@ void hooks_add(struct hooks *hs, struct hook_params *p)
     ensure(p->source_count > 0);
     h->name = mem_strdup(p->name);
     h->index = p->index;
-    /* Ownership passes to the hook: what the caller gave is empty afterwards. */
+    /* Ownership passes to the hook: the parameters of the caller are empty afterwards. */
     h->rules = p->rules;
     p->rules = (struct hook_rules){0};
     h->sources = copy_sources(p->sources, p->source_count);
@@ -109,7 +109,7 @@ struct hook *hooks_find(const struct hooks *hs, struct str name)
     return NULL;
 }
 
-/* ---- What is due for a work item. */
+/* ---- The work that is due. */
 
 bool hook_work_item_due(const struct hook *h, const struct work_item *u, const struct delivery *dl)
 {

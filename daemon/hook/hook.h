@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * hook - all configured hooks with their delivery queues, and the scheduler that they share; pure.
- * Deltas go in. What comes out are the runs that may start now, and the time at which to ask again.
+ * Deltas go in. The runs that may start now come out, and the time at which to ask again.
  */
 #ifndef HOOK_HOOK_H
 #define HOOK_HOOK_H

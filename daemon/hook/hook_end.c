@@ -128,7 +128,7 @@ static enum scheduler_result failed(const struct work_queue *wq, const struct wo
     return parks || scheduler_is_last_try(wq, u) ? SCHEDULER_PARKED : SCHEDULER_FAILED;
 }
 
-/* What the scheduler must know of the end. Called when the events are settled, so that "due" means
+/* The end as the scheduler must know it. Called when the events are settled, so that "due" means
  * the state after this run. */
 static enum scheduler_result outcome(struct hook *h, const struct run *run,
                                      const struct run_result *r, enum history_outcome judged,

@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "base/panic.h"
 
-/* What is known of a state without its bytes. */
+/* The uid and digest of a state whose bytes are not known. */
 struct known_trace {
     struct digest digest;
     size_t uid_n;

@@ -160,7 +160,7 @@ void scheduler_began(struct work_queue *wq, uint64_t started_ms, uint64_t now_ms
  * does not delay the next one by min_interval. */
 void scheduler_unstarted(struct work_queue *wq, uint64_t started_ms);
 
-/* What the scheduler must know of the end of a run. */
+/* The end of a run, as the scheduler must know it. */
 enum scheduler_result {
     SCHEDULER_DONE,   /* success, and nothing more is due */
     SCHEDULER_AGAIN,  /* something else is due than this run was about, or it changed meanwhile */

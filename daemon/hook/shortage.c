@@ -10,9 +10,9 @@ enum {
     MEMORY = 1 << SHORTAGE_MEMORY
 };
 
-/* What a step of a start can be short of, in main, and in the helper and its child. An errno counts
- * only at a step that can be short of that: EAGAIN means a limit of processes at fork, setuid and
- * exec, and something else at the other steps. */
+/* The resources that a step of a start can be short of, in main, and in the helper and its child.
+ * An errno counts only at a step that can be short of that: EAGAIN means a limit of processes at
+ * fork, setuid and exec, and something else at the other steps. */
 static const unsigned needs[RUN_STAGES] = {
     [RUN_STAGE_MEMORY_FILE] = FDS | MEMORY,
     [RUN_STAGE_SEND] = FDS | MEMORY,

@@ -9,7 +9,7 @@
 
 #include "base/run_end.h"
 
-/* What the system is short of. */
+/* The resource that the system is short of. */
 enum shortage {
     SHORTAGE_NONE, /* the start failed for another reason */
     SHORTAGE_DESCRIPTORS,
@@ -18,7 +18,7 @@ enum shortage {
     SHORTAGE_KINDS
 };
 
-/* What the system was short of, so that no program of the run was started. A program that does not
+/* The resource whose lack kept all programs of the run from being started. A program that does not
  * exist, may not be executed or is no program, and a user that may not be taken, are no shortage,
  * whatever the errno would mean elsewhere. Nor is a step outside of a start, such as writing an
  * output file to a full disk. Once the command has run there was a run, even if its file could not
@@ -28,7 +28,7 @@ enum shortage shortage_of(const struct run_end *end);
 /* "descriptors", "processes", "memory". Not for SHORTAGE_NONE. */
 const char *shortage_name(enum shortage shortage);
 
-/* What a person can do about it, for log lines. Not for SHORTAGE_NONE. */
+/* The remedy, for log lines. Not for SHORTAGE_NONE. */
 const char *shortage_advice(enum shortage shortage);
 
 #endif

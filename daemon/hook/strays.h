@@ -20,7 +20,7 @@
 struct hook;
 struct hooks;
 
-/* What is to become of a stray. */
+/* The fate of a stray. */
 enum stray_state {
     /* Not known yet whether a key names it; or the file that takes its place is not written yet. */
     STRAY_WAITING,

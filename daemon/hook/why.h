@@ -10,7 +10,7 @@
 
 #include "hook/hook.h"
 
-/* What is waited for. */
+/* The thing that a hook or a key waits for. */
 enum why_reason {
     WHY_HANDLED, /* nothing is due */
     WHY_RUNNING,
@@ -27,7 +27,7 @@ enum why_reason {
     WHY_PAUSED,
 };
 
-/* What is known of the time before this start of informerd. */
+/* The knowledge of the time before this start of informerd. */
 enum why_before {
     WHY_BEFORE_NONE,
     WHY_BEFORE_HANDLED, /* its last run, before the start, succeeded */

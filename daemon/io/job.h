@@ -15,7 +15,7 @@ struct job;
 
 /* All are called from the loop or from job_kill(). */
 struct job_events {
-    /* The run is over: job_run() is NULL from here on. What result borrows lives until return; the
+    /* The run is over: job_run() is NULL from here on. The strings of result live until return; the
      * receiver sets result->stopped. */
     void (*on_over)(void *arg, struct run *run, struct run_result *result);
     /* After on_over: the output of the run has ended too, or was given up. The receiver disposes

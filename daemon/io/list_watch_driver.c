@@ -39,7 +39,7 @@ static struct now now(const struct list_watch_driver *d)
     return (struct now){.ms = loop_now_ms(d->params.loop), .wall_ns = loop_wall_ns()};
 }
 
-/* What the user can do about an error, for those kinds of error whose texts do not say so
+/* The remedy for an error, for those kinds of error whose texts do not say so
  * themselves. */
 static const char *remedy(const struct err *err)
 {

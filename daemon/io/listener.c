@@ -529,7 +529,7 @@ static void ask(struct client *c, struct admin_response *r)
     admin_refuse(r, 503, "too many streams are open: end one of them");
 }
 
-/* A client that was closed inside the handler gets nothing: what the response holds is freed. */
+/* A client that was closed inside the handler gets nothing: the memory of the response is freed. */
 static void answer(struct client *c)
 {
     struct admin_response r = {0};
@@ -699,7 +699,7 @@ static bool is_privileged(const struct client *c)
     return peer.uid == 0 || peer.uid == c->listener->params.started_uid;
 }
 
-/* Who the peer is can only be asked of an accepted connection. The client then lives until its end
+/* Only an accepted connection can be asked for its peer. The client then lives until its end
  * by itself. */
 static void on_connection(uv_stream_t *server, int status)
 {

@@ -56,7 +56,7 @@ struct runner {
     struct deadline *hangs; /* the time limit of the oldest opening */
     /* number of commits, plus 1, when the disk was found to hang; 0 = it does not hang */
     uint64_t hung_at;
-    enum shortage *lacks;           /* by hook.index: what kept its last run from starting */
+    enum shortage *lacks;           /* by hook.index: why its last run could not start */
     size_t lacking[SHORTAGE_KINDS]; /* number of hooks that lack it */
     struct strays_driver *strays_driver;
     bool *left_told;      /* by hook.index: the log has said that its runs leave processes behind */

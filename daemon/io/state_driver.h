@@ -40,7 +40,7 @@ struct state_driver_events {
      * is dropped. The receiver puts all items, facts, objects and delivery records that there are
      * into state_driver_batch(). */
     void (*on_lost)(void *arg);
-    /* A batch is about to be written: what belongs to its changes must be added to it now, as the
+    /* A batch is about to be written: the rows that belong to its changes must be added now, as the
      * process may be killed behind the commit. Not inside state_driver_batch(). NULL: nobody adds
      * anything. */
     void (*on_batch)(void *arg);
@@ -56,8 +56,8 @@ struct state_driver_wait {
 
 /* How soon a change must be on disk. */
 enum state_driver_haste {
-    STATE_DRIVER_SOON, /* within 100 ms: what a server can tell again (objects, versions) */
-    /* at the end of this turn: what nobody can tell again (delivery records, pauses) */
+    STATE_DRIVER_SOON, /* within 100 ms: rows that a server can tell again (objects, versions) */
+    /* at the end of this turn: rows that nobody can tell again (delivery records, pauses) */
     STATE_DRIVER_NOW,
 };
 

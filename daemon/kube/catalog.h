@@ -64,7 +64,7 @@ enum catalog_doc_kind {
     CATALOG_DOC_RESOURCES,       /* APIResourceList: of the group version that was asked for */
 };
 
-/* What one document says. */
+/* The contents of one document. */
 struct catalog_doc {
     enum catalog_doc_kind kind;
     struct catalog groups;          /* GROUP_DISCOVERY, GROUPS; VERSIONS: one group, "" */

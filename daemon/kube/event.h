@@ -37,7 +37,7 @@ struct event {
     struct str rv;
     bool initial_events_end;         /* BOOKMARK: the end of the initial events */
     const struct status *status;     /* ERROR */
-    const struct unusable *unusable; /* UNUSABLE: what could be read of the object */
+    const struct unusable *unusable; /* UNUSABLE: the readable parts of the object */
     bool deleted;                    /* UNUSABLE: its event is DELETED */
     const char *why;                 /* SKIPPED: a constant text for the log */
 };

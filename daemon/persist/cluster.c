@@ -199,8 +199,8 @@ static size_t count_foreign(struct persist *p, const struct persist_cluster *c,
 }
 
 /* May objects be taken from the server? Runs for each answer, and decides in this order: a conflict
- * with what hooks know holds everything; objects that nobody has seen yet are dropped; what is left
- * is shown.
+ * with what hooks know holds everything; objects that nobody has seen yet are dropped; the others
+ * are shown.
  *
  * A hook or watch that is out of the configuration now may come back within seven days. With its
  * rows it would then be told DELETED for each object of the old cluster, so these rows go, too. */
@@ -368,7 +368,7 @@ bool persist_awaits(struct persist *p, size_t cluster, bool is_heard, uint64_t n
     return c->state == PERSIST_CLUSTER_AWAITED;
 }
 
-/* What the cluster waits for is said when it is asked for, as each try to get an answer may end with
+/* The text is made when it is asked for, as each try to get an answer may end with
  * another error. */
 const char *persist_trouble(struct persist *p, size_t cluster, const char *why)
 {

@@ -282,7 +282,7 @@ struct found {
 };
 
 /* Notes whether a scope was kept with other settings. Of several such settings those count that
- * select other objects: what they imply for a list is more than what a change of keep or drop
+ * select other objects: for a list that means more than a change of keep or drop
  * does. */
 static void look_at_version(const struct persist_watch *mw, uint64_t scope, struct found *f)
 {

@@ -34,7 +34,7 @@ struct http_head {
     bool keep_alive;         /* the connection can carry another message after this one */
 };
 
-/* What http_in_read() has found. */
+/* The part that http_in_read() has found. */
 enum http_in_part {
     HTTP_IN_MORE,   /* nothing: all bytes are read, and more must come */
     HTTP_IN_HEAD,   /* the head is complete: http_in_head() */

@@ -26,7 +26,7 @@ struct folder {
     struct commit_counter *commit_counter; /* used by the loader, then by the writer */
 };
 
-/* What a person can do about an errno: a static text to append to a message, "" if there is no
+/* The remedy for an errno: a static text to append to a message, "" if there is no
  * advice. */
 const char *folder_advice(int error);
 

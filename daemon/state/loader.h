@@ -21,8 +21,8 @@ struct loader_sink {
     void (*on_delivery)(void *arg, const struct row_delivery *m);
 };
 
-/* What loader_read() found. Unless it is LOADER_STATE, the sink may have got some of the rows, and
- * must throw them away. */
+/* The state that loader_read() found. Unless it is LOADER_STATE, the sink may have got some of the
+ * rows, and must throw them away. */
 enum loader_found {
     LOADER_NOTHING, /* there is no state yet */
     LOADER_STATE,   /* the sink has got all rows */

@@ -79,8 +79,8 @@ struct row_object {
     bool whole;             /* false: only the digest is kept */
 };
 
-/* A delivery record: what a hook got of one incarnation (uid) of a key. Without a record the hook
- * got nothing of it, or has handled its end. */
+/* A delivery record: the state that a hook got of one incarnation (uid) of a key. Without a record
+ * the hook got nothing of it, or has handled its end. */
 struct row_delivery {
     uint64_t source; /* id of an item: a source of a hook */
     struct str key;

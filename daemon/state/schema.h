@@ -16,7 +16,7 @@
 
 struct sqlite3;
 
-/* What kind of file schema_find() found. */
+/* The kind of file that schema_find() found. */
 enum schema_found {
     SCHEMA_EMPTY,  /* it has no tables yet */
     SCHEMA_OLD,    /* tables of an older release: call schema_upgrade() */

@@ -29,7 +29,7 @@ enum statement {
     SQL_COUNT,
 };
 
-/* What keeps the file below its limit. */
+/* The measures that keep the file below its limit. */
 struct limit {
     uint64_t bytes;
     uint64_t written;  /* since the size was last looked at */

@@ -16,7 +16,7 @@
 
 struct writer;
 
-/* What writer_apply() did besides writing the batch. */
+/* The work of writer_apply() besides writing the batch. */
 struct writer_report {
     unsigned wal_pages;    /* pages of the log that wait for a checkpoint */
     size_t dropped_items;  /* unused items that were dropped early because the file was over its
