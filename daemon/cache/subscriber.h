@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * subscriber - hears of the changes of a watch or a view: hooks, streams of the control socket,
- * persistence, and the views that are made of a watch; pure. Each watch and view has a list of its
+ * subscriber - hears of the changes of a watch or a view: hooks, the journal and the streams of the
+ * control socket, persistence, and the views that are made of a watch; pure. Each watch and view has a list of its
  * subscribers.
  */
 #ifndef CACHE_SUBSCRIBER_H
@@ -21,7 +21,8 @@ struct skip;
 struct subscriber {
     /* The cache has changed. */
     void (*on_delta)(void *arg, struct source from, const struct delta *d);
-    /* An object of an earlier process is shown, as an ADDED. It is no news for people. */
+    /* An object of an earlier process is shown, as an ADDED. The journal and the streams
+     * do not report it. */
     void (*on_restored)(void *arg, struct source from, const struct delta *d);
     /* The source became stale, or fresh again. */
     void (*on_stale)(void *arg, struct source from, bool stale, struct now now);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * delivery - the state of one key for one hook: which state of the object is handled, which is
- * delivered, which is the newest; and how deliveries are added and freed; pure. Only
- * hook/delivery_queue and hook/delivery_log call functions that change one.
+ * delivered, which is the newest; and how deliveries are added and freed; pure.
+ * hook/delivery_queue and hook/delivery_log change deliveries; other modules only call
+ * delivery_touch() and delivery_settled().
  */
 #ifndef HOOK_DELIVERY_H
 #define HOOK_DELIVERY_H
@@ -78,12 +79,13 @@ struct delivery {
     uint8_t pins;          /* events of runs under way that point to this delivery */
     bool last_was_end : 1; /* the last run delivered an end */
     bool inherited : 1;    /* its last run was one of an earlier process */
-    bool restored : 1;     /* from an earlier process, and no run has ended yet */
+    /* From an earlier process, no run has ended yet, and something may still be due. */
+    bool restored : 1;
     /* Due since the hook first saw the source, and no run for it has ended yet. */
     bool existing : 1;
     /* The effects of its runs are gone or the hook changed, and no run has succeeded since. */
     bool renew : 1;
-    bool parked : 1; /* its record says parked, and the source is not open yet */
+    bool parked : 1; /* its record says parked, and delivery_log_was_parked() was not asked yet */
     char key[];
 };
 

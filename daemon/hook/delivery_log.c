@@ -41,9 +41,9 @@ static uint32_t note_of_end(const struct delivery_event *end)
            (end->final_state_unknown ? DELIVERY_UNKNOWN : 0);
 }
 
-/* The bits of the delivery as a whole. A restored flag `parked` counts until the source is open;
- * then the work item tells. An unfit delivery is not recorded as parked, as the next process may be
- * able to run it. */
+/* The bits of the delivery as a whole. A restored flag `parked` counts until
+ * delivery_log_was_parked() is asked; then the work item tells. An unfit delivery is not recorded as
+ * parked, as the next process may be able to run it. */
 static uint32_t note_of_delivery(const struct delivery *dl)
 {
     const struct work_item *u = dl->work_item;

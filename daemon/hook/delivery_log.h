@@ -93,9 +93,9 @@ void delivery_log_restore_seen(struct delivery_queue *q, size_t source);
  * existing = "skip" has skipped, as the hook never ran for them. Before sources are opened. */
 void delivery_log_renew(struct delivery_queue *q, bool keep_skipped);
 
-/* Forgets all that is known of the objects of the source, restored or new, because the source
- * belongs to another cluster now. The source is not open any more. Deliveries whose work item is
- * not idle stay until it is. */
+/* Forgets the objects of the source, restored or new, because the source belongs to another cluster
+ * now. Its outage stays. Closes the source. A delivery is freed when its work item is idle, no run
+ * points to it and its records are dropped. */
 void delivery_log_forget(struct delivery_queue *q, size_t source);
 
 /* Was the key parked in an earlier process, with the event that is due now? To be asked once, when

@@ -22,8 +22,8 @@
 /* The deliveries of one source of the hook. */
 struct delivery_queue_source {
     struct map by_key;
-    bool is_open; /* delivery_queue_open() was called */
-    bool is_seen; /* was open in this process or in an earlier one (hook/delivery_log) */
+    bool is_open; /* delivery_queue_open() was called, and the source was not forgotten since */
+    bool is_seen; /* was open, here or in an earlier process, and was not forgotten since */
     bool is_kept; /* the sink of hook/delivery_log has is_seen */
 };
 
@@ -130,7 +130,8 @@ void delivery_give_up(struct delivery_queue *q, struct delivery *dl, uint64_t no
  * counts as delivered without a run, so the end is given up now. */
 void delivery_supersede(struct delivery_queue *q, struct delivery *dl, uint64_t now_ms);
 
-/* The hook sees a source for the first time; once per source. Before this nothing of the source is
+/* The hook sees a source for the first time, or for the first time after delivery_log_forget(). Not
+ * while it is open. Before this nothing of the source is
  * due, and nothing counts as delivered but restored records. Keys that are due now are marked as
  * existing (INFORMERD_REASON). With skip they count as handled instead, but not STALE, as the
  * skipped objects are not up to date then, and not objects that came after an earlier process had

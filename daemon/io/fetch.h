@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch - one GET with a bounded answer: sends it, reads the answer to its end, and says what the
- * server means; driver. For everything but the requests of list_watches.
+ * fetch - one GET with a bounded answer: sends it, reads the answer to its end, and turns an
+ * error status into an error; driver. For everything but the requests of list_watches.
  */
 #ifndef IO_FETCH_H
 #define IO_FETCH_H
@@ -26,7 +26,7 @@ struct fetch_params {
 
 enum fetch_outcome {
     FETCH_GOOD,    /* the answer is complete, and its status is 200 */
-    FETCH_REFUSED, /* the status is another one: err says what the server means (kube/status.h) */
+    FETCH_REFUSED, /* the status is another one: err is the error that it stands for (kube/status.h) */
     /* There is no answer, or none that can be used: an error of request_events.on_end, ERR_TIMEOUT,
      * ERR_TOO_BIG (max_bytes), or the error of on_body. */
     FETCH_FAILED,
@@ -35,7 +35,7 @@ enum fetch_outcome {
 struct fetch_answer {
     enum fetch_outcome outcome;
     struct err err;
-    int64_t retry_after_s; /* REFUSED: the server wants to be left alone; <= 0 = it did not say */
+    int64_t retry_after_s; /* REFUSED: the server's Retry-After; <= 0 = it sent none */
     struct str body;       /* GOOD: the body that was collected; borrowed until fetch_dispose() */
 };
 

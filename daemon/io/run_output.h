@@ -39,8 +39,8 @@ struct run_output_params {
     void *arg;
 };
 
-/* Makes stdout and stderr of the first program: fds[1] and fds[2]. Nobody reads them before
- * run_output_watch() or run_output_drain(). ERR_IO: no descriptors are left; the caller closes those
+/* Makes stdout and stderr of the first program: fds[1] and fds[2]. Nothing is read before
+ * run_output_watch(), run_output_drain() or run_output_finish(). ERR_IO: no descriptors are left; the caller closes those
  * of fds that are not -1, and *out is NULL. */
 enum err_kind run_output_create(const struct run_output_params *params, int fds[WIRE_RUN_FDS],
                                 struct run_output **out, struct err *err) MUST_CHECK;
@@ -49,8 +49,8 @@ enum err_kind run_output_create(const struct run_output_params *params, int fds[
  * the system calls. */
 void run_output_watch(struct run_output *o);
 
-/* Reads the bytes that are there now, of a flood only a part. True if every writer has closed it:
- * nothing more will come, and no on_captured either. */
+/* Reads the captured stdout as far as it is there now, at most 1 MiB. True if every writer has
+ * closed that pipe, or nothing is captured: no on_captured comes then. */
 bool run_output_drain(struct run_output *o);
 
 /* Whether more came than capture_max. */

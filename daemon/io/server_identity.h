@@ -91,7 +91,8 @@ void server_identity_head(struct server_identity *v, const struct http_head *hea
 void server_identity_body(struct server_identity *v, const char *data, size_t n);
 
 enum server_identity_outcome {
-    SERVER_IDENTITY_TOLD, /* the server has answered, or will never tell (status other than 200) */
+    /* The server has answered, or refuses for good (cluster_identity_is_secret()). */
+    SERVER_IDENTITY_TOLD,
     /* Questions have failed for SERVER_IDENTITY_PATIENCE_MS: the servers count as ones that do not
      * tell, and server_identity_must_ask() is false for SERVER_IDENTITY_MUTE_MS. */
     SERVER_IDENTITY_MUTE,

@@ -77,7 +77,7 @@ enum persist_verdict persist_judge(struct persist *p, size_t cluster,
 void persist_accept(struct persist *p, size_t cluster, struct batch *b);
 
 /* Must runs wait for this cluster to say which one it is? They must when first lists have come and
- * nothing was known of the cluster before; for a second at most. is_heard: a server of it has sent
+ * no objects were loaded; for a second at most. is_heard: a server of it has sent
  * anything. May set due_ms. */
 bool persist_awaits(struct persist *p, size_t cluster, bool is_heard, uint64_t now_ms);
 

@@ -63,7 +63,8 @@ void persist_hook_program(struct persist_hook *mh, struct digest now, struct bat
  * the hook: nobody else knows that, so the batch must be on disk at the end of the turn. */
 bool persist_hook_put(struct persist_hook *mh, struct batch *b);
 
-/* The objects of this source are from another cluster: drops the fact that the hook has seen it. */
+/* The objects of this source are from another cluster, or from an unknown one: drops the fact that
+ * the hook has seen it. */
 void persist_hook_forget(struct persist_hook *mh, size_t source, struct batch *b);
 
 /* All rows are lost: puts the facts, and makes persist_hook_put() put everything else again. */

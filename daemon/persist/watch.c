@@ -57,7 +57,7 @@ static void put_cluster(struct persist_watch *mw, const char *name, struct batch
     mw->was_of = was_of;
 }
 
-/* The version of the scope is put when the turn is over (persist_watch_put_scope()). */
+/* The version of the scope is put before the batch is written (persist_put_versions()). */
 static void version_follows(struct persist_scope *s)
 {
     if (list_is_empty(&s->dirty))
@@ -103,8 +103,8 @@ void persist_watch_skipped(struct persist_watch *mw, const struct skip *s, bool 
     version_follows(&mw->scopes[s->scope]);
 }
 
-/* Appends the version of a scope as text. Appends nothing if the text on disk is still right, or if
- * nothing is kept. */
+/* Appends the version of a scope as text; nothing if nothing is kept, or as long as the version does
+ * not stand for all objects (watch_version()). */
 static void version_text(struct persist_scope *s, struct buf *out)
 {
     const struct persist_watch *mw = s->of;

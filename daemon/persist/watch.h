@@ -82,8 +82,8 @@ void persist_watch_know(struct persist_watch *mw, struct str key, struct str uid
 enum contact_age persist_watch_age(const struct persist_watch *mw, struct persist_now now,
                                    uint64_t *age_ms) MUST_CHECK;
 
-/* The objects of the watch are from another cluster: drops them from the watch and from the
- * state. */
+/* The objects of the watch are from another cluster, or from an unknown one: drops them from the
+ * watch and from the state. */
 void persist_watch_forget(struct persist_watch *mw, struct batch *b);
 
 /* Puts or drops the row of an object. The version of its scope follows: behind all objects that
