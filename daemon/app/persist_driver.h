@@ -78,8 +78,8 @@ struct state_driver *persist_driver_state(const struct persist_driver *d);
  * Returns false if no cluster is held there. */
 bool persist_driver_guard(struct persist_driver *d, const struct watch *w, bool accept);
 
-/* The trouble with a cluster (index as in conf->clusters), for people: "cluster prod: another cluster answers ..."; NULL
- * = no trouble. Borrowed until the next turn of the loop. */
+/* The trouble with a cluster (index as in conf->clusters), for people: "cluster prod: another
+ * cluster answers ..."; NULL = no trouble. Borrowed until the next turn of the loop. */
 const char *persist_driver_trouble(struct persist_driver *d, size_t cluster);
 
 /* The output files of hooks that are not in the configuration any more, and how many. Borrowed. */

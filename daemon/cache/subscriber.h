@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * subscriber - hears of the changes of a watch or a view: hooks, the journal and the streams of the
- * control socket, persistence, and the views that are made of a watch; pure. Each watch and view has a list of its
- * subscribers.
+ * control socket, persistence, and the views that are made of a watch; pure. Each watch
+ * and view has a list of its subscribers.
  */
 #ifndef CACHE_SUBSCRIBER_H
 #define CACHE_SUBSCRIBER_H

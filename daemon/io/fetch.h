@@ -26,7 +26,7 @@ struct fetch_params {
 
 enum fetch_outcome {
     FETCH_GOOD,    /* the answer is complete, and its status is 200 */
-    FETCH_REFUSED, /* the status is another one: err is the error that it stands for (kube/status.h) */
+    FETCH_REFUSED, /* another status: err is the error that it stands for (kube/status.h) */
     /* There is no answer, or none that can be used: an error of request_events.on_end, ERR_TIMEOUT,
      * ERR_TOO_BIG (max_bytes), or the error of on_body. */
     FETCH_FAILED,

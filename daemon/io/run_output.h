@@ -40,8 +40,8 @@ struct run_output_params {
 };
 
 /* Makes stdout and stderr of the first program: fds[1] and fds[2]. Nothing is read before
- * run_output_watch(), run_output_drain() or run_output_finish(). ERR_IO: no descriptors are left; the caller closes those
- * of fds that are not -1, and *out is NULL. */
+ * run_output_watch(), run_output_drain() or run_output_finish(). ERR_IO: no descriptors
+ * are left; the caller closes those of fds that are not -1, and *out is NULL. */
 enum err_kind run_output_create(const struct run_output_params *params, int fds[WIRE_RUN_FDS],
                                 struct run_output **out, struct err *err) MUST_CHECK;
 

@@ -103,8 +103,8 @@ void persist_watch_skipped(struct persist_watch *mw, const struct skip *s, bool 
     version_follows(&mw->scopes[s->scope]);
 }
 
-/* Appends the version of a scope as text; nothing if nothing is kept, or as long as the version does
- * not stand for all objects (watch_version()). */
+/* Appends the version of a scope as text; nothing if nothing is kept, or as long as the version
+ * does not stand for all objects (watch_version()). */
 static void version_text(struct persist_scope *s, struct buf *out)
 {
     const struct persist_watch *mw = s->of;
