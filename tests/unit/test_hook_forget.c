@@ -77,6 +77,7 @@ static void pass_an_outage(struct hook *h, enum step step)
     hook_rig_stale(0, true);
     hook_pause(h, step == WAITS);
     struct run *run = hooks_next(&hook_rig.hooks, hook_rig.now);
+    assert_int_equal(run == NULL, step == WAITS);
     if (step == FAILED)
         hook_rig_end(run, 1);
     forget(h);
@@ -89,32 +90,66 @@ static void pass_an_outage(struct hook *h, enum step step)
     hook_rig_sync(0);
 }
 
-static void run_all(void)
+/* Starts all runs that are due now or later; each of them succeeds. Returns how many FRESH they had;
+ * no other event may come. */
+static size_t count_fresh(void)
 {
     struct run *run;
+    size_t n = 0;
 
     for (int i = 0; i < 100; i++) {
         hook_rig.now += 60000;
-        if ((run = hooks_next(&hook_rig.hooks, hook_rig.now)) != NULL)
-            hook_rig_end(run, 0);
+        if ((run = hooks_next(&hook_rig.hooks, hook_rig.now)) == NULL)
+            continue;
+        for (size_t k = 0; k < run->event_count; k++)
+            assert_int_equal(run->events[k].ev.type, DELTA_FRESH);
+        n += run->event_count;
+        hook_rig_end(run, 0);
     }
+    return n;
 }
 
-/* The outage goes on although the cluster is another one. */
-static void test_an_outage_outlives_the_objects_of_its_source(void **state)
+/* A run that started with STALE may have had effects, so its end is told once. */
+static void test_the_end_of_an_outage_while_its_source_is_forgotten_comes_once(void **state)
 {
     static const enum hook_mode modes[] = {HOOK_OBJECT, HOOK_BATCH, HOOK_SNAPSHOT};
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(modes) * STEPS; i++) {
+        enum step step = (enum step)(i % STEPS);
+
         assert_int_equal(hook_rig_clean_up(NULL), 0);
         assert_int_equal(hook_rig_set_up(NULL), 0);
         struct hook *h = add(modes[i / STEPS], 1);
 
-        pass_an_outage(h, (enum step)(i % STEPS));
-        run_all();
+        pass_an_outage(h, step);
+        assert_int_equal(count_fresh(), step == RUNS || step == FAILED);
         assert_int_equal(hook_pending(h), 0);
         assert_true(hook_first_ended(h));
+    }
+}
+
+/* The source is stale whichever cluster it shows. The run has failed, so the hook gets STALE again. */
+static void test_an_outage_outlives_the_objects_of_its_source(void **state)
+{
+    static const enum hook_mode modes[] = {HOOK_OBJECT, HOOK_BATCH, HOOK_SNAPSHOT};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(modes); i++) {
+        assert_int_equal(hook_rig_clean_up(NULL), 0);
+        assert_int_equal(hook_rig_set_up(NULL), 0);
+        struct hook *h = add(modes[i], 1);
+
+        hook_rig_sync(0);
+        hook_rig_stale(0, true);
+        hook_rig_end(hook_rig_starts(DELTA_STALE, ""), 1);
+        forget(h);
+        assert_int_equal(hook_pending(h), 0);
+        hook_rig.now += 60000;
+        hook_rig_nothing();
+        hook_rig_sync(0);
+        hook_rig_pass(DELTA_STALE, "");
+        hook_rig_nothing();
     }
 }
 
@@ -194,6 +229,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_no_event_of_a_forgotten_source_comes),
         TEST(test_a_run_under_way_counts_for_nothing),
+        TEST(test_the_end_of_an_outage_while_its_source_is_forgotten_comes_once),
         TEST(test_an_outage_outlives_the_objects_of_its_source),
         TEST(test_a_run_that_did_not_start_brings_no_forgotten_end_back),
         TEST(test_the_other_clusters_objects_are_new_as_at_a_first_start),
