@@ -204,15 +204,20 @@ static void test_an_object_without_a_version_is_skipped_by_its_name(void **state
     assert_string_equal(buf_cstr(&world.skipped), "ns/a:it has no metadata.resourceVersion");
 }
 
-/* A probe asks for one item, which may be one that cannot be used. */
-static void test_a_probe_stages_nothing(void **state)
+/* Of the answer to a probe only the version counts. Its item may be one that cannot be used. */
+static void test_the_events_of_a_probe_stage_nothing(void **state)
 {
+    struct object *o = objects_make("ns/a", "u1", "4", NULL);
+
     (void)state;
     begin(WATCH_LIST_OFF);
     ask(REFLECTOR_LIST);
+    ingest_no_events.on_item(&world.in, o, true);
     ingest_no_events.on_unusable(&world.in, &(struct unusable){.why = "it has no name"});
     assert_int_equal(ingest_commit(&world.in, str_c("10")), INGEST_GOES_ON);
+    assert_int_equal(store_count(world.store), 0);
     assert_int_equal(skips_count(store_skips(world.store)), 0);
+    object_unref(&o);
 }
 
 int main(void)
@@ -226,7 +231,7 @@ int main(void)
         cmocka_unit_test_teardown(test_so_does_an_end_that_an_unselected_object_shows, clean_up),
         cmocka_unit_test_teardown(test_an_object_without_a_version_is_skipped_by_its_name,
                                   clean_up),
-        cmocka_unit_test_teardown(test_a_probe_stages_nothing, clean_up),
+        cmocka_unit_test_teardown(test_the_events_of_a_probe_stage_nothing, clean_up),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -167,7 +167,7 @@ static void test_a_parked_item_waits_for_a_change_or_a_person(void **state)
     assert_int_equal(work_items[0][0].failures, 0);
 }
 
-static void test_attempts_used_up_park(void **state)
+static void test_which_try_is_the_last_and_a_change_during_it_gives_one_more(void **state)
 {
     struct work_queue_params p = scheduler_rig_params(0, 0, 1);
 
@@ -184,8 +184,8 @@ static void test_attempts_used_up_park(void **state)
     scheduler_rig_done(0, 0, SCHEDULER_PARKED);
     scheduler_rig_assert_starts_only_at(0, 0, scheduler_rig_now + INITIAL);
     assert_true(scheduler_is_last_try(&work_queues[0], &work_items[0][0]));
-    scheduler_rig_done(0, 0, SCHEDULER_PARKED);
-    assert_int_equal(work_items[0][0].state, WORK_ITEM_PARKED);
+    scheduler_rig_done(0, 0, SCHEDULER_FAILED); /* the owner decides, not the scheduler */
+    assert_int_equal(work_items[0][0].state, WORK_ITEM_BACKOFF);
 }
 
 static void test_a_blocked_work_queue_starts_nothing_and_does_not_wake(void **state)
@@ -232,7 +232,7 @@ int main(void)
         cmocka_unit_test(test_a_work_item_rests_until_its_rerun_unless_something_changes),
         cmocka_unit_test(test_splay_is_added_to_reruns),
         cmocka_unit_test(test_a_parked_item_waits_for_a_change_or_a_person),
-        cmocka_unit_test(test_attempts_used_up_park),
+        cmocka_unit_test(test_which_try_is_the_last_and_a_change_during_it_gives_one_more),
         cmocka_unit_test(test_a_blocked_work_queue_starts_nothing_and_does_not_wake),
         cmocka_unit_test(test_now_starts_whatever_it_waits_for),
     };
