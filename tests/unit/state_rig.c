@@ -77,16 +77,24 @@ void state_rig_again(struct state_rig *r, uint64_t limit)
     r->writer = writer_create(r->folder, limit);
 }
 
+/* Reads until the end and closes fd. */
+static void read_all(int fd, struct buf *out)
+{
+    ssize_t n;
+
+    while ((n = read(fd, buf_reserve(out, 1 << 16), 1 << 16)) > 0)
+        out->len += (size_t)n;
+    assert_int_equal(n, 0);
+    close(fd);
+}
+
 void state_rig_read_file(const char *path, struct buf *out)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n;
 
     buf_clear(out);
-    while (fd >= 0 && (n = read(fd, buf_reserve(out, 1 << 16), 1 << 16)) > 0)
-        out->len += (size_t)n;
     if (fd >= 0)
-        close(fd);
+        read_all(fd, out);
 }
 
 void state_rig_write_file(const char *path, const struct buf *file)
@@ -100,9 +108,11 @@ void state_rig_write_file(const char *path, const struct buf *file)
 
 void state_rig_copy_file(const char *from, const char *to)
 {
+    int fd = open(from, O_RDONLY | O_CLOEXEC);
     struct buf file = {0};
 
-    state_rig_read_file(from, &file);
+    assert_true(fd >= 0);
+    read_all(fd, &file);
     state_rig_write_file(to, &file);
     buf_free(&file);
 }

@@ -70,7 +70,7 @@ void state_rig_read_file(const char *path, struct buf *out);
 /* Makes the file, or replaces its content. */
 void state_rig_write_file(const char *path, const struct buf *file);
 
-/* Makes `to` a copy of `from`. */
+/* Makes `to` a copy of `from`, which must exist. The mode of a new file is 0600. */
 void state_rig_copy_file(const char *from, const char *to);
 
 /* Another process (as far as SQLite can tell) begins to write and does not go on. */

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include <cmocka.h>
 
@@ -47,17 +46,8 @@ static void copy(const char *name)
 {
     char *from = mem_printf(OLD "state/%s", name);
     char *to = mem_printf("%s/%s", rig.state.path, name);
-    char data[4096];
-    size_t n;
-    FILE *in = fopen(from, "re");
-    FILE *out = fopen(to, "we");
 
-    assert_true(in != NULL && out != NULL);
-    while ((n = fread(data, 1, sizeof(data), in)) > 0)
-        assert_int_equal(fwrite(data, 1, n, out), n);
-    fclose(in);
-    assert_int_equal(fclose(out), 0);
-    assert_int_equal(chmod(to, 0600), 0);
+    state_rig_copy_file(from, to);
     free(from);
     free(to);
 }
@@ -184,18 +174,31 @@ static struct object *service(const char *key, const char *uid, const char *rv)
     return o;
 }
 
-/* All rows of the state, but those of objects of which only a digest is kept: a process knows no more
- * of them than key and uid until they are listed. The caller frees the text. */
+/* All rows of the state; the caller frees the text. */
 static char *rows(void)
 {
     enum loader_found found;
     char *all = state_rig_load(&rig.state, &found);
-    struct buf out = {0};
 
     assert_int_equal(found, LOADER_STATE);
+    return all;
+}
+
+/* Scope 4 is the one of the EndpointSlices, whose watch has persist = "digest". A process knows no
+ * more of these objects than key and uid until they are listed, so it cannot put their rows again.
+ * Takes rows() and frees them; the caller frees the rows without those. */
+static char *without_digests(char *all)
+{
+    static const char digest[] = "object 4 ";
+    struct buf out = {0};
+    size_t digests = 0;
+
     for (char *line = strtok(all, "\n"); line != NULL; line = strtok(NULL, "\n"))
-        if (strncmp(line, "object 4 ", strlen("object 4 ")) != 0)
+        if (strncmp(line, digest, strlen(digest)) != 0)
             buf_printf(&out, "%s\n", line);
+        else
+            digests++;
+    assert_int_equal(digests, 2);
     free(all);
     (void)buf_cstr(&out);
     return out.data;
@@ -204,13 +207,13 @@ static char *rows(void)
 static void test_all_rows_are_the_same_when_they_are_put_again(void **state)
 {
     (void)state;
-    char *before = rows();
+    char *before = without_digests(rows());
     batch_clear(&rig.state.batch); /* what the start has put */
     batch_reset(&rig.state.batch);
     persist_lost(rig.p, rig.now, &rig.state.batch);
     (void)persist_put_hooks(rig.p, &rig.state.batch);
     state_rig_apply(&rig.state);
-    char *after = rows();
+    char *after = without_digests(rows());
     assert_string_equal(after, before);
     assert_non_null(strstr(before, "mark 8 shop/old " UID_OLD));
     free(before);
