@@ -254,31 +254,40 @@ struct sweep_rig {
     struct helper_link *link;
     struct strays_driver *driver;
     int far;
+    size_t swept; /* how often the driver said that files were taken care of */
 };
 
 static void on_swept(void *arg)
 {
-    (void)arg;
+    struct sweep_rig *r = arg;
+
+    r->swept++;
 }
 
-static struct sweep_rig begin_sweep(void)
+static bool was_swept(void *arg)
 {
-    struct sweep_rig r = {.loop = loop_create()};
+    const struct sweep_rig *r = arg;
 
-    r.link = silent_link_create(r.loop, &r.far);
-    r.driver = strays_driver_create(
+    return r->swept > 0;
+}
+
+static void begin_sweep(struct sweep_rig *r)
+{
+    *r = (struct sweep_rig){.loop = loop_create()};
+    r->link = silent_link_create(r->loop, &r->far);
+    r->driver = strays_driver_create(
         &(struct strays_driver_params){
-            .loop = r.loop, .link = r.link, .hooks = &hook_rig.hooks, .timeout_ms = 60000},
-        on_swept, NULL);
-    strays_driver_look(r.driver);
-    return r;
+            .loop = r->loop, .link = r->link, .hooks = &hook_rig.hooks, .timeout_ms = 60000},
+        on_swept, r);
+    strays_driver_look(r->driver);
 }
 
 /* The process of the helper ends without an answer: the files that it was asked about stay. */
 static void end_sweep(struct sweep_rig *r)
 {
     silent_link_end(r->far, 1, (struct run_end){.killed = true});
-    loop_turns(r->loop, 1);
+    loop_until(r->loop, was_swept, r);
+    assert_int_equal(r->swept, 1);
     strays_driver_dispose(&r->driver);
     helper_link_dispose(&r->link);
     loop_run(r->loop);
@@ -290,6 +299,8 @@ static void end_sweep(struct sweep_rig *r)
  * the order of the list. A stray that becomes due later must not come before these. */
 static void test_a_stray_that_becomes_due_later_comes_behind_those_asked_about(void **state)
 {
+    struct sweep_rig rig;
+
     (void)state;
     begin((struct hook_rig_hook){.rules.require = HOOK_REQUIRE_ANY});
     hook_rig_change(1, DELTA_ADDED, "ns/m", "u2", "\"a\":1");
@@ -303,11 +314,12 @@ static void test_a_stray_that_becomes_due_later_comes_behind_those_asked_about(v
     writes(2);
     hook_rig_nothing();
     assert_string_equal(first_due()->path, "/old/m");
-    struct sweep_rig rig = begin_sweep();
+    begin_sweep(&rig);
     hook_rig_sync(0); /* ns/n is gone */
     hook_rig_nothing();
     assert_int_equal(restarted_hook.hook->strays.due, 2);
     assert_string_equal(first_due()->path, "/old/m");
+    assert_int_equal(rig.swept, 0);
     end_sweep(&rig);
     assert_int_equal(restarted_hook.hook->strays.due, 1);
     assert_string_equal(first_due()->path, "/old/n"); /* the helper was not asked about it */
