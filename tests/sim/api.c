@@ -182,6 +182,15 @@ bool api_same(const struct api_object *a, const struct api_object *b)
            a->labelled == b->labelled && a->shown == b->shown && a->uses == b->uses;
 }
 
+unsigned api_differences(const struct api_object *a, const struct api_object *b)
+{
+    return (a->noise != b->noise ? API_PATH_NOISE : 0U) |
+           (a->shown != b->shown ? API_PATH_ON : 0U) |
+           (a->value != b->value ? API_PATH_VALUE : 0U) |
+           (a->labelled != b->labelled ? API_PATH_LABEL : 0U) |
+           (a->uses != b->uses ? API_PATH_USES : 0U);
+}
+
 static bool has_key(const struct lens *v, size_t key)
 {
     return v->kind == LENS_CONFIG || (v->kind == LENS_SLICE) == (key < API_SLICES);

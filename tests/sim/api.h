@@ -70,7 +70,7 @@ struct api {
     uint64_t compacted;                /* versions below cannot be asked for */
     unsigned hot_percent;              /* so many of the changes go to API_HOT_KEYS of the keys */
     unsigned odd_percent;              /* so many of the new states cannot be used */
-    uint64_t next_uid;                 /* from 2 on: 1 is the uid of outages (delivery_model.h) */
+    uint64_t next_uid;                 /* from 2 on: 1 is the uid of outages (RULES_OUTAGE) */
     struct api_backup backup;          /* rv 0 = none */
     bool restored;                     /* a backup was restored; stays true */
     bool was_deleted[API_LIVES];       /* by uid: at any time, or by the restoration */
@@ -131,6 +131,18 @@ void api_state_at(const struct api *a, uint64_t rv, struct api_object out[API_KE
 
 /* Are two states equal, their versions included? */
 bool api_same(const struct api_object *a, const struct api_object *b);
+
+/* The parts that may differ between two states of one incarnation. */
+enum {
+    API_PATH_NOISE = 1,
+    API_PATH_ON = 2,
+    API_PATH_VALUE = 4,
+    API_PATH_LABEL = 8,
+    API_PATH_USES = 16
+};
+
+/* The parts in which two states differ: API_PATH_ bits. */
+unsigned api_differences(const struct api_object *a, const struct api_object *b);
 
 /* Does the server show this state of a key to the watch? False if there is no such object. */
 bool lens_selects(const struct lens *v, size_t key, const struct api_object *o);

@@ -11,7 +11,7 @@ struct run_timing *checked_hook_timing(struct checked_hook *h, size_t source, si
 static bool any_due(const struct checked_hook *h)
 {
     for (size_t s = 0; s < RULES_SOURCES; s++)
-        for (size_t key = 0; key < DELIVERY_MODEL_KEYS; key++)
+        for (size_t key = 0; key < RULES_KEYS; key++)
             if (h->delivery_models[s][key].due)
                 return true;
     return false;
@@ -31,7 +31,7 @@ bool checked_hook_repeats(const struct checked_hook *h, const struct delivery_mo
     if (h->rules->mode == HOOK_OBJECT)
         return delivery_model_repeats(a, h->rules, &ev);
     for (size_t s = 0; s < RULES_SOURCES; s++)
-        for (size_t key = 0; key < DELIVERY_MODEL_KEYS; key++)
+        for (size_t key = 0; key < RULES_KEYS; key++)
             if (h->is_open[s] && delivery_model_repeats(&h->delivery_models[s][key], h->rules, &ev))
                 return true;
     return false;
@@ -84,7 +84,7 @@ bool checked_hook_first_ended(const struct checked_hook *h)
 static bool any_existing(const struct checked_hook *h)
 {
     for (size_t s = 0; s < RULES_SOURCES; s++)
-        for (size_t key = 0; key < DELIVERY_MODEL_KEYS; key++)
+        for (size_t key = 0; key < RULES_KEYS; key++)
             if (h->delivery_models[s][key].existing)
                 return true;
     return false;

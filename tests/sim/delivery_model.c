@@ -8,18 +8,6 @@ enum { PATIENCE = 5 };
 
 static const struct api_object none;
 
-bool delivery_model_is_end(enum delta_type type)
-{
-    return type == DELTA_DELETED || type == DELTA_LEFT || type == DELTA_FRESH;
-}
-
-unsigned delivery_model_differences(const struct api_object *a, const struct api_object *b)
-{
-    return (a->noise != b->noise ? PATH_NOISE : 0U) | (a->shown != b->shown ? PATH_ON : 0U) |
-           (a->value != b->value ? PATH_VALUE : 0U) |
-           (a->labelled != b->labelled ? PATH_LABEL : 0U) | (a->uses != b->uses ? PATH_USES : 0U);
-}
-
 static bool is_over(const struct delivery_model *a, uint64_t incarnation)
 {
     return incarnation != 0 && incarnation != a->now.uid;
@@ -27,9 +15,9 @@ static bool is_over(const struct delivery_model *a, uint64_t incarnation)
 
 static bool counts(const struct rules *r, const struct api_object *a, const struct api_object *b)
 {
-    unsigned differs = delivery_model_differences(a, b);
+    unsigned differs = api_differences(a, b);
 
-    return r->narrow ? (differs & PATH_VALUE) != 0 : differs != 0;
+    return r->narrow ? (differs & API_PATH_VALUE) != 0 : differs != 0;
 }
 
 static enum delta_type again(const struct rules *r)
@@ -67,7 +55,7 @@ static bool is_quiet(const struct delivery_model *a, const struct rules *r)
     struct delivery_model_event due[2];
     size_t n = delivery_model_events(a, r, due);
 
-    return n == 0 || (n == 1 && !delivery_model_is_end(due[0].type) && !rules_take(r, due[0].type));
+    return n == 0 || (n == 1 && !rules_is_end(due[0].type) && !rules_take(r, due[0].type));
 }
 
 static void accept(struct delivery_model *a)
@@ -104,7 +92,7 @@ static void settle(struct delivery_model *a, const struct rules *r)
 
 void delivery_model_prepare(struct delivery_model *a, const struct delivery_model_change *c)
 {
-    a->now = delivery_model_is_end(c->type) ? none : c->is;
+    a->now = rules_is_end(c->type) ? none : c->is;
     a->cause = c->cause;
 }
 
@@ -141,7 +129,7 @@ bool delivery_model_change(struct delivery_model *a, const struct rules *r,
 {
     const struct api_object was = a->now;
 
-    if (delivery_model_is_end(c->type))
+    if (rules_is_end(c->type))
         note_end(a, c);
     delivery_model_prepare(a, c);
     if (a->now.uid != 0 && a->delivered == a->now.uid)
@@ -165,15 +153,15 @@ bool delivery_model_new_matter(const struct delivery_model *a, const struct rule
 
     return delivery_model_events(a, r, due) > 0 &&
            (a->delivered == 0 || due[0].uid != a->last.uid ||
-            delivery_model_is_end(due[0].type) != delivery_model_is_end(a->last.type));
+            rules_is_end(due[0].type) != rules_is_end(a->last.type));
 }
 
 bool delivery_model_must_yield(const struct delivery_model *a, const struct rules *r,
                                unsigned failures, bool parked)
 {
-    return (parked || failures >= PATIENCE) && delivery_model_is_end(a->last.type) &&
-           a->last.uid != 0 && (rules_take(r, DELTA_ADDED) || rules_take(r, DELTA_MODIFIED)) &&
-           a->now.uid != 0 && !delivery_model_new_matter(a, r);
+    return (parked || failures >= PATIENCE) && rules_is_end(a->last.type) && a->last.uid != 0 &&
+           (rules_take(r, DELTA_ADDED) || rules_take(r, DELTA_MODIFIED)) && a->now.uid != 0 &&
+           !delivery_model_new_matter(a, r);
 }
 
 void delivery_model_yield(struct delivery_model *a, const struct rules *r)
@@ -189,12 +177,12 @@ unsigned delivery_model_paths(const struct delivery_model *a)
 {
     if (a->handled.uid != a->now.uid || a->now.uid == 0)
         return 0;
-    return delivery_model_differences(&a->handled, &a->now) | a->paths;
+    return api_differences(&a->handled, &a->now) | a->paths;
 }
 
 void delivery_model_begin(struct delivery_model *a, const struct delivery_model_event *ev)
 {
-    bool ends = delivery_model_is_end(ev->type);
+    bool ends = rules_is_end(ev->type);
 
     if (!ends && a->superseded)
         forget(a);
@@ -242,7 +230,7 @@ void delivery_model_end(struct delivery_model *a, const struct rules *r,
                         const struct delivery_model_event *ev, const struct api_object *told,
                         bool ok)
 {
-    if (ok && delivery_model_is_end(ev->type))
+    if (ok && rules_is_end(ev->type))
         end_handled(a, ev->uid);
     else if (ok)
         incarnation_handled(a, ev, told);

@@ -2,8 +2,7 @@
 /*
  * delivery_model - a naive model of one delivery: what one hook has been told of one key of a
  * source, and what it must be told next, by docs/design.md "Delivery". It knows incarnations and
- * states as numbers. The outage of a source is an incarnation as well: DELIVERY_MODEL_OUTAGE is its
- * key, 1 its uid.
+ * states as numbers. The outage of a source is an incarnation as well (RULES_OUTAGE).
  */
 #ifndef SIM_DELIVERY_MODEL_H
 #define SIM_DELIVERY_MODEL_H
@@ -14,11 +13,6 @@
 
 #include "sim/api.h"
 #include "sim/rules.h"
-
-enum { DELIVERY_MODEL_OUTAGE = API_KEYS, DELIVERY_MODEL_KEYS };
-
-/* The parts that may differ between two states of one incarnation. */
-enum { PATH_NOISE = 1, PATH_ON = 2, PATH_VALUE = 4, PATH_LABEL = 8, PATH_USES = 16 };
 
 struct delivery_model_event {
     enum delta_type type;
@@ -59,12 +53,6 @@ struct delivery_model {
     struct delivery_model_event last; /* of the last run */
 };
 
-/* DELETED, LEFT or FRESH? */
-bool delivery_model_is_end(enum delta_type type);
-
-/* The parts in which two states differ: PATH_ bits. */
-unsigned delivery_model_differences(const struct api_object *a, const struct api_object *b);
-
 /* The cache changes before the hook may see the source. */
 void delivery_model_prepare(struct delivery_model *a, const struct delivery_model_change *c);
 
@@ -99,7 +87,7 @@ bool delivery_model_must_yield(const struct delivery_model *a, const struct rule
 /* Supersedes the end that is due. */
 void delivery_model_yield(struct delivery_model *a, const struct rules *r);
 
-/* The paths that a MODIFIED must tell as changed: PATH_ bits. */
+/* The paths that a MODIFIED must tell as changed: API_PATH_ bits. */
 unsigned delivery_model_paths(const struct delivery_model *a);
 
 /* A run with this event starts. */

@@ -43,7 +43,7 @@ void disk_hooks_fini(struct disk_hooks *m)
 {
     for (size_t i = 0; i < HOOKS; i++)
         for (size_t s = 0; s < RULES_SOURCES; s++)
-            for (size_t key = 0; key < DELIVERY_MODEL_KEYS; key++) {
+            for (size_t key = 0; key < RULES_KEYS; key++) {
                 forget_row(&m->hooks[i].rows[s][key][0]);
                 forget_row(&m->hooks[i].rows[s][key][1]);
             }
@@ -148,7 +148,7 @@ static struct op *put(const struct putting *p, enum what what)
 
 static size_t key_of(struct str key)
 {
-    return key.n == 0 ? DELIVERY_MODEL_OUTAGE : api_find(key);
+    return key.n == 0 ? RULES_OUTAGE : api_find(key);
 }
 
 static void put_mark(void *arg, size_t source, const struct delivery_record *m)
@@ -229,7 +229,7 @@ static struct delivery_record record_of(const struct disk_hooks_row *r, size_t k
 {
     struct delivery_record m = r->record;
 
-    m.key = str_c(key == DELIVERY_MODEL_OUTAGE ? "" : api_key(key));
+    m.key = str_c(key == RULES_OUTAGE ? "" : api_key(key));
     m.uid = str_c(r->uid);
     return m;
 }
@@ -238,7 +238,7 @@ static void load_rows(struct disk_hooks *m, struct hook *h, size_t source, uint6
 {
     const struct disk_hooks_hook *of = &m->hooks[h->index];
 
-    for (size_t key = 0; key < DELIVERY_MODEL_KEYS; key++)
+    for (size_t key = 0; key < RULES_KEYS; key++)
         for (size_t i = 0; i < 2; i++) {
             const struct disk_hooks_row *r = &of->rows[source][key][i];
             const struct delivery_record record = record_of(r, key);

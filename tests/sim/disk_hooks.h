@@ -12,9 +12,9 @@
 
 #include "hook/delivery_log.h"
 #include "hook/hook_record.h"
-#include "sim/delivery_model.h"
 #include "sim/disk.h"
 #include "sim/feature.h"
+#include "sim/rules.h"
 
 enum { DISK_HOOKS_TEXT = 40 };
 
@@ -37,7 +37,7 @@ struct disk_hooks_file {
 struct disk_hooks_hook {
     bool known;        /* a process had the hook ... */
     unsigned settings; /* ... with these settings */
-    struct disk_hooks_row rows[RULES_SOURCES][DELIVERY_MODEL_KEYS][2];
+    struct disk_hooks_row rows[RULES_SOURCES][RULES_KEYS][2];
     bool seen[RULES_SOURCES];
     struct disk_hooks_file files[API_KEYS];
     struct hook_record persist;

@@ -20,7 +20,7 @@ static bool is_outage(const struct run_event *e)
 
 static struct effect *effect_of(struct handler *h, const struct run_event *e)
 {
-    size_t key = is_outage(e) ? DELIVERY_MODEL_OUTAGE : api_find(object_key(e->ev.object));
+    size_t key = is_outage(e) ? RULES_OUTAGE : api_find(object_key(e->ev.object));
 
     return &h->effects[e->delivery->source][key];
 }
@@ -174,7 +174,7 @@ void handler_tell(struct handler *h, const struct run *run)
         struct effect *f = effect_of(h, &run->events[i]);
 
         f->sure = false;
-        if (delivery_model_is_end(run->events[i].ev.type))
+        if (rules_is_end(run->events[i].ev.type))
             f->told = 0;
         else
             f->told = is_outage(&run->events[i]) ? 1 : answer_uid(run->events[i].ev.object);
@@ -277,7 +277,7 @@ static void apply(struct handler *h, const struct run_event *e, bool ok, bool ef
     f->sure = ok;
     if (!effect)
         return;
-    if (delivery_model_is_end(e->ev.type)) {
+    if (rules_is_end(e->ev.type)) {
         f->uid = 0;
         return;
     }

@@ -27,7 +27,7 @@ struct handler {
     struct clock *clock;
     struct output_files output_files;
     bool well; /* no run fails any more */
-    struct effect effects[RULES_SOURCES][DELIVERY_MODEL_KEYS];
+    struct effect effects[RULES_SOURCES][RULES_KEYS];
     uint64_t runs;
     uint64_t failures;
     bool snapshot_seen;

@@ -17,8 +17,8 @@ void hook_checker_init(struct hook_checker *w, const struct clock *clock, const 
 
         h->rules = &rules[i];
         for (size_t s = 0; s < RULES_SOURCES; s++) {
-            h->delivery_models[s][DELIVERY_MODEL_OUTAGE].outage = true;
-            for (size_t key = 0; key < DELIVERY_MODEL_KEYS; key++)
+            h->delivery_models[s][RULES_OUTAGE].outage = true;
+            for (size_t key = 0; key < RULES_KEYS; key++)
                 run_timing_init(&h->timings[s][key]);
         }
     }
@@ -88,8 +88,8 @@ static void count_change(const struct hook_checker *w, const struct checked_hook
     if (was->due && !a->due)
         checked_hook_count(w, FEATURE_CANCELLED);
     if (a->open && a->running == 0 && a->handled.uid != 0 && a->handled.uid == a->now.uid &&
-        delivery_model_differences(&a->handled, &a->now) == 0 &&
-        delivery_model_differences(&was->handled, &was->now) != 0 && was->now.uid == a->now.uid &&
+        api_differences(&a->handled, &a->now) == 0 &&
+        api_differences(&was->handled, &was->now) != 0 && was->now.uid == a->now.uid &&
         rules_take(h->rules, DELTA_MODIFIED))
         checked_hook_count(w, FEATURE_UNDONE);
 }
@@ -99,7 +99,7 @@ static void count_change(const struct hook_checker *w, const struct checked_hook
 static void note_early(const struct hook_checker *w, const struct checked_hook *h,
                        struct run_timing *p, const struct delivery_model_change *of)
 {
-    if (h->rules->mode == HOOK_OBJECT && delivery_model_is_end(of->type))
+    if (h->rules->mode == HOOK_OBJECT && rules_is_end(of->type))
         p->news_ms = 0;
     else if (of->cause == CAUSE_WATCH)
         p->news_ms = w->clock->now_ms;
@@ -151,7 +151,7 @@ void hook_checker_delta(struct hook_checker *w, size_t number, const struct delt
 void hook_checker_stale(struct hook_checker *w, size_t number, bool stale)
 {
     struct change c = {
-        .key = DELIVERY_MODEL_OUTAGE,
+        .key = RULES_OUTAGE,
         .of = {.type = stale ? DELTA_STALE : DELTA_FRESH, .cause = CAUSE_WATCH, .is = {.uid = 1}},
     };
     bool was[HOOKS];
@@ -184,7 +184,7 @@ static void start_first(const struct hook_checker *w, const struct checked_hook 
 
 static void see_keys(const struct hook_checker *w, struct checked_hook *h, size_t source)
 {
-    for (size_t key = 0; key < DELIVERY_MODEL_KEYS; key++) {
+    for (size_t key = 0; key < RULES_KEYS; key++) {
         struct delivery_model *a = &h->delivery_models[source][key];
         struct run_timing *p = &h->timings[source][key];
 
@@ -223,7 +223,7 @@ static bool see_sources(struct hook_checker *w, struct checked_hook *h)
         any = true;
         if (h->gate >= GATE_APPLY)
             checked_hook_count(w, FEATURE_LATE_SOURCE);
-        for (size_t key = 0; key < DELIVERY_MODEL_KEYS; key++)
+        for (size_t key = 0; key < RULES_KEYS; key++)
             if (delivery_model_see(&h->delivery_models[s][key], h->rules))
                 checked_hook_count(w, FEATURE_SKIPPED);
         if (h->rules->mode == HOOK_OBJECT)
@@ -276,7 +276,7 @@ void hook_checker_open(struct hook_checker *w, const bool synced[SOURCES])
 static bool anything_due(struct checked_hook *h)
 {
     for (size_t s = 0; s < RULES_SOURCES; s++)
-        for (size_t key = 0; key < DELIVERY_MODEL_KEYS; key++)
+        for (size_t key = 0; key < RULES_KEYS; key++)
             if (checked_hook_timing(h, s, key)->due && !checked_hook_timing(h, s, key)->parked)
                 return true;
     return false;
@@ -301,7 +301,7 @@ bool hook_checker_is_awake(const struct hook_checker *w, size_t hook)
     const struct checked_hook *h = &w->hooks[hook];
 
     for (size_t s = 0; s < RULES_SOURCES; s++)
-        for (size_t key = 0; key < DELIVERY_MODEL_KEYS; key++)
+        for (size_t key = 0; key < RULES_KEYS; key++)
             if (is_awake(&h->timings[s][key], w->clock->now_ms))
                 return true;
     return false;
@@ -312,7 +312,7 @@ void hook_checker_unpark(struct hook_checker *w, size_t hook)
     struct checked_hook *h = &w->hooks[hook];
 
     for (size_t s = 0; s < RULES_SOURCES; s++)
-        for (size_t key = 0; key < DELIVERY_MODEL_KEYS; key++)
+        for (size_t key = 0; key < RULES_KEYS; key++)
             if (h->delivery_models[s][key].due && h->timings[s][key].parked)
                 touch(w, h, &h->timings[s][key]);
 }
@@ -368,7 +368,7 @@ static enum err_kind order_hook(struct hook_checker *w, struct checked_hook *h)
 enum err_kind hook_checker_order(struct hook_checker *w, size_t hook, size_t key)
 {
     struct checked_hook *h = &w->hooks[hook];
-    bool all = key == DELIVERY_MODEL_KEYS;
+    bool all = key == RULES_KEYS;
     bool any = false;
 
     if (!all && h->rules->mode != HOOK_OBJECT)
@@ -377,7 +377,7 @@ enum err_kind hook_checker_order(struct hook_checker *w, size_t hook, size_t key
         return refuse(w, ERR_BUSY);
     if (h->rules->mode != HOOK_OBJECT)
         return order_hook(w, h);
-    for (size_t i = all ? 0 : key; i < (all ? DELIVERY_MODEL_KEYS : key + 1); i++)
+    for (size_t i = all ? 0 : key; i < (all ? RULES_KEYS : key + 1); i++)
         any = order_key(w, h, i) || any;
     if (!any)
         return refuse(w, ERR_NOT_FOUND);

@@ -17,11 +17,11 @@
 struct checked_hook {
     const struct rules *rules;
     struct output_files *output_files;
-    struct delivery_model delivery_models[RULES_SOURCES][DELIVERY_MODEL_KEYS];
-    struct delivery_model
-        unstarted[RULES_SOURCES][DELIVERY_MODEL_KEYS]; /* as if the run under way had not started */
+    struct delivery_model delivery_models[RULES_SOURCES][RULES_KEYS];
+    struct delivery_model unstarted[RULES_SOURCES]
+                                   [RULES_KEYS]; /* as if the run under way had not started */
     struct run_timing timings[RULES_SOURCES]
-                             [DELIVERY_MODEL_KEYS]; /* by key in mode object; else only the first */
+                             [RULES_KEYS]; /* by key in mode object; else only the first */
     enum hook_gate gate;
     bool tried;  /* a run has failed */
     bool waited; /* the hook has waited only for the first runs of other hooks */
@@ -61,7 +61,7 @@ void hook_checker_open(struct hook_checker *w, const bool synced[SOURCES]);
 /* A person pauses or resumes a hook. */
 void hook_checker_pause(struct hook_checker *w, size_t hook, bool paused);
 
-/* A person wants runs of a key, or of all keys (DELIVERY_MODEL_KEYS). Returns the error that
+/* A person wants runs of a key, or of all keys (RULES_KEYS). Returns the error that
  * hook_run_manually() must return. */
 enum err_kind hook_checker_order(struct hook_checker *w, size_t hook, size_t key);
 

@@ -13,7 +13,7 @@
 static struct delivery_model *delivery_model_of(struct checked_hook *h, const struct run_event *e)
 {
     bool outage = e->ev.type == DELTA_STALE || e->ev.type == DELTA_FRESH;
-    size_t key = outage ? DELIVERY_MODEL_OUTAGE : api_find(object_key(e->ev.object));
+    size_t key = outage ? RULES_OUTAGE : api_find(object_key(e->ev.object));
 
     ensure(e->delivery->source < RULES_SOURCES);
     return &h->delivery_models[e->delivery->source][key];
@@ -23,7 +23,7 @@ static struct run_timing *run_timing_of(struct checked_hook *h, const struct del
 {
     size_t i = (size_t)(a - &h->delivery_models[0][0]);
 
-    return checked_hook_timing(h, i / DELIVERY_MODEL_KEYS, i % DELIVERY_MODEL_KEYS);
+    return checked_hook_timing(h, i / RULES_KEYS, i % RULES_KEYS);
 }
 
 /* The model of a delivery as if the run under way had not started: a run that the system could not
@@ -56,10 +56,10 @@ static void check_paths(const struct run_event *e, unsigned bits)
             complain(e, "other paths are told as changed");
         return;
     }
-    snprintf(want, sizeof(want), "%s%s%s%s", (bits & PATH_NOISE) != 0 ? "data.noise\n" : "",
-             (bits & PATH_ON) != 0 ? "data.on\n" : "",
-             (bits & PATH_VALUE) != 0 ? "data.value\n" : "",
-             (bits & PATH_LABEL) != 0 ? "metadata.labels.app\n" : "");
+    snprintf(want, sizeof(want), "%s%s%s%s", (bits & API_PATH_NOISE) != 0 ? "data.noise\n" : "",
+             (bits & API_PATH_ON) != 0 ? "data.on\n" : "",
+             (bits & API_PATH_VALUE) != 0 ? "data.value\n" : "",
+             (bits & API_PATH_LABEL) != 0 ? "metadata.labels.app\n" : "");
     if (!str_is(buf_str(&e->changed), want))
         panic("key %s is told as changed: %.*s, not: %s", e->delivery->key,
               STR_ARG(buf_str(&e->changed)), want);
@@ -67,7 +67,7 @@ static void check_paths(const struct run_event *e, unsigned bits)
 
 static void check_cause(const struct delivery_model *a, const struct run_event *e, uint64_t uid)
 {
-    bool ends = delivery_model_is_end(e->ev.type);
+    bool ends = rules_is_end(e->ev.type);
     const struct delivery_model_gone *gone = delivery_model_gone(a, uid);
 
     if (e->ev.cause != (ends ? gone->cause : a->cause) ||
@@ -84,7 +84,7 @@ static void check_state(const struct hook_checker *w, const struct delivery_mode
     if (a->outage)
         return;
     struct api_object is = answer_read(e->ev.object);
-    if (!delivery_model_is_end(e->ev.type) && !api_same(&is, &a->now))
+    if (!rules_is_end(e->ev.type) && !api_same(&is, &a->now))
         complain(e, "not the newest state");
     if ((e->old != NULL) != based)
         complain(e, based ? "without the state that was handled" : "with a state from nowhere");
@@ -93,9 +93,9 @@ static void check_state(const struct hook_checker *w, const struct delivery_mode
         return;
     struct api_object old = answer_read(e->old);
     checked_hook_count(w, FEATURE_OLD);
-    if (old.uid != a->handled.uid || delivery_model_differences(&old, &a->handled) != 0)
+    if (old.uid != a->handled.uid || api_differences(&old, &a->handled) != 0)
         complain(e, "its old state is not what was handled");
-    if (delivery_model_paths(a) != delivery_model_differences(&a->handled, &a->now))
+    if (delivery_model_paths(a) != api_differences(&a->handled, &a->now))
         checked_hook_count(w, FEATURE_MORE_PATHS);
 }
 
@@ -138,8 +138,7 @@ static size_t check_events(const struct hook_checker *w, struct checked_hook *h,
         check_state(w, a, &e[i]);
     }
     if (n == 2)
-        checked_hook_count(w, delivery_model_is_end(due[1].type) ? FEATURE_TWO_ENDS
-                                                                 : FEATURE_NEXT_LIFE);
+        checked_hook_count(w, rules_is_end(due[1].type) ? FEATURE_TWO_ENDS : FEATURE_NEXT_LIFE);
     if (a->outage)
         checked_hook_count(w, FEATURE_OUTAGE);
     return n;
@@ -151,7 +150,7 @@ static size_t total_due(const struct checked_hook *h, bool whole)
     size_t n = 0;
 
     for (size_t s = 0; s < RULES_SOURCES; s++)
-        for (size_t key = 0; h->is_open[s] && key < DELIVERY_MODEL_KEYS; key++)
+        for (size_t key = 0; h->is_open[s] && key < RULES_KEYS; key++)
             n += due_of(h, &h->delivery_models[s][key], whole, due);
     return n;
 }
@@ -234,7 +233,7 @@ static void check_work_item(const struct hook_checker *w, const struct checked_h
 static void check_turn(struct checked_hook *h, const struct run_timing *p)
 {
     for (size_t s = 0; s < RULES_SOURCES; s++)
-        for (size_t key = 0; key < DELIVERY_MODEL_KEYS; key++) {
+        for (size_t key = 0; key < RULES_KEYS; key++) {
             const struct delivery_model *a = &h->delivery_models[s][key];
             const struct run_timing *other = &h->timings[s][key];
             bool repeats = h->is_open[s] && checked_hook_repeats(h, a);
@@ -300,11 +299,11 @@ static bool holds_back(const struct checked_hook *h)
     struct delivery_model_event due[2];
 
     for (size_t s = 0; s < RULES_SOURCES; s++)
-        for (size_t key = 0; key < DELIVERY_MODEL_KEYS; key++) {
+        for (size_t key = 0; key < RULES_KEYS; key++) {
             const struct delivery_model *a = &h->delivery_models[s][key];
 
             if (a->due && a->now.uid != 0 && delivery_model_events(a, h->rules, due) == 2 &&
-                delivery_model_is_end(due[1].type))
+                rules_is_end(due[1].type))
                 return true;
         }
     return false;

@@ -59,7 +59,7 @@ static void look_at_hook(const struct hook_checker *w, struct checked_hook *h, u
     if (!free)
         h->held_ms = w->clock->now_ms;
     for (size_t s = 0; s < (by_key ? RULES_SOURCES : 1); s++)
-        for (size_t key = 0; key < (by_key ? DELIVERY_MODEL_KEYS : 1); key++) {
+        for (size_t key = 0; key < (by_key ? RULES_KEYS : 1); key++) {
             look_at_work_item(w, h, s, key, by_ms);
             if (free)
                 end_void(w, h, &h->delivery_models[s][key], checked_hook_timing(h, s, key));
@@ -96,7 +96,7 @@ static size_t pending(const struct checked_hook *h)
     size_t n = 0;
 
     for (size_t s = 0; s < RULES_SOURCES; s++)
-        for (size_t key = 0; key < DELIVERY_MODEL_KEYS; key++) {
+        for (size_t key = 0; key < RULES_KEYS; key++) {
             const struct run_timing *p = by_key ? &h->timings[s][key] : &h->timings[0][0];
 
             n += h->delivery_models[s][key].due && !p->parked && !(by_key && p->running);
@@ -110,7 +110,7 @@ static size_t parked(const struct checked_hook *h)
     size_t n = 0;
 
     for (size_t s = 0; s < RULES_SOURCES; s++)
-        for (size_t key = 0; key < DELIVERY_MODEL_KEYS; key++)
+        for (size_t key = 0; key < RULES_KEYS; key++)
             n += h->timings[s][key].parked;
     return n + h->output_files->parked;
 }
@@ -149,7 +149,7 @@ static size_t known_keys(const struct checked_hook *h, size_t source)
 {
     size_t n = 0;
 
-    for (size_t key = 0; key < DELIVERY_MODEL_KEYS; key++) {
+    for (size_t key = 0; key < RULES_KEYS; key++) {
         const struct delivery_model *a = &h->delivery_models[source][key];
 
         n += a->now.uid != 0 || a->delivered != 0;
@@ -164,7 +164,7 @@ void hook_checker_check_quiet(const struct hook_checker *w, const struct hooks *
         const struct hook *is = hooks->v[i];
 
         for (size_t s = 0; s < RULES_SOURCES; s++) {
-            for (size_t key = 0; key < DELIVERY_MODEL_KEYS; key++)
+            for (size_t key = 0; key < RULES_KEYS; key++)
                 check_work_item(h, s, key);
             same(h, "entries", map_count(&is->queue.sources[s].by_key), known_keys(h, s));
         }

@@ -18,8 +18,7 @@ static void order(struct operator* p)
         p->sim_hooks->params.rules[hook].mode != HOOK_OBJECT && clock_percent(p->clock, 90);
     bool all = whole || clock_percent(p->clock, 20);
 
-    sim_hooks_order(p->sim_hooks, hook,
-                    all ? DELIVERY_MODEL_KEYS : clock_pick(p->clock, 0, DELIVERY_MODEL_KEYS - 1));
+    sim_hooks_order(p->sim_hooks, hook, all ? RULES_KEYS : clock_pick(p->clock, 0, RULES_KEYS - 1));
 }
 
 static void on_alarm(struct alarm *a)

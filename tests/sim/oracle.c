@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "base/panic.h"
 #include "sim/answer.h"
-#include "sim/delivery_model.h"
+#include "sim/rules.h"
 #include "sim/world.h"
 
 static void add(struct sights *s, struct sight sight)
@@ -234,7 +234,7 @@ static void check_told_once(struct oracle *o, size_t number, const struct delta 
               ", and the last one was incarnation %" PRIu64 ", version %" PRIu64,
               number, delta_type_name(d->type), STR_ARG(object_key(d->object)), is.uid, is.rv,
               last->uid, last->rv);
-    *last = delivery_model_is_end(d->type) ? (struct told_last){0} : is;
+    *last = rules_is_end(d->type) ? (struct told_last){0} : is;
 }
 
 static void count_missed(struct oracle *o, const struct delta *d)

@@ -7,8 +7,8 @@
 #ifndef SIM_OUTPUT_FILES_H
 #define SIM_OUTPUT_FILES_H
 
-#include "sim/delivery_model.h"
 #include "sim/feature.h"
+#include "sim/rules.h"
 
 /* The file at a path: one for each key in mode object, else the first only. */
 struct output_files_file {

@@ -97,7 +97,7 @@ static void end_files(struct sim_hooks *c, const struct program *p, bool ok,
 
 static size_t key_of(const struct run_event *e)
 {
-    return e->delivery->key[0] == '\0' ? DELIVERY_MODEL_OUTAGE : api_find(str_c(e->delivery->key));
+    return e->delivery->key[0] == '\0' ? RULES_OUTAGE : api_find(str_c(e->delivery->key));
 }
 
 /* Ends the run for its judges and for the hooks, which free it. */

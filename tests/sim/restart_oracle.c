@@ -69,7 +69,7 @@ static void renew_key(struct restart_oracle_hook *h, size_t source, size_t key)
     k->parked = k->was_parked = false;
     if (skipped && !k->excused)
         return;
-    k->renewed = rules_take(h->rules, key == DELIVERY_MODEL_OUTAGE ? DELTA_STALE : DELTA_ADDED);
+    k->renewed = rules_take(h->rules, key == RULES_OUTAGE ? DELTA_STALE : DELTA_ADDED);
     k->renewed_uid = k->renewed && !k->excused && !k->told_end ? k->told.uid : 0;
 }
 
@@ -80,7 +80,7 @@ void restart_oracle_renew(struct restart_oracle *w, size_t hook)
     h->owed = h->renewed = h->renewing = true;
     h->begun = 0;
     for (size_t s = 0; s < RULES_SOURCES; s++)
-        for (size_t key = 0; key < DELIVERY_MODEL_KEYS; key++)
+        for (size_t key = 0; key < RULES_KEYS; key++)
             renew_key(h, s, key);
 }
 
@@ -98,7 +98,7 @@ static void begin_hook(struct restart_oracle *w, struct restart_oracle_hook *h,
     memset(h->open, 0, sizeof(h->open));
     memcpy(h->was_seen, h->seen, sizeof(h->seen));
     for (size_t s = 0; s < RULES_SOURCES; s++)
-        for (size_t key = 0; key < DELIVERY_MODEL_KEYS; key++) {
+        for (size_t key = 0; key < RULES_KEYS; key++) {
             h->keys[s][key].now = none;
             h->keys[s][key].whole = false;
             h->keys[s][key].parked = h->keys[s][key].was_parked;
@@ -121,9 +121,9 @@ void restart_oracle_loaded(struct restart_oracle *w)
 
 static bool differs(const struct rules *r, const struct api_object *a, const struct api_object *b)
 {
-    unsigned paths = delivery_model_differences(a, b);
+    unsigned paths = api_differences(a, b);
 
-    return a->uid != b->uid || (r->narrow ? (paths & PATH_VALUE) != 0 : paths != 0);
+    return a->uid != b->uid || (r->narrow ? (paths & API_PATH_VALUE) != 0 : paths != 0);
 }
 
 /* An end that the hook does not take: if the object comes back, it may be delivered as new. */
@@ -169,8 +169,8 @@ static void note_change(struct restart_oracle *w, struct restart_oracle_hook *h,
     bool anew = !w->loading || h->rules->sources[source] == VIEW_ORACLE;
 
     k->whole = k->whole || (w->loading && !c->bare && !differs(h->rules, &c->is, &k->handled));
-    k->moved = k->moved || delivery_model_is_end(c->type) || differs(h->rules, &c->is, &k->told);
-    if (delivery_model_is_end(c->type)) {
+    k->moved = k->moved || rules_is_end(c->type) || differs(h->rules, &c->is, &k->told);
+    if (rules_is_end(c->type)) {
         note_end(h, k, c->type);
     } else {
         k->now = c->is;
@@ -207,7 +207,7 @@ void restart_oracle_delta(struct restart_oracle *w, size_t number, const struct 
 void restart_oracle_stale(struct restart_oracle *w, size_t number, bool stale)
 {
     const struct change c = {
-        .key = DELIVERY_MODEL_OUTAGE, .type = stale ? DELTA_STALE : DELTA_FRESH, .is = {.uid = 1}};
+        .key = RULES_OUTAGE, .type = stale ? DELTA_STALE : DELTA_FRESH, .is = {.uid = 1}};
 
     for (size_t i = 0; i < HOOKS; i++)
         if (rules_take_outages(w->hooks[i].rules))
@@ -243,9 +243,8 @@ static void see_key(struct restart_oracle_hook *h, struct restart_oracle_key *k,
 static void see(struct restart_oracle *w, struct restart_oracle_hook *h, size_t source)
 {
     h->open[source] = true;
-    for (size_t key = 0; key < DELIVERY_MODEL_KEYS; key++)
-        see_key(h, &h->keys[source][key],
-                key == DELIVERY_MODEL_OUTAGE ? DELTA_FRESH : DELTA_DELETED);
+    for (size_t key = 0; key < RULES_KEYS; key++)
+        see_key(h, &h->keys[source][key], key == RULES_OUTAGE ? DELTA_FRESH : DELTA_DELETED);
     h->owed = h->owed || h->lacks;
     if (h->was_seen[source])
         return;
@@ -284,7 +283,7 @@ void restart_oracle_crash(struct restart_oracle *w)
         h->owed = h->owed || h->lacks || h->number > w->disk->written;
         h->number = 0;
         for (size_t s = 0; s < RULES_SOURCES; s++)
-            for (size_t key = 0; key < DELIVERY_MODEL_KEYS; key++)
+            for (size_t key = 0; key < RULES_KEYS; key++)
                 lose(w, &h->keys[s][key]);
     }
 }

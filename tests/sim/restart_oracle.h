@@ -9,11 +9,11 @@
 #define SIM_RESTART_ORACLE_H
 
 #include "hook/hook.h"
-#include "sim/delivery_model.h"
 #include "sim/disk.h"
 #include "sim/feature.h"
+#include "sim/rules.h"
 
-/* A key of a source, as one hook knows it; key DELIVERY_MODEL_OUTAGE is the outage of the
+/* A key of a source, as one hook knows it; key RULES_OUTAGE is the outage of the
  * source. */
 struct restart_oracle_key {
     struct api_object now;     /* in the cache of this process; uid 0 = no object */
@@ -41,7 +41,7 @@ struct restart_oracle_incarnation {
 
 struct restart_oracle_hook {
     const struct rules *rules;
-    struct restart_oracle_key keys[RULES_SOURCES][DELIVERY_MODEL_KEYS];
+    struct restart_oracle_key keys[RULES_SOURCES][RULES_KEYS];
     struct restart_oracle_incarnation lives[RULES_SOURCES][API_LIVES];
     bool open[RULES_SOURCES];
     bool seen[RULES_SOURCES];     /* by any process so far; as on disk */

@@ -31,10 +31,9 @@ static struct telling telling(struct restart_oracle *w, const struct run *run, s
     size_t source = t.e->delivery->source;
 
     t.outage = t.e->ev.type == DELTA_STALE || t.e->ev.type == DELTA_FRESH;
-    t.ends = delivery_model_is_end(t.e->ev.type);
+    t.ends = rules_is_end(t.e->ev.type);
     t.uid = t.outage ? 1 : answer_uid(t.e->ev.object);
-    t.k =
-        &t.h->keys[source][t.outage ? DELIVERY_MODEL_OUTAGE : api_find(object_key(t.e->ev.object))];
+    t.k = &t.h->keys[source][t.outage ? RULES_OUTAGE : api_find(object_key(t.e->ev.object))];
     t.incarnation = &t.h->lives[source][t.uid];
     t.state = (struct api_object){.uid = t.uid};
     if (!t.ends && !t.outage)
@@ -61,9 +60,9 @@ static bool is_asked(const struct run *run)
 
 static bool differs(const struct rules *r, const struct api_object *a, const struct api_object *b)
 {
-    unsigned paths = delivery_model_differences(a, b);
+    unsigned paths = api_differences(a, b);
 
-    return a->uid != b->uid || (r->narrow ? (paths & PATH_VALUE) != 0 : paths != 0);
+    return a->uid != b->uid || (r->narrow ? (paths & API_PATH_VALUE) != 0 : paths != 0);
 }
 
 /* Must the key still be parked? Not for hooks with fields or output: a key that could not get its
@@ -102,7 +101,7 @@ static void check_final(const struct telling *t)
     if (ev->final_state_unknown || number == VIEW_ORACLE || number == PICKED || t->w->api->restored)
         return;
     const struct api_object is = answer_read(ev->object);
-    if (delivery_model_differences(&is, &t->w->api->last[t->uid]) != 0)
+    if (api_differences(&is, &t->w->api->last[t->uid]) != 0)
         complain(t, "that is not its final state");
 }
 
@@ -136,8 +135,8 @@ static unsigned must_name(const struct telling *t)
 
     if (k->done || k->told_end || k->told.uid != t->uid || k->handled.uid != t->uid)
         return 0;
-    return delivery_model_differences(&k->told, &k->handled) &
-           (t->h->rules->narrow ? PATH_VALUE : PATH_VALUE | PATH_NOISE | PATH_ON);
+    return api_differences(&k->told, &k->handled) &
+           (t->h->rules->narrow ? API_PATH_VALUE : API_PATH_VALUE | API_PATH_NOISE | API_PATH_ON);
 }
 
 static void check_base(const struct telling *t)
@@ -159,7 +158,7 @@ static void check_base(const struct telling *t)
     struct api_object old = answer_read(e->old);
     if (t->k->handled.uid == t->uid && !t->k->excused && differs(t->h->rules, &old, &t->k->handled))
         complain(t, "its old state is not what was handled");
-    if (delivery_model_differences(&old, &t->state) != 0 && e->changed.len == 0)
+    if (api_differences(&old, &t->state) != 0 && e->changed.len == 0)
         complain(t, "nothing is told as changed");
     if ((must_name(t) & ~named) != 0)
         complain(t, "not all is told as changed that may have been told");
@@ -220,7 +219,7 @@ static void check_state(const struct telling *t)
 {
     if (t->outage)
         return;
-    if (t->state.uid != t->k->now.uid || delivery_model_differences(&t->state, &t->k->now) != 0)
+    if (t->state.uid != t->k->now.uid || api_differences(&t->state, &t->k->now) != 0)
         complain(t, "not the newest state");
     check_base(t);
     check_news(t);

@@ -143,6 +143,11 @@ void rules_trace(const struct rules v[HOOKS], const struct clock *clock)
     }
 }
 
+bool rules_is_end(enum delta_type type)
+{
+    return type == DELTA_DELETED || type == DELTA_LEFT || type == DELTA_FRESH;
+}
+
 bool rules_take(const struct rules *r, enum delta_type type)
 {
     return (r->events & BIT(type)) != 0;

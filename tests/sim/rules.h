@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rules - the settings of the simulated hooks: drawn anew for each simulation.
+ * rules - the settings of the simulated hooks: drawn anew for each simulation. Also the words in
+ * which all judges of hooks speak: keys and ends.
  */
 #ifndef SIM_RULES_H
 #define SIM_RULES_H
@@ -12,6 +13,10 @@
 #include "sim/setup.h"
 
 enum { HOOKS = 6, RULES_SOURCES = 2, RULES_STATUSES = 4 };
+
+/* The keys of a source, as hooks know them: those of its objects, and one for the outage of the
+ * source, whose uid is 1. */
+enum { RULES_OUTAGE = API_KEYS, RULES_KEYS };
 
 struct rules {
     char name[16];
@@ -40,6 +45,9 @@ struct rules {
 
 /* Draws the settings of all hooks. */
 void rules_draw(struct rules v[HOOKS], struct clock *clock, const struct setup *setup);
+
+/* DELETED, LEFT or FRESH? */
+bool rules_is_end(enum delta_type type);
 
 /* Does the hook take events of this type? */
 bool rules_take(const struct rules *r, enum delta_type type);

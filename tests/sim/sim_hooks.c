@@ -166,19 +166,19 @@ void sim_hooks_order(struct sim_hooks *c, size_t hook, size_t key)
     clock_trace(c->params.clock, "%s: run %zu", c->params.rules[hook].name, key);
     if (c->is_watched)
         hook_checker_before(&c->hook_checker);
-    if (key == DELIVERY_MODEL_OUTAGE)
+    if (key == RULES_OUTAGE)
         name = str_c("");
-    else if (key != DELIVERY_MODEL_KEYS)
+    else if (key != RULES_KEYS)
         name = str_c(api_key(key));
     enum err_kind want = c->is_watched ? hook_checker_order(&c->hook_checker, hook, key) : ERR_OK;
-    if (want == ERR_NOT_FOUND && key == DELIVERY_MODEL_KEYS &&
+    if (want == ERR_NOT_FOUND && key == RULES_KEYS &&
         apply_may_repeat(&c->hooks.v[hook]->apply)) /* only apply is left to run */
         want = ERR_OK;
     enum err_kind is = hook_run_manually(c->hooks.v[hook], name, &err);
     if (c->is_watched && is != want)
         panic("%s, key %.*s: the order ends with %d, not %d", c->params.rules[hook].name,
               STR_ARG(name), is, want);
-    if (c->is_watched && is == ERR_OK && key == DELIVERY_MODEL_KEYS)
+    if (c->is_watched && is == ERR_OK && key == RULES_KEYS)
         output_files_order(&c->params.handlers[hook].output_files);
     if (sim_hooks_remembers(c))
         c->params.persist->outputs[hook].excused = true;
@@ -281,7 +281,7 @@ void sim_hooks_check_quiet(const struct sim_hooks *c)
 bool sim_hooks_says_parked(const struct sim_hooks *c, size_t hook, size_t source, size_t key)
 {
     const struct hook *h = c->hooks.v[hook];
-    const char *name = key == DELIVERY_MODEL_OUTAGE ? "" : api_key(key);
+    const char *name = key == RULES_OUTAGE ? "" : api_key(key);
     const struct delivery *dl = delivery_queue_find(&h->queue, source, str_c(name));
 
     if (h->rules.mode != HOOK_OBJECT)

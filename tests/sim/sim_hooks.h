@@ -77,7 +77,7 @@ void sim_hooks_start_due(struct sim_hooks *c, const bool synced[SOURCES]);
 /* A person pauses or resumes a hook. */
 void sim_hooks_pause(struct sim_hooks *c, size_t hook, bool paused);
 
-/* A person wants a manual run of a key (DELIVERY_MODEL_KEYS = all keys). */
+/* A person wants a manual run of a key (RULES_KEYS = all keys). */
 void sim_hooks_order(struct sim_hooks *c, size_t hook, size_t key);
 
 /* Have the hooks nothing to do? */

@@ -6,8 +6,8 @@
 
 #include "base/panic.h"
 #include "sim/answer.h"
-#include "sim/delivery_model.h"
 #include "sim/feature.h"
+#include "sim/rules.h"
 
 /* Bits of api_object.uses: one for each of ADDRESSES endpoints that is ready, one for each that is
  * draining, and HELD. */
@@ -134,14 +134,14 @@ static unsigned path_bit(struct str path)
         const char *with;
         unsigned bit;
     } known[] = {
-        {"data.noise",          PATH_NOISE},
-        {"data.on",             PATH_ON   },
-        {"data.value",          PATH_VALUE},
-        {"metadata.labels.app", PATH_LABEL},
-        {"ready",               PATH_USES },
-        {"local_ready",         PATH_USES },
-        {"held",                PATH_USES },
-        {"ports",               PATH_USES },
+        {"data.noise",          API_PATH_NOISE},
+        {"data.on",             API_PATH_ON   },
+        {"data.value",          API_PATH_VALUE},
+        {"metadata.labels.app", API_PATH_LABEL},
+        {"ready",               API_PATH_USES },
+        {"local_ready",         API_PATH_USES },
+        {"held",                API_PATH_USES },
+        {"ports",               API_PATH_USES },
     };
     static const char service[] = "service.";
 
@@ -180,7 +180,7 @@ static void check_delta(struct view_oracle *v, const struct delta *d, const stru
     bool there = k->is.uid != 0;
 
     if (there != (d->type != DELTA_ADDED) || (there && k->is.uid != is->uid) ||
-        (d->type == DELTA_MODIFIED) != (there && delivery_model_differences(&k->is, is) != 0))
+        (d->type == DELTA_MODIFIED) != (there && api_differences(&k->is, is) != 0))
         panic("view: %s of %.*s is no change", delta_type_name(d->type),
               STR_ARG(object_key(d->object)));
     if ((is->uses & HELD) != 0 && v->params.hold_empty_ms == 0)
@@ -221,8 +221,8 @@ static void on_delta(void *arg, struct source from, const struct delta *d)
     clock_trace(v->params.clock, "view: %s %.*s %.*s uses %x", delta_type_name(d->type),
                 STR_ARG(object_key(d->object)), STR_ARG(object_rv(d->object)), is.uses);
     count_delta(v, d, &is);
-    if (delivery_model_is_end(d->type)) {
-        if (k->is.uid != is.uid || delivery_model_differences(&k->is, &is) != 0)
+    if (rules_is_end(d->type)) {
+        if (k->is.uid != is.uid || api_differences(&k->is, &is) != 0)
             panic("view: %.*s ends as something else", STR_ARG(object_key(d->object)));
         *k = (struct view_oracle_key){.slice = k->slice};
     } else {
@@ -339,7 +339,7 @@ void view_oracle_check(const struct view_oracle *v, const struct api_object stat
         if (have == NULL)
             continue;
         struct api_object is = answer_read(have);
-        if (!api_same(&is, &want) || delivery_model_differences(told, &want) != 0)
+        if (!api_same(&is, &want) || api_differences(told, &want) != 0)
             panic("view: %s uses %x, not %x", api_key(key), is.uses, want.uses);
         n++;
     }

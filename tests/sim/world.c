@@ -70,8 +70,8 @@ static void check_source(const struct sim_hooks *c, size_t hook, size_t source,
 {
     const struct handler *h = &c->params.handlers[hook];
 
-    if (rules_take(h->rules, DELTA_FRESH) && h->effects[source][DELIVERY_MODEL_OUTAGE].uid != 0 &&
-        !sim_hooks_is_parked(c, hook, source, DELIVERY_MODEL_OUTAGE))
+    if (rules_take(h->rules, DELTA_FRESH) && h->effects[source][RULES_OUTAGE].uid != 0 &&
+        !sim_hooks_is_parked(c, hook, source, RULES_OUTAGE))
         panic("%s: source %zu is stale for it", h->rules->name, source);
     for (size_t key = 0; key < API_KEYS; key++) {
         const struct api_object now = truth(api, h->rules->sources[source], key);
@@ -145,10 +145,10 @@ void world_check_outage(const struct sim_hooks *c)
 {
     for (size_t i = 0; i < HOOKS; i++)
         for (size_t s = 0; s < RULES_SOURCES; s++) {
-            const struct effect *f = &c->params.handlers[i].effects[s][DELIVERY_MODEL_OUTAGE];
+            const struct effect *f = &c->params.handlers[i].effects[s][RULES_OUTAGE];
 
             if (rules_take(&c->params.rules[i], DELTA_STALE) && (f->uid == 0 || !f->sure) &&
-                !sim_hooks_is_parked(c, i, s, DELIVERY_MODEL_OUTAGE))
+                !sim_hooks_is_parked(c, i, s, RULES_OUTAGE))
                 panic("%s: does not know that source %zu is stale", c->params.rules[i].name, s);
         }
 }
