@@ -77,7 +77,9 @@ static void check_delivery(void *arg, struct delivery *dl)
         panic("%s, source %u, key %s: its delivery is illegal", h->name, dl->source, dl->key);
 }
 
-/* After each step, so that the step that makes a delivery illegal is known. */
+/* After each step. hook/delivery_queue itself checks the deliveries that it changes, but
+ * hook/delivery_log does not: a delivery that it restores, renews or forgets wrongly would be found
+ * many steps later, or never. */
 static void check_deliveries(struct sim_hooks *c)
 {
     for (size_t i = 0; i < HOOKS; i++)
