@@ -90,6 +90,7 @@
     XX(BESIDE_END, "DELETED found by a list beside a watch")                            \
     XX(BESIDE_LOST, "list beside a watch that failed, or whose watch ended first")      \
     XX(BOOKMARKED, "watch from a bookmark, of a resource whose lists have no version")  \
+    XX(NO_REVISION, "watch sent to another process, which does not tell its revision")  \
     XX(NOT_RESUMED, "scope that had to list after a restart")                           \
     XX(BEGUN_STALE, "watch that began stale, as no server answered")                    \
     XX(BEGUN_MISSED, "change found by a watch that began stale, before it caught up")   \

@@ -512,7 +512,9 @@ static bool goes_on(struct stream *s)
 
     s->told_by = s->process;
     s->told_ms = s->net->clock->now_ms;
-    if (!s->net->setup->no_revision)
+    if (s->net->setup->no_revision)
+        s->net->features[FEATURE_NO_REVISION] += other && s->action.what == LW_WATCH;
+    else
         snprintf(revision, sizeof(revision), "%" PRIu64, s->server->asked_rv);
     if (!other || !list_watch_is_ahead(s->list_watch, revision))
         return true;
