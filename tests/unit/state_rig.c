@@ -15,6 +15,7 @@
 #include <sqlite3.h>
 
 #include "base/mem.h"
+#include "persist/row.h"
 #include "state/db.h"
 #include "state/table_sum.h"
 
@@ -26,6 +27,7 @@ void state_rig_init(struct state_rig *r)
     if (folder_open(r->path, &r->folder, &r->err) != ERR_OK)
         fail_msg("%s", r->err.text);
     r->writer = writer_create(r->folder, STATE_RIG_LIMIT);
+    r->batch.release = persist_row_release;
 }
 
 void state_rig_remove(const char *path)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * state_rig - a folder for a state, and the rows of that state as text, for tests of state/.
+ * state_rig - a folder for a state, and the rows of that state as text, for tests of state/ and
+ * persist/.
  */
 #ifndef UNIT_STATE_RIG_H
 #define UNIT_STATE_RIG_H
@@ -23,7 +24,7 @@ struct state_rig {
 
 #define STATE_RIG_LIMIT ((uint64_t)1 << 30)
 
-/* A new folder below the working directory, with a writer. */
+/* A new folder below the working directory, with a writer. The batch may hold objects. */
 void state_rig_init(struct state_rig *r);
 
 /* Deletes the folder with everything in it. */

@@ -65,7 +65,6 @@ static int set_up(void **state)
     (void)state;
     memset(&rig, 0, sizeof(rig));
     state_rig_init(&rig.state);
-    rig.state.batch.release = persist_row_release;
     rig.params.settings = (struct digest){.hi = 1, .lo = 1};
     rig.boot_id = "boot-1";
     return 0;

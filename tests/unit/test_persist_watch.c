@@ -98,7 +98,6 @@ static int set_up(void **state)
     (void)state;
     memset(&rig, 0, sizeof(rig));
     state_rig_init(&rig.state);
-    rig.state.batch.release = persist_row_release;
     rig.namespaces[0] = "*";
     list_init(&rig.dirty);
     rig.params.settings = (struct digest){.hi = 1, .lo = 1};
