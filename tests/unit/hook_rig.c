@@ -8,21 +8,28 @@
 
 struct hook_rig hook_rig;
 
-void hook_rig_init(unsigned shared_slots, const struct subscriber *subscriber)
+void hook_rig_init(unsigned shared_slots, const struct subscriber *subscriber,
+                   const char *const *clusters)
 {
     static const char *const names[HOOK_RIG_WATCHES] = {"w0", "w1", "w2"};
+    struct watch_params p = objects_watch_params();
 
     log_set_level(LOG_LVL_ERROR);
     hook_rig.now = 100000;
     hooks_init(&hook_rig.hooks, shared_slots, 1);
-    for (size_t i = 0; i < HOOK_RIG_WATCHES; i++)
-        hook_rig.watches[i] = objects_watch(names[i], subscriber, &hook_rig.hooks);
+    for (size_t i = 0; i < HOOK_RIG_WATCHES; i++) {
+        p.name = names[i];
+        p.cluster = clusters != NULL ? clusters[i] : p.cluster;
+        assert_int_equal(watch_create(&p, &hook_rig.watches[i], NULL), ERR_OK);
+        if (subscriber != NULL)
+            watch_subscribe(hook_rig.watches[i], subscriber, &hook_rig.hooks);
+    }
 }
 
 int hook_rig_set_up(void **state)
 {
     (void)state;
-    hook_rig_init(4, NULL);
+    hook_rig_init(4, NULL, NULL);
     return 0;
 }
 

@@ -39,9 +39,10 @@ struct hook_rig_hook {
 };
 
 /* Sets up hook_rig without hooks, with so many shared slots, and with watches that have this
- * subscriber, with the struct hooks as arg; NULL = nobody listens to them. Free it with
- * hook_rig_clean_up(). */
-void hook_rig_init(unsigned shared_slots, const struct subscriber *subscriber);
+ * subscriber, with the struct hooks as arg; NULL = nobody listens to them. clusters: the name of the
+ * cluster of each watch; NULL = all are of cluster "c". Free it with hook_rig_clean_up(). */
+void hook_rig_init(unsigned shared_slots, const struct subscriber *subscriber,
+                   const char *const *clusters);
 
 /* The setup of a test with cmocka: hook_rig_init() with 4 shared slots, and nobody listens to the
  * watches. */

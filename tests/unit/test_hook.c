@@ -8,7 +8,7 @@ enum { ALL = HOOK_RIG_ALL, INITIAL_MS = HOOK_RIG_INITIAL_MS };
 static int set_up(void **state)
 {
     (void)state;
-    hook_rig_init(2, NULL);
+    hook_rig_init(2, NULL, NULL);
     return 0;
 }
 

@@ -15,8 +15,7 @@
 #include "base/mem.h"
 #include "conf_files.h"
 #include "io/loop.h"
-#include "persist/persist.h"
-#include "state_rig.h"
+#include "persist_rig.h"
 
 #define OLD     TEST_DATA "/old_state/"
 #define BOOT_ID "42a030a7-ff39-47de-b2ad-4df5cc3cf35a"
@@ -62,7 +61,6 @@ static void copy_state(void)
     copy("lock");
     assert_int_equal(folder_open(rig.state.path, &rig.state.folder, &rig.state.err), ERR_OK);
     rig.state.writer = writer_create(rig.state.folder, STATE_RIG_LIMIT);
-    rig.state.batch.release = persist_row_release;
 }
 
 static void on_progress(void *arg)
@@ -108,12 +106,8 @@ static void build_graph(const char *from, const char *to)
 static void begin(void)
 {
     struct persist_params p = build_persist(rig.conf, rig.sources, &rig.hooks, "node-1");
-    struct restore r;
-    struct err err;
 
-    assert_int_equal(restore_read(&r, rig.state.folder, &err), LOADER_STATE);
-    rig.p = persist_create(&p, &r, rig.now, &rig.state.batch);
-    restore_fini(&r);
+    rig.p = persist_rig_create(&p, &rig.state, rig.now);
     build_persist_fini(&p);
 }
 

@@ -33,7 +33,7 @@ static struct buf out;
 static int set_up(void **state)
 {
     (void)state;
-    hook_rig_init(2, &hooks_subscriber);
+    hook_rig_init(2, &hooks_subscriber, NULL);
     return 0;
 }
 
