@@ -35,6 +35,7 @@ struct run_output {
     struct buf captured;
     bool is_full;     /* more than capture_max came: nothing is captured any more */
     int spare;        /* stderr for the program that follows; -1 = no program follows */
+    int trouble;      /* of libuv, once logged: why a stream is not watched; 0 = none */
     size_t handles;   /* that libuv still knows */
     bool is_disposed; /* the last handle to close frees the object */
 };
@@ -197,15 +198,38 @@ enum err_kind run_output_create(const struct run_output_params *params, int fds[
     return kind;
 }
 
+/* Returns 0, or an error of libuv: the system is short of memory, or of what epoll may watch. */
+static int watch(struct stream *s)
+{
+    int error = uv_poll_init(loop_uv(s->of->params.loop), &s->poll, s->fd);
+
+    if (error != 0)
+        return error;
+    s->watched = true;
+    s->of->handles++;
+    return uv_poll_start(&s->poll, UV_READABLE | UV_DISCONNECT, on_readable);
+}
+
+static void log_trouble(struct run_output *o, int error)
+{
+    const struct run_output_params *p = &o->params;
+
+    if (o->trouble != 0)
+        return;
+    o->trouble = error;
+    log_warn("output of a hook cannot be watched: it is read when the run ends",
+             KV_STR("hook", p->hook), KV_STR("key", p->key), KV_U64("run", p->run),
+             KV_STR("why", uv_strerror(error)),
+             KV_STR("advice", "free memory, or raise fs.epoll.max_user_watches"));
+}
+
 void run_output_watch(struct run_output *o)
 {
     for (struct stream *s = o->streams; s < o->streams + STREAMS; s++) {
-        if (s->fd < 0 || s->watched)
-            continue;
-        s->watched = true;
-        o->handles++;
-        uv_poll_init(loop_uv(o->params.loop), &s->poll, s->fd);
-        uv_poll_start(&s->poll, UV_READABLE | UV_DISCONNECT, on_readable);
+        int error = s->fd >= 0 && !s->watched ? watch(s) : 0;
+
+        if (error != 0)
+            log_trouble(o, error);
     }
 }
 

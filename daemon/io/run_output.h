@@ -46,7 +46,8 @@ enum err_kind run_output_create(const struct run_output_params *params, int fds[
                                 struct run_output **out, struct err *err) MUST_CHECK;
 
 /* From now on output is read as it comes, in the loop. For a run that ends at once this is not worth
- * the system calls. */
+ * the system calls. If the system is short of something, a warning says so once, and a stream that
+ * is not watched is read by run_output_drain() and run_output_finish(); a later call tries again. */
 void run_output_watch(struct run_output *o);
 
 /* Reads the captured stdout as far as it is there now, at most 1 MiB. True if every writer has

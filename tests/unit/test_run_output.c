@@ -2,13 +2,16 @@
 /* What the programs of a run print: in the log, as the content of a file, and when it ends. */
 #include "loop_until.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -28,6 +31,20 @@ struct scene {
     int log;                   /* stderr of this process, while the test runs */
     int stderr_fd;
 };
+
+/* libuv calls this one in place of the C library's. */
+int add_to_epoll(int epoll, int op, int fd, struct epoll_event *event) __asm__("epoll_ctl");
+
+static bool epoll_is_full; /* as with fs.epoll.max_user_watches */
+
+int add_to_epoll(int epoll, int op, int fd, struct epoll_event *event)
+{
+    if (epoll_is_full && op == EPOLL_CTL_ADD) {
+        errno = ENOSPC;
+        return -1;
+    }
+    return (int)syscall(SYS_epoll_ctl, epoll, op, fd, event);
+}
 
 static void after_event(struct scene *s)
 {
@@ -129,6 +146,10 @@ static void logged(const struct scene *s, const char *text)
 
 #define LINE(stream, text) \
     "<6>hook output hook=\"h\" key=\"ns/a\" run=7 stream=\"" stream "\" line=\"" text "\"\n"
+#define UNWATCHED(why)                                                                \
+    "<4>output of a hook cannot be watched: it is read when the run ends hook=\"h\" " \
+    "key=\"ns/a\" run=7 why=\"" why "\" advice=\"free memory, or raise "              \
+    "fs.epoll.max_user_watches\"\n"
 #define DROPPED(stream, bytes)                                                                 \
     "<4>hook output over log_limit was dropped hook=\"h\" key=\"ns/a\" run=7 stream=\"" stream \
     "\" bytes=" bytes "\n"
@@ -265,6 +286,48 @@ static void test_a_flood_is_read_in_parts(void **state)
     assert_true(run_output_drain(s->output));
 }
 
+/* main lives on, and the run has its output. */
+static void test_output_that_cannot_be_watched_is_read_at_the_end(void **state)
+{
+    struct scene *s = *state;
+    struct run_result result = {0};
+
+    begin(s, 1000, 0);
+    epoll_is_full = true;
+    run_output_watch(s->output);
+    run_output_watch(s->output);
+    epoll_is_full = false;
+    logged(s, UNWATCHED("no space left on device")); /* once */
+    print(s, 1, "one\n");
+    print(s, 2, "error\n");
+    loop_turns(s->loop, 2);
+    logged(s, "");
+    close_one(s, 1);
+    run_output_finish(s->output, &result);
+    logged(s, LINE("stdout", "one") LINE("stderr", "error"));
+    assert_true(str_is(result.out, "one\n") && str_is(result.err, "error\n"));
+    assert_false(run_output_is_over(s->output));
+    run_output_watch(s->output); /* the shortage is over */
+    close_one(s, 2);
+    loop_turns(s->loop, 2);
+    assert_true(s->ended == 1 && run_output_is_over(s->output));
+}
+
+static void test_a_capture_that_cannot_be_watched_is_drained(void **state)
+{
+    struct scene *s = *state;
+
+    begin(s, 1000, 5);
+    epoll_is_full = true;
+    run_output_watch(s->output);
+    epoll_is_full = false;
+    print(s, 1, "conf\n");
+    close_one(s, 1);
+    assert_true(run_output_drain(s->output));
+    run_output_dispose(&s->output);
+    logged(s, UNWATCHED("no space left on device"));
+}
+
 static void test_no_descriptors(void **state)
 {
     const struct run_output_params params = {.capture_max = 1};
@@ -303,6 +366,8 @@ int main(void)
         TEST(test_too_much_for_a_file),
         TEST(test_disposed_when_the_capture_ends),
         TEST(test_a_flood_is_read_in_parts),
+        TEST(test_output_that_cannot_be_watched_is_read_at_the_end),
+        TEST(test_a_capture_that_cannot_be_watched_is_drained),
         TEST(test_no_descriptors),
     };
 
