@@ -314,9 +314,13 @@ static bool read_matches(struct conf *c, const struct conf_str *item, const char
      * watches must be the same on all machines. */
     if (found.gl_pathc > 0)
         qsort(found.gl_pathv, found.gl_pathc, sizeof(*found.gl_pathv), by_name);
-    for (size_t i = 0; i < found.gl_pathc; i++)
-        if (!was_read(c, found.gl_pathv[i]))
-            ok = read_file(c, add_file(c, found.gl_pathv[i]), c->files[0], p) && ok;
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        if (was_read(c, found.gl_pathv[i]))
+            continue;
+        /* A statement of its own: add_file() moves c->files. */
+        const char *file = add_file(c, found.gl_pathv[i]);
+        ok = read_file(c, file, c->files[0], p) && ok;
+    }
     globfree(&found);
     return ok;
 }
