@@ -544,10 +544,10 @@ void hook_call_pause(struct call *c)
 {
     bool paused = str_is(c->target->part[c->target->count - 1], "pause");
     struct hook *only = names_hook(c) ? find_hook(c) : NULL;
-    struct json_out j = json_out_to(&c->out->body);
 
     if (names_hook(c) && only == NULL)
         return;
+    struct json_out j = json_out_to(&c->out->body);
     json_out_open(&j, '{');
     json_out_key(&j, "hooks");
     json_out_open(&j, '{');
