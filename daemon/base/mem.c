@@ -38,6 +38,14 @@ void *mem_realloc(void *p, size_t n)
     return or_die(realloc(p, n > 0 ? n : 1), n);
 }
 
+void *mem_grow(void *v, size_t n, size_t size)
+{
+    if ((n & (n - 1)) != 0)
+        return v;
+    ensure(size > 0 && n <= SIZE_MAX / size / 2);
+    return mem_realloc(v, (n > 0 ? 2 * n : 1) * size);
+}
+
 void *mem_dup(const void *p, size_t n)
 {
     void *copy = mem_alloc(n);

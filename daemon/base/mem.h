@@ -23,6 +23,11 @@ void *mem_array(size_t n, size_t size) MUST_CHECK;
 /* Like realloc(). */
 void *mem_realloc(void *p, size_t n) MUST_CHECK;
 
+/* Makes room for one more element behind the n of an array v that grows one by one (NULL while
+ * n = 0). The array is full when n is a power of two, and is then made twice as large: so nobody has
+ * to keep its capacity. The new room is not initialised; aborts on overflow. */
+void *mem_grow(void *v, size_t n, size_t size) MUST_CHECK;
+
 /* Copy of n bytes. */
 void *mem_dup(const void *p, size_t n) MUST_CHECK;
 

@@ -54,7 +54,6 @@ struct comparison {
     uint64_t not_compared;
     struct found *v;
     size_t n;
-    size_t room;
 };
 
 struct audit *audit_create(const struct store *s, size_t scopes)
@@ -242,10 +241,7 @@ void audit_listed(struct audit *a)
 
 static void note(struct comparison *c, struct str key, const char *what)
 {
-    if (c->n == c->room) {
-        c->room = c->room > 0 ? c->room * 2 : 16;
-        c->v = mem_realloc(c->v, c->room * sizeof(*c->v));
-    }
+    c->v = mem_grow(c->v, c->n, sizeof(*c->v));
     c->v[c->n++] = (struct found){key, what};
 }
 

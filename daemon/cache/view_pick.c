@@ -9,8 +9,7 @@
 struct found {
     struct view_use *v;
     size_t n;
-    size_t cap;
-    size_t room;
+    size_t room; /* the most that n may become */
     bool too_many;
 };
 
@@ -80,10 +79,7 @@ static void add(struct found *f, struct view_use use)
     f->too_many = f->too_many || f->n == f->room;
     if (f->too_many)
         return;
-    if (f->n == f->cap) {
-        f->cap = f->cap > 0 ? 2 * f->cap : 16;
-        f->v = mem_realloc(f->v, f->cap * sizeof(*f->v));
-    }
+    f->v = mem_grow(f->v, f->n, sizeof(*f->v));
     f->v[f->n++] = use;
 }
 

@@ -134,16 +134,7 @@ static struct backends_text keep(struct backends *b, struct str s)
     return t;
 }
 
-/* Makes room for one more element behind n. The memory doubles when n reaches a power of two,
- * which is right only if n grows one by one. */
-static void *room(void *v, unsigned n, size_t size)
-{
-    if ((n & (n - 1)) != 0)
-        return v;
-    return mem_realloc(v, (n > 0 ? 2 * (size_t)n : 1) * size);
-}
-
-/* Gives the memory back that room() took ahead: a view keeps backends as long as their slice
+/* Gives the memory back that mem_grow() took ahead: a view keeps backends as long as their slice
  * lives. */
 static void *trim(void *v, unsigned n, size_t size)
 {
@@ -164,7 +155,7 @@ static void trim_all(struct backends *b)
 
 static struct backend_group *open_group(struct backends *b)
 {
-    b->groups = room(b->groups, b->n_groups, sizeof(*b->groups));
+    b->groups = mem_grow(b->groups, b->n_groups, sizeof(*b->groups));
     b->groups[b->n_groups] =
         (struct backend_group){.first_port = b->n_ports, .first_backend = b->n};
     return &b->groups[b->n_groups++];
@@ -184,7 +175,7 @@ static void add_port(struct backends *b, const struct json_tree *t, unsigned at)
 
     if (number == 0)
         return;
-    b->ports = room(b->ports, b->n_ports, sizeof(*b->ports));
+    b->ports = mem_grow(b->ports, b->n_ports, sizeof(*b->ports));
     b->ports[b->n_ports++] = (struct backend_port){
         .name = keep(b, json_pick_str(t, at, "name")),
         .protocol = keep(b, protocol.n > 0 ? protocol : str_c("TCP")),
@@ -219,7 +210,7 @@ static void add_hint(struct backends *b, unsigned first, struct str zone)
         at--;
     if (zone.n == 0 || (at > first && order == 0) || b->n_hints - first == MAX_HINTS)
         return;
-    b->hints = room(b->hints, b->n_hints, sizeof(*b->hints));
+    b->hints = mem_grow(b->hints, b->n_hints, sizeof(*b->hints));
     for (unsigned i = b->n_hints++; i > at; i--)
         b->hints[i] = b->hints[i - 1];
     b->hints[at] = keep(b, zone);
@@ -263,7 +254,7 @@ static void read_target(struct backends *b, const struct json_tree *t, unsigned 
 
 static void add_backend(struct backends *b, const struct backend *e)
 {
-    b->v = room(b->v, b->n, sizeof(*b->v));
+    b->v = mem_grow(b->v, b->n, sizeof(*b->v));
     b->v[b->n++] = *e;
 }
 

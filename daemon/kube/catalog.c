@@ -11,26 +11,17 @@
 
 /* ---- Groups, versions and resources */
 
-/* Makes room for one more item behind count. The array doubles when count reaches a power of two,
- * which is right only if count grows one by one. */
-static void *make_room(void *items, size_t count, size_t size)
-{
-    if ((count & (count - 1)) != 0)
-        return items;
-    return mem_realloc(items, (count == 0 ? 1 : 2 * count) * size);
-}
-
 /* Adds *item at the end of its version, which takes it over: *item is zeroed. */
 static void add_resource(struct catalog_version *to, struct catalog_resource *item)
 {
-    to->resources = make_room(to->resources, to->count, sizeof(*item));
+    to->resources = mem_grow(to->resources, to->count, sizeof(*item));
     to->resources[to->count++] = *item;
     *item = (struct catalog_resource){0};
 }
 
 static void add_version(struct catalog_group *to, struct catalog_version *item)
 {
-    to->versions = make_room(to->versions, to->count, sizeof(*item));
+    to->versions = mem_grow(to->versions, to->count, sizeof(*item));
     to->versions[to->count++] = *item;
     *item = (struct catalog_version){0};
 }
@@ -88,7 +79,7 @@ enum err_kind catalog_add_group(struct catalog *to, struct catalog_group *item, 
     }
     to->versions += item->count + 1;
     to->resources = resources;
-    to->groups = make_room(to->groups, to->count, sizeof(*item));
+    to->groups = mem_grow(to->groups, to->count, sizeof(*item));
     to->groups[to->count++] = *item;
     *item = (struct catalog_group){0};
     return ERR_OK;

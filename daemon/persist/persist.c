@@ -203,9 +203,7 @@ static void drop_unnamed(struct persist *p, const struct restore *r, struct batc
 
 static void add_left(struct persist *p, struct str hook, struct str path)
 {
-    if ((p->left_count & (p->left_count - 1)) == 0) /* full exactly then: arrays double */
-        p->left =
-            mem_realloc(p->left, (p->left_count == 0 ? 1 : 2 * p->left_count) * sizeof(*p->left));
+    p->left = mem_grow(p->left, p->left_count, sizeof(*p->left));
     p->left[p->left_count++] =
         (struct persist_left_file){mem_strndup(hook.p, hook.n), mem_strndup(path.p, path.n)};
 }

@@ -7,13 +7,6 @@
 #include "base/mem.h"
 #include "persist/row.h"
 
-/* Makes room for one more element behind n: arrays double. n is a power of two exactly when the
- * array is full, so no capacity has to be kept. */
-static void *grown(void *v, size_t n, size_t size)
-{
-    return (n & (n - 1)) == 0 ? mem_realloc(v, (n == 0 ? 1 : 2 * n) * size) : v;
-}
-
 /* Copies both strings into one block, and makes a and b point there: the loader lends them only for
  * the call. */
 static char *copy(struct str *a, struct str *b)
@@ -37,7 +30,7 @@ static void on_item(void *arg, const struct row_item *item)
     struct restore *r = arg;
 
     ids_add(r->ids, item);
-    r->items = grown(r->items, r->item_count, sizeof(*r->items));
+    r->items = mem_grow(r->items, r->item_count, sizeof(*r->items));
     r->items[r->item_count++] = (struct restore_item){item->parent, item->id, item->kind};
 }
 
@@ -48,7 +41,7 @@ static void on_fact(void *arg, const struct row_fact *fact)
         .item = fact->item, .what = fact->what, .key = fact->key, .value = fact->value};
 
     own.block = copy(&own.key, &own.value);
-    r->facts = grown(r->facts, r->fact_count, sizeof(*r->facts));
+    r->facts = mem_grow(r->facts, r->fact_count, sizeof(*r->facts));
     r->facts[r->fact_count++] = own;
 }
 
@@ -56,7 +49,7 @@ static void on_object(void *arg, uint64_t scope, const struct row_object *o)
 {
     struct restore *r = arg;
 
-    r->objects = grown(r->objects, r->object_count, sizeof(*r->objects));
+    r->objects = mem_grow(r->objects, r->object_count, sizeof(*r->objects));
     r->objects[r->object_count++] = (struct restore_object){scope, persist_row_object(o)};
 }
 
@@ -66,7 +59,7 @@ static void on_delivery(void *arg, const struct row_delivery *row)
     struct restore_delivery own = {.source = row->source, .delivery = persist_row_delivery(row)};
 
     own.block = copy(&own.delivery.key, &own.delivery.uid);
-    r->deliveries = grown(r->deliveries, r->delivery_count, sizeof(*r->deliveries));
+    r->deliveries = mem_grow(r->deliveries, r->delivery_count, sizeof(*r->deliveries));
     r->deliveries[r->delivery_count++] = own;
 }
 
