@@ -19,6 +19,7 @@ struct hook;
 struct hooks;
 struct journal;
 struct payload_context;
+struct stray_left;
 struct view;
 struct watch;
 
@@ -71,14 +72,6 @@ struct admin_actions {
     void (*pause)(void *arg, struct hook *h, bool paused);
 };
 
-/* A file that a hook wrote and that stays although nothing names it any more
- * (docs/design.md "Stray files"). */
-struct admin_left_file {
-    char *hook;
-    char *file;
-    const char *because; /* constant */
-};
-
 /* All that an answer can show. Everything is borrowed for the call. An answer changes nothing but
  * through actions. */
 struct admin_model {
@@ -97,7 +90,7 @@ struct admin_model {
     struct view *const *views;
     size_t view_count;
     const struct hooks *hooks;
-    const struct admin_left_file *gone; /* files of hooks that are not configured any more */
+    const struct stray_left *gone; /* files of hooks that are not configured any more */
     size_t gone_count;
     /* limits.pending: a key that waits longer is named in `degraded`; 0 = no limit */
     uint64_t pending_ms;

@@ -535,7 +535,8 @@ static void put_left_files(struct json_out *j, const struct admin_model *m)
     }
     for (size_t i = 0; i < m->gone_count; i++)
         if (n < LEFT_FILES_MAX && is_left(m, m->gone[i].file)) {
-            put_left_file(j, m->gone[i].hook, m->gone[i].file, m->gone[i].because);
+            put_left_file(j, m->gone[i].hook, m->gone[i].file,
+                          "the hook is not configured any more");
             n++;
         }
     json_out_close(j, ']');

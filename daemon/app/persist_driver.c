@@ -46,7 +46,6 @@ struct persist_driver {
     struct state_driver *state_driver;
     struct cluster *clusters; /* as conf->clusters */
     struct followed *followed;
-    struct admin_left_file *left;
     struct fingerprints *programs;
     /* Bookmarks and contacts come without a change of an object, so they are looked at by time. */
     struct deadline *sweep;
@@ -338,11 +337,6 @@ struct persist_driver *persist_driver_create(const struct persist_driver_params 
     }
     boot_id_read(d->boot_id);
     load(d);
-    d->left = mem_array(d->persist->left_count + 1, sizeof(*d->left));
-    for (size_t i = 0; i < d->persist->left_count; i++)
-        d->left[i] = (struct admin_left_file){.hook = d->persist->left[i].hook,
-                                              .file = d->persist->left[i].file,
-                                              .because = "the hook is not configured any more"};
     persist_driver_look(d, STATE_DRIVER_NOW);
     follow_watches(d);
     ask_for_programs(d);
@@ -354,10 +348,10 @@ struct state_driver *persist_driver_state(const struct persist_driver *d)
     return d->state_driver;
 }
 
-const struct admin_left_file *persist_driver_left(const struct persist_driver *d, size_t *n)
+const struct stray_left *persist_driver_left(const struct persist_driver *d, size_t *n)
 {
     *n = d->persist->left_count;
-    return d->left;
+    return d->persist->left;
 }
 
 const char *persist_driver_trouble(struct persist_driver *d, size_t cluster)
@@ -398,7 +392,6 @@ void persist_driver_dispose(struct persist_driver **dp)
         deadline_dispose(&d->clusters[i].due);
     persist_destroy(&d->persist);
     state_driver_dispose(&d->state_driver);
-    free(d->left);
     free(d->followed);
     free(d->clusters);
     free(d);

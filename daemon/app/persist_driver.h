@@ -10,7 +10,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "admin/admin.h"
 #include "app/cluster_runtime.h"
 #include "app/sources.h"
 #include "conf/conf.h"
@@ -83,7 +82,7 @@ bool persist_driver_guard(struct persist_driver *d, const struct watch *w, bool 
 const char *persist_driver_trouble(struct persist_driver *d, size_t cluster);
 
 /* The output files of hooks that are not in the configuration any more, and how many. Borrowed. */
-const struct admin_left_file *persist_driver_left(const struct persist_driver *d, size_t *n);
+const struct stray_left *persist_driver_left(const struct persist_driver *d, size_t *n);
 
 /* Writes everything to disk. Then, or after timeout_ms, done is called once, in a later turn, with
  * the arg of persist_driver_create(); all = everything is on disk. */

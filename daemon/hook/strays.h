@@ -42,6 +42,12 @@ struct stray {
     char path[];
 };
 
+/* A file that an earlier process wrote for a hook that is not configured any more: it stays. */
+struct stray_left {
+    char *hook;
+    char *file;
+};
+
 /* Embedded in its hook. */
 struct strays {
     struct map by_path; /* strays by their path */

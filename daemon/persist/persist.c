@@ -205,7 +205,7 @@ static void add_left(struct persist *p, struct str hook, struct str path)
 {
     p->left = mem_grow(p->left, p->left_count, sizeof(*p->left));
     p->left[p->left_count++] =
-        (struct persist_left_file){mem_strndup(hook.p, hook.n), mem_strndup(path.p, path.n)};
+        (struct stray_left){mem_strndup(hook.p, hook.n), mem_strndup(path.p, path.n)};
 }
 
 static void load_left_of(struct persist *p, const struct restore *r, uint64_t item, struct str hook)

@@ -30,12 +30,6 @@ struct persist_params {
     const struct persist_hook_params *by_hook; /* as hooks->v */
 };
 
-/* An output file of a hook that is not in the configuration any more. */
-struct persist_left_file {
-    char *hook;
-    char *file;
-};
-
 /* Only the files of persist/ change it. */
 struct persist {
     struct persist_watch *watches; /* one of each group of equal watches */
@@ -46,7 +40,7 @@ struct persist {
     size_t view_count;
     struct persist_cluster *clusters; /* as params.clusters */
     size_t cluster_count;
-    struct persist_left_file *left;
+    struct stray_left *left;
     size_t left_count;
     struct ids *ids;
     struct list dirty; /* scopes with objects in the batch, whose version is not yet in it */
