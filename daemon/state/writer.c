@@ -178,8 +178,6 @@ static void put_state(struct values *v, const struct row_object *o)
         put_null(v);
 }
 
-enum { OBJECT_VALUES = 9 }; /* parameters that put_state() binds */
-
 /* Runs a statement that returns no rows. value is bound to its first parameter, if it has one. */
 static enum err_kind run(struct writer *w, enum statement which, uint64_t value, struct err *err)
 {
@@ -303,6 +301,8 @@ static enum err_kind put_delivery(struct writer *w, struct row_delivery *m, stru
 {
     struct values v = {w->v[SQL_DELIVERY], 0};
 
+    /* Those of the last state are bound for an end only. */
+    sqlite3_clear_bindings(v.stmt);
     if (m->is_ended && m->last.whole)
         m->last.digest = digest_of(m->last.body.p, m->last.body.n);
     put_u64(&v, m->source);
@@ -316,9 +316,6 @@ static enum err_kind put_delivery(struct writer *w, struct row_delivery *m, stru
     put_u64(&v, m->note);
     if (m->is_ended)
         put_state(&v, &m->last);
-    /* Values of the run before stay bound, so the columns of the last state are set to NULL. */
-    for (int i = 0; !m->is_ended && i < OBJECT_VALUES; i++)
-        put_null(&v);
     return db_run(w->db, v.stmt, err);
 }
 
