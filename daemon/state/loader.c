@@ -259,12 +259,12 @@ static const struct {
     const char *sql;
     row_reader *read;
 } tables[] = {
-    {"SELECT sum, id, kind, parent, name, unused_since FROM item ORDER BY kind", read_item    },
-    {"SELECT sum, item, what, key, value FROM fact",                             read_fact    },
-    {"SELECT sum, stream, key, uid, rv, generation, api_version, kind, rv_at, generation_at,"
-     " digest, body FROM object",                                           read_object  },
-    {"SELECT sum, source, key, uid, handled, told, open, ended, note, last_uid, rv, generation,"
-     " api_version, kind, rv_at, generation_at, digest, body FROM mark",    read_delivery},
+    {"SELECT sum, id, kind, parent, name, unused_since FROM item ORDER BY kind", read_item  },
+    {"SELECT sum, item, what, key, value FROM fact",                             read_fact  },
+    {"SELECT sum, stream, key, uid, " SCHEMA_STATE_COLUMNS " FROM object",       read_object},
+    {"SELECT sum, source, key, uid, handled, told, open, ended, note, "
+     "last_uid, " SCHEMA_STATE_COLUMNS " FROM mark",
+     read_delivery                                         },
 };
 
 /* Reads all rows of a table. The first column is the row's checksum, which counts in the sum over

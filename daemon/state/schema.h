@@ -16,6 +16,10 @@
 
 struct sqlite3;
 
+/* The columns that hold the state of an object, in tables object and mark, but for its uid: in the
+ * order in which writer and loader take them. */
+#define SCHEMA_STATE_COLUMNS "rv, generation, api_version, kind, rv_at, generation_at, digest, body"
+
 /* The kind of file that schema_find() found. */
 enum schema_found {
     SCHEMA_EMPTY,  /* it has no tables yet */

@@ -75,6 +75,12 @@ void writer_destroy(struct writer **wp)
 
 /* ---- Statements, and rows as values of their parameters */
 
+/* Takes over SCHEMA_STATE_COLUMNS. */
+#define SET_STATE                                                                       \
+    "rv=excluded.rv, generation=excluded.generation, api_version=excluded.api_version," \
+    " kind=excluded.kind, rv_at=excluded.rv_at, generation_at=excluded.generation_at,"  \
+    " digest=excluded.digest, body=excluded.body"
+
 /* Inserts end in ON CONFLICT DO UPDATE, not in INSERT OR REPLACE: the latter would delete the old
  * row without the delete trigger by which table_sum follows the sum. UNUSED looks at clusters (1),
  * watches (2) and hooks (4): scopes and sources go with their parents. state/schema.c explains the
@@ -93,23 +99,18 @@ static const char *const sql[] = {
                  " DO UPDATE SET value=excluded.value, sum=excluded.sum",
     [SQL_DROP_FACT] = "DELETE FROM fact WHERE item=? AND what=? AND key=?",
     [SQL_OBJECT] =
-        "INSERT INTO object(stream, key, sum, uid, rv, generation, api_version, kind, rv_at,"
-        " generation_at, digest, body) VALUES(?,?,?,?,?,?,?,?,?,?,?,?)"
-        " ON CONFLICT(stream, key) DO UPDATE SET sum=excluded.sum, uid=excluded.uid,"
-        " rv=excluded.rv, generation=excluded.generation, api_version=excluded.api_version,"
-        " kind=excluded.kind, rv_at=excluded.rv_at, generation_at=excluded.generation_at,"
-        " digest=excluded.digest, body=excluded.body",
+        "INSERT INTO object(stream, key, sum, uid, " SCHEMA_STATE_COLUMNS
+        ") VALUES(?,?,?,?,?,?,?,?,?,?,?,?)"
+        " ON CONFLICT(stream, key) DO UPDATE SET sum=excluded.sum, uid=excluded.uid, " SET_STATE,
     [SQL_DROP_OBJECT] = "DELETE FROM object WHERE stream=? AND key=?",
     [SQL_CLEAR] = "DELETE FROM object WHERE stream=?",
     [SQL_DELIVERY] =
-        "INSERT INTO mark(source, key, uid, sum, handled, told, open, ended, note, last_uid, rv,"
-        " generation, api_version, kind, rv_at, generation_at, digest, body)"
+        "INSERT INTO mark(source, key, uid, sum, handled, told, open, ended, note,"
+        " last_uid, " SCHEMA_STATE_COLUMNS ")"
         " VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
         " ON CONFLICT(source, key, uid) DO UPDATE SET sum=excluded.sum, handled=excluded.handled,"
         " told=excluded.told, open=excluded.open, ended=excluded.ended, note=excluded.note,"
-        " last_uid=excluded.last_uid, rv=excluded.rv, generation=excluded.generation,"
-        " api_version=excluded.api_version, kind=excluded.kind, rv_at=excluded.rv_at,"
-        " generation_at=excluded.generation_at, digest=excluded.digest, body=excluded.body",
+        " last_uid=excluded.last_uid, " SET_STATE,
     [SQL_DROP_DELIVERY] = "DELETE FROM mark WHERE source=? AND key=? AND uid=?",
     [SQL_UNUSED] = "SELECT id FROM item WHERE unused_since > 0 AND kind IN (1, 2, 4)"
                    " ORDER BY unused_since LIMIT 1",
