@@ -54,4 +54,16 @@ static inline int str_cmp(struct str a, struct str b)
     return a.n < b.n ? -1 : a.n > b.n;
 }
 
+/* Copies the bytes to *at, where the caller has made room for them, and moves *at behind them.
+ * Returns the view of the copy: this puts several texts into one block. */
+static inline struct str str_put(char **at, struct str s)
+{
+    struct str copy = {*at, s.n};
+
+    if (s.n > 0)
+        memcpy(*at, s.p, s.n);
+    *at += s.n;
+    return copy;
+}
+
 #endif

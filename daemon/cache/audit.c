@@ -2,7 +2,6 @@
 #include "cache/audit.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/digest.h"
 #include "base/map.h"
@@ -117,25 +116,14 @@ static struct entry *find(const struct audit *a, struct str key)
     return node != NULL ? map_entry(node, struct entry, node) : NULL;
 }
 
-/* Copies s to *at, moves *at behind it, and returns the copy. */
-static struct str put(char **at, struct str s)
-{
-    struct str copy = str_of(*at, s.n);
-
-    if (s.n > 0)
-        memcpy(*at, s.p, s.n);
-    *at += s.n;
-    return copy;
-}
-
 static struct entry *add(struct audit *a, struct str key, struct str uid, struct str rv)
 {
     struct entry *e = mem_zalloc(sizeof(*e) + key.n + uid.n + rv.n);
     char *at = e->text;
-    struct str kept = put(&at, key);
+    struct str kept = str_put(&at, key);
 
-    e->uid = put(&at, uid);
-    e->rv = put(&at, rv);
+    e->uid = str_put(&at, uid);
+    e->rv = str_put(&at, rv);
     map_put(&a->keys, &e->node, kept);
     return e;
 }

@@ -60,10 +60,9 @@ static struct entry *add(struct skips *s, size_t scope, struct str id, struct st
     e->scope = scope;
     e->id_n = id.n;
     e->name_n = name.n;
-    memcpy(e->text, id.p, id.n);
-    if (name.n > 0)
-        memcpy(e->text + id.n, name.p, name.n);
-    map_put(&s->skipped, &e->node, str_of(e->text, id.n));
+    char *at = e->text;
+    map_put(&s->skipped, &e->node, str_put(&at, id));
+    str_put(&at, name);
     return e;
 }
 

@@ -2,7 +2,6 @@
 #include "kube/event.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/mem.h"
 #include "kube/object_scan.h"
@@ -207,17 +206,6 @@ static void push_object(struct event_reader *r, struct object *o, bool selected)
          NULL);
 }
 
-/* Copies s to *at, and moves *at behind it. */
-static struct str keep(char **at, struct str s)
-{
-    struct str copy = str_of(*at, s.n);
-
-    if (s.n > 0)
-        memcpy(*at, s.p, s.n);
-    *at += s.n;
-    return copy;
-}
-
 /* The texts of u are those of the scan, so they are copied. The resourceVersion of an object of
  * another kind means nothing to this watch (docs/kubernetes-protocol.md "Event types"). */
 static void push_unusable(struct event_reader *r, const struct unusable *u)
@@ -226,10 +214,10 @@ static void push_unusable(struct event_reader *r, const struct unusable *u)
     char *at = (char *)(copy + 1);
 
     *copy = (struct unusable){.why = u->why,
-                              .key = keep(&at, u->key),
-                              .name = keep(&at, u->name),
-                              .uid = keep(&at, u->uid),
-                              .rv = keep(&at, u->rv),
+                              .key = str_put(&at, u->key),
+                              .name = str_put(&at, u->name),
+                              .uid = str_put(&at, u->uid),
+                              .rv = str_put(&at, u->rv),
                               .foreign = u->foreign};
     push(r,
          &(struct event){.type = EVENT_UNUSABLE,

@@ -34,13 +34,6 @@ static uint16_t size16(struct str s)
     return (uint16_t)s.n;
 }
 
-static char *put(char *at, struct str s)
-{
-    if (s.n > 0)
-        memcpy(at, s.p, s.n);
-    return at + s.n;
-}
-
 struct object *object_create(const struct object_parts *p)
 {
     size_t key_n = (p->ns.n > 0 ? p->ns.n + 1 : 0) + p->name.n;
@@ -63,17 +56,17 @@ struct object *object_create(const struct object_parts *p)
         .rv_at = p->rv_at,
         .generation_at = p->generation_at,
     };
-    at = put(at, p->ns);
+    str_put(&at, p->ns);
     if (p->ns.n > 0)
         *at++ = '/';
-    at = put(at, p->name);
+    str_put(&at, p->name);
     *at++ = '\0';
-    at = put(at, p->uid);
-    at = put(at, p->rv);
-    at = put(at, p->generation);
-    at = put(at, p->api_version);
-    at = put(at, p->kind);
-    put(at, p->body);
+    str_put(&at, p->uid);
+    str_put(&at, p->rv);
+    str_put(&at, p->generation);
+    str_put(&at, p->api_version);
+    str_put(&at, p->kind);
+    str_put(&at, p->body);
     return o;
 }
 

@@ -24,17 +24,6 @@ static struct service_port read_port(const struct json_tree *t, unsigned at)
     return p;
 }
 
-/* Copies a text to *to and moves *to behind the copy. */
-static struct str keep(char **to, struct str s)
-{
-    char *at = *to;
-
-    if (s.n > 0)
-        memcpy(at, s.p, s.n);
-    *to += s.n;
-    return str_of(at, s.n);
-}
-
 /* Copies ports and their texts to one allocation, the texts behind the array: a view keeps it as
  * long as the Service lives, and the tree goes away at once. */
 static struct service_port *pack(const struct service_port *ports, size_t n)
@@ -47,9 +36,9 @@ static struct service_port *pack(const struct service_port *ports, size_t n)
     char *text = (char *)(out + n);
     for (size_t i = 0; i < n; i++) {
         out[i] = ports[i];
-        out[i].name = keep(&text, ports[i].name);
-        out[i].protocol = keep(&text, ports[i].protocol);
-        out[i].app_protocol = keep(&text, ports[i].app_protocol);
+        out[i].name = str_put(&text, ports[i].name);
+        out[i].protocol = str_put(&text, ports[i].protocol);
+        out[i].app_protocol = str_put(&text, ports[i].app_protocol);
     }
     return out;
 }

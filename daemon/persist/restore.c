@@ -12,13 +12,10 @@
 static char *copy(struct str *a, struct str *b)
 {
     char *block = mem_alloc(a->n + b->n + 1);
+    char *at = block;
 
-    if (a->n > 0)
-        memcpy(block, a->p, a->n);
-    if (b->n > 0)
-        memcpy(block + a->n, b->p, b->n);
-    a->p = block;
-    b->p = block + a->n;
+    *a = str_put(&at, *a);
+    *b = str_put(&at, *b);
     return block;
 }
 

@@ -264,7 +264,7 @@ static const struct {
     {"SELECT sum, stream, key, uid, " SCHEMA_STATE_COLUMNS " FROM object",       read_object},
     {"SELECT sum, source, key, uid, handled, told, open, ended, note, "
      "last_uid, " SCHEMA_STATE_COLUMNS " FROM mark",
-     read_delivery                                         },
+     read_delivery                                                                          },
 };
 
 /* Reads all rows of a table. The first column is the row's checksum, which counts in the sum over
