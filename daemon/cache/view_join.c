@@ -9,7 +9,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "cache/view_pick.h"
-#include "proto/json_out.h"
+#include "proto/json_member.h"
 
 /* The values of object_api_version() and object_kind() of a joined object. Its JSON does not have
  * them. */
@@ -373,16 +373,6 @@ struct making {
     bool held;        /* a port is */
 };
 
-/* An empty text counts as absent: null. */
-static void put_text(struct json_out *j, const char *key, struct str s)
-{
-    json_out_key(j, key);
-    if (s.n > 0)
-        json_out_str(j, s);
-    else
-        json_out_null(j);
-}
-
 /* A number; 0 counts as absent: null. */
 static void put_number(struct json_out *j, const char *key, unsigned n)
 {
@@ -399,21 +389,18 @@ static void put_use(struct json_out *j, const struct view_use *u)
     char address[ADDRESS_TEXT];
 
     json_out_open(j, '{');
-    json_out_key(j, "address");
-    json_out_cstr(j, address_text(&e->address, address));
-    json_out_key(j, "family");
-    json_out_cstr(j, address_family_name(e->address.family));
+    json_member_text(j, "address", address_text(&e->address, address));
+    json_member_text(j, "family", address_family_name(e->address.family));
     put_number(j, "port", u->port);
-    put_text(j, "node", backends_str(u->from, e->node));
-    put_text(j, "zone", backends_str(u->from, e->zone));
-    put_text(j, "pod", backends_str(u->from, e->pod));
+    json_member_str(j, "node", backends_str(u->from, e->node));
+    json_member_str(j, "zone", backends_str(u->from, e->zone));
+    json_member_str(j, "pod", backends_str(u->from, e->pod));
     json_out_key(j, "hints");
     json_out_open(j, '[');
     for (unsigned i = 0; i < e->hint_count; i++)
         json_out_str(j, backends_str(u->from, u->from->hints[e->first_hint + i]));
     json_out_close(j, ']');
-    json_out_key(j, "state");
-    json_out_cstr(j, e->state == BACKEND_DRAINING ? "draining" : "ready");
+    json_member_text(j, "state", e->state == BACKEND_DRAINING ? "draining" : "ready");
     json_out_close(j, '}');
 }
 
@@ -430,11 +417,11 @@ static bool put_port(struct making *m, struct json_out *out, const struct servic
         return false;
     }
     json_out_open(out, '{');
-    put_text(out, "name", port->name);
-    put_text(out, "protocol", port->protocol);
+    json_member_str(out, "name", port->name);
+    json_member_str(out, "protocol", port->protocol);
     put_number(out, "port", port->port);
     put_number(out, "node_port", port->node_port);
-    put_text(out, "app_protocol", port->app_protocol);
+    json_member_str(out, "app_protocol", port->app_protocol);
     json_out_key(out, "use");
     const struct buf *last = n == 0 ? held(m->t, port, hold_ms, m->now_ms) : NULL;
     if (last != NULL) {
@@ -478,22 +465,18 @@ static struct object *create_object(const struct making *m)
     struct json_out out = json_out_to(&body);
 
     json_out_open(&out, '{');
-    json_out_key(&out, "cluster");
-    json_out_cstr(&out, m->j->cluster);
-    put_text(&out, "namespace", p.ns);
-    put_text(&out, "name", p.name);
-    put_text(&out, "uid", p.uid);
+    json_member_text(&out, "cluster", m->j->cluster);
+    json_member_str(&out, "namespace", p.ns);
+    json_member_str(&out, "name", p.name);
+    json_member_str(&out, "uid", p.uid);
     json_out_key(&out, "service");
     /* The bytes of the Service are embedded as they are. The places of resourceVersion and
      * generation move along, so that these two are written there and not compared. */
     size_t at = json_out_raw(&out)->len;
     buf_append_str(&body, p.body);
-    json_out_key(&out, "ready");
-    json_out_u64(&out, count.ready);
-    json_out_key(&out, "local_ready");
-    json_out_u64(&out, count.local_ready);
-    json_out_key(&out, "held");
-    json_out_bool(&out, m->held);
+    json_member_count(&out, "ready", count.ready);
+    json_member_count(&out, "local_ready", count.local_ready);
+    json_member_flag(&out, "held", m->held);
     json_out_key(&out, "ports");
     buf_append_str(json_out_raw(&out), buf_str(&m->ports));
     json_out_close(&out, '}');
