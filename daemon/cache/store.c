@@ -702,19 +702,11 @@ static void collect_one(void *arg, struct object *o)
     c->to[c->n++] = o;
 }
 
-static int by_object_key(const void *a, const void *b)
-{
-    const struct object *const *x = a;
-    const struct object *const *y = b;
-
-    return str_cmp(object_key(*x), object_key(*y));
-}
-
 struct object **store_sorted(const struct store *s)
 {
     struct collect c = {.to = mem_array(s->count + 1, sizeof(struct object *))};
 
     store_each(s, collect_one, &c);
-    qsort(c.to, c.n, sizeof(struct object *), by_object_key);
+    qsort(c.to, c.n, sizeof(struct object *), object_by_key);
     return c.to;
 }

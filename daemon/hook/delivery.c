@@ -173,14 +173,6 @@ struct delivery *delivery_queue_find(const struct delivery_queue *q, size_t sour
     return node != NULL ? map_entry(node, struct delivery, node) : NULL;
 }
 
-static int by_key(const void *a, const void *b)
-{
-    const struct object *const *x = a;
-    const struct object *const *y = b;
-
-    return str_cmp(object_key(*x), object_key(*y));
-}
-
 struct object **delivery_queue_sorted(const struct delivery_queue *q, size_t source, size_t *n)
 {
     const struct map *keys = &q->sources[source].by_key;
@@ -194,7 +186,7 @@ struct object **delivery_queue_sorted(const struct delivery_queue *q, size_t sou
         if (ev->object != NULL && ev->type != DELTA_STALE && !object_is_bare(ev->object))
             v[(*n)++] = ev->object;
     }
-    qsort(v, *n, sizeof(struct object *), by_key);
+    qsort(v, *n, sizeof(struct object *), object_by_key);
     return v;
 }
 

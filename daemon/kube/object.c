@@ -92,6 +92,14 @@ struct str object_key(const struct object *o)
     return str_of(o->data, o->key_n);
 }
 
+int object_by_key(const void *a, const void *b)
+{
+    const struct object *const *x = a;
+    const struct object *const *y = b;
+
+    return str_cmp(object_key(*x), object_key(*y));
+}
+
 struct str object_namespace(const struct object *o)
 {
     return str_of(o->data, o->ns_n);

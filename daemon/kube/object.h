@@ -51,6 +51,8 @@ void object_unref(struct object **o);
 /* "namespace/name", or "name" of a cluster-scoped object, as in client-go. A view into the
  * object, valid as long as it lives, and followed by a NUL. */
 struct str object_key(const struct object *o);
+/* Compares two elements of an array of struct object * by their keys, for qsort(). */
+int object_by_key(const void *a, const void *b);
 /* metadata.namespace, empty for a cluster-scoped object. This and the views below are valid as
  * long as the object lives. */
 struct str object_namespace(const struct object *o);
