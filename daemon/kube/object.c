@@ -196,11 +196,6 @@ static void put_with(struct buf *out, const struct object *o, struct splice rv, 
     buf_append(out, b.p + done, b.n - done);
 }
 
-static bool is_white(char c)
-{
-    return c == ' ' || c == '\n' || c == '\r' || c == '\t';
-}
-
 /* The position of the last c before at; 0 if there is none. */
 static size_t back_to(struct str b, size_t at, char c)
 {
@@ -216,11 +211,11 @@ static struct splice member_at(struct str b, size_t at)
     size_t from = back_to(b, back_to(b, back_to(b, at, ':'), '"'), '"');
     size_t to = at;
 
-    while (to < b.n && is_white(b.p[to]))
+    while (to < b.n && json_is_space(b.p[to]))
         to++;
     if (to < b.n && b.p[to] == ',')
         return (struct splice){.from = from, .to = to + 1};
-    while (from > 0 && is_white(b.p[from - 1]))
+    while (from > 0 && json_is_space(b.p[from - 1]))
         from--;
     return (struct splice){.from = from > 0 && b.p[from - 1] == ',' ? from - 1 : from, .to = to};
 }

@@ -257,11 +257,6 @@ static enum err_kind parse(struct json_in *j, const char *data, size_t n, struct
     return syntax_error(j, data, n, err);
 }
 
-static bool is_space(char c)
-{
-    return c == ' ' || c == '\n' || c == '\r' || c == '\t';
-}
-
 /* Notes which token the bytes that were just parsed end in, if any. They end at j->base;
  * j->last_end is the end of the last complete token. */
 static void look_at_tail(struct json_in *j, const char *data, size_t n)
@@ -271,7 +266,8 @@ static void look_at_tail(struct json_in *j, const char *data, size_t n)
     size_t escapes = 0;
 
     /* Commas and colons belong to no token. At depth 0 they would be an error, which yajl finds. */
-    while (i < n && (is_space(data[i]) || (j->depth > 0 && (data[i] == ',' || data[i] == ':'))))
+    while (i < n &&
+           (json_is_space(data[i]) || (j->depth > 0 && (data[i] == ',' || data[i] == ':'))))
         i++;
     if (i == n)
         return;

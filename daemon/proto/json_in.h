@@ -18,6 +18,12 @@
  * levels, more than Kubernetes' own schemas need, and for the levels around it. */
 enum { JSON_IN_MAX_DEPTH = 528 };
 
+/* Whether the byte is white space, which JSON allows between tokens. */
+static inline bool json_is_space(char c)
+{
+    return c == ' ' || c == '\n' || c == '\r' || c == '\t';
+}
+
 enum json_type {
     JSON_OBJECT,
     JSON_OBJECT_END,

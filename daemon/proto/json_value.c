@@ -32,15 +32,10 @@ static uint64_t digest_of_str(struct str s)
     return digest_of(s.p, s.n).lo;
 }
 
-static bool is_white(char c)
-{
-    return c == ' ' || c == '\n' || c == '\r' || c == '\t';
-}
-
 /* Skips white space and returns the next byte without taking it; '\0' at the end of the text. */
 static char ahead(struct reader *r)
 {
-    while (r->p < r->end && is_white(*r->p))
+    while (r->p < r->end && json_is_space(*r->p))
         r->p++;
     if (r->p == r->end)
         return '\0';
@@ -93,7 +88,7 @@ static struct str read_string(struct reader *r)
 
 static bool ends_literal(char c)
 {
-    return is_white(c) || c == ',' || c == '}' || c == ']' || c == ':' || c == '\0';
+    return json_is_space(c) || c == ',' || c == '}' || c == ']' || c == ':' || c == '\0';
 }
 
 /* Reads a number, true, false or null. If no such text stands here, the rest of the whole text is
