@@ -29,12 +29,9 @@ struct test {
 
 /* A step of paths: a member, an element with an index, or all elements and members. */
 struct node {
-    enum json_path_kind kind;
-    char *name;
-    size_t name_n;
-    size_t index;
-    unsigned ends;  /* uses of the paths that end here */
-    unsigned below; /* uses of the paths that go on from here */
+    struct json_path_step step; /* its name stands behind the node */
+    unsigned ends;              /* uses of the paths that end here */
+    unsigned below;             /* uses of the paths that go on from here */
     struct test *tests;
     struct node *child; /* the first one */
     struct node *sibling;
@@ -199,8 +196,8 @@ static enum err_kind parse_path(const char *text, struct json_path **out, struct
 
 static bool is_step(const struct node *n, const struct json_path_step *step)
 {
-    return n->kind == step->kind && n->index == step->index &&
-           str_eq(str_of(n->name, n->name_n), step->name);
+    return n->step.kind == step->kind && n->step.index == step->index &&
+           str_eq(n->step.name, step->name);
 }
 
 /* The child of n for this step; paths with the same beginning share their nodes. */
@@ -209,13 +206,14 @@ static struct node *child_for(struct shape *s, struct node *n, const struct json
     for (struct node *c = n->child; c != NULL; c = c->sibling)
         if (is_step(c, step))
             return c;
-    n->child =
-        MEM_NEW(struct node, .kind = step->kind, .index = step->index,
-                .name = step->name.p != NULL ? mem_strndup(step->name.p, step->name.n) : NULL,
-                .name_n = step->name.n, .sibling = n->child, .older = s->newest);
-    s->newest = n->child;
+    struct node *made = mem_alloc(sizeof(*made) + step->name.n);
+    char *name = (char *)(made + 1);
+    *made = (struct node){.step = *step, .sibling = n->child, .older = s->newest};
+    made->step.name = str_put(&name, step->name);
+    n->child = made;
+    s->newest = made;
     s->node_count++;
-    return n->child;
+    return made;
 }
 
 /* Adds a path for one use and returns the node where it ends. A path of drop outside of metadata
@@ -315,7 +313,6 @@ void shape_destroy(struct shape **s)
     /* The list of all nodes makes recursion unnecessary. */
     for (struct node *n = (*s)->newest, *older; n != NULL; n = older) {
         older = n->older;
-        free(n->name);
         free(n);
     }
     for (size_t i = 0; i < (*s)->test_count; i++)
@@ -427,20 +424,6 @@ unsigned shape_walk_deepest(const struct shape_walk *w)
     return w->deepest;
 }
 
-/* Does this step lead to the member of this key, or (key NULL) to the element of this index? */
-static bool fulfils(const struct node *n, const struct str *key, size_t index)
-{
-    switch (n->kind) {
-    case JSON_PATH_MEMBER:
-        return key != NULL && str_eq(*key, str_of(n->name, n->name_n));
-    case JSON_PATH_INDEX:
-        return key == NULL && n->index == index;
-    case JSON_PATH_ALL:
-        break;
-    }
-    return true;
-}
-
 /* The fate of a child by that of its parent and the uses of the paths that end at the child or
  * lead on from it. Needed labels come first, then drop, then keep; below a part that is gone only
  * needed labels stay. */
@@ -470,7 +453,7 @@ static void go(struct shape_walk *w, const struct frame *f, const struct str *ke
         const struct node *n = w->nodes[i]->child;
 
         for (; n != NULL; n = n->sibling) {
-            if (!fulfils(n, key, index))
+            if (!json_path_fulfils(&n->step, key, index))
                 continue;
             ends |= n->ends;
             w->below |= n->below;

@@ -10,22 +10,16 @@
 
 enum { MAX_NAME = 1024 }; /* bytes; for json_path_put_member() */
 
-struct step {
-    enum json_path_kind kind;
-    char *name;
-    size_t name_n;
-    size_t index;
-    size_t at; /* where the step begins in the text */
-};
-
 struct json_path {
     char *text;
+    char *names; /* of the members, one behind the other: together never longer than the text */
     size_t count;
-    struct step steps[JSON_PATH_MAX_STEPS];
+    struct json_path_step steps[JSON_PATH_MAX_STEPS];
 };
 
 struct parser {
     const char *at;
+    char *name; /* where the name of the next member goes */
     struct json_path *path;
     struct err *err;
 };
@@ -37,27 +31,25 @@ static enum err_kind complain(const struct parser *p, const char *expected)
                    (size_t)(p->at - p->path->text) + 1, expected);
 }
 
-static struct step *add_step(struct parser *p, enum json_path_kind kind)
+static struct json_path_step *add_step(struct parser *p, enum json_path_kind kind)
 {
-    struct step *s = &p->path->steps[p->path->count++];
+    struct json_path_step *s = &p->path->steps[p->path->count++];
 
     s->kind = kind;
     return s;
 }
 
-static void add_member(struct parser *p, struct buf *name)
+/* The name was written to p->name, up to end. */
+static void add_member(struct parser *p, char *end)
 {
-    struct step *s = add_step(p, JSON_PATH_MEMBER);
-
-    s->name = mem_strndup(buf_cstr(name), name->len);
-    s->name_n = name->len;
+    add_step(p, JSON_PATH_MEMBER)->name = str_of(p->name, (size_t)(end - p->name));
+    p->name = end;
 }
 
 /* Parses a name or *, up to '.', '[' or the end. */
 static enum err_kind parse_plain(struct parser *p)
 {
-    struct buf name = {0};
-    enum err_kind kind = ERR_OK;
+    char *end = p->name;
 
     /* strchr() finds the NUL at the end of the text, too, here and below. */
     if (*p->at == '*' && strchr(".[", p->at[1]) != NULL) {
@@ -68,36 +60,31 @@ static enum err_kind parse_plain(struct parser *p)
     while (strchr(".[]{}*'\" \t", *p->at) == NULL) {
         if (*p->at == '\\' && *++p->at == '\0')
             break;
-        buf_putc(&name, *p->at++);
+        *end++ = *p->at++;
     }
-    if (name.len == 0)
-        kind = complain(p, *p->at == '{' ? "the path without braces" : "a member name or *");
-    else if (strchr(".[", *p->at) == NULL)
-        kind = complain(p, "'.', '[' or the end (quote other names: ['a b'])");
-    else
-        add_member(p, &name);
-    buf_free(&name);
-    return kind;
+    if (end == p->name)
+        return complain(p, *p->at == '{' ? "the path without braces" : "a member name or *");
+    if (strchr(".[", *p->at) == NULL)
+        return complain(p, "'.', '[' or the end (quote other names: ['a b'])");
+    add_member(p, end);
+    return ERR_OK;
 }
 
 /* Parses a name behind its opening quote, up to the closing one. A backslash escapes only the quote
  * and itself. */
 static enum err_kind parse_quoted(struct parser *p, char quote)
 {
-    struct buf name = {0};
+    char *end = p->name;
 
     while (*p->at != '\0' && *p->at != quote) {
         if (*p->at == '\\' && (p->at[1] == quote || p->at[1] == '\\'))
             p->at++;
-        buf_putc(&name, *p->at++);
+        *end++ = *p->at++;
     }
-    if (*p->at == '\0') {
-        buf_free(&name);
+    if (*p->at == '\0')
         return complain(p, quote == '"' ? "a closing \"" : "a closing '");
-    }
     p->at++;
-    add_member(p, &name);
-    buf_free(&name);
+    add_member(p, end);
     return ERR_OK;
 }
 
@@ -145,14 +132,14 @@ static enum err_kind parse_steps(struct parser *p)
 
     if (*p->at == '.')
         p->at++;
-    p->path->steps[0].at = (size_t)(p->at - p->path->text);
+    p->path->steps[0].character = (size_t)(p->at - p->path->text) + 1;
     if (*p->at != '[')
         kind = parse_plain(p);
     while (kind == ERR_OK && *p->at != '\0') {
         /* Each turn adds one step, so steps[count] is in bounds. */
         if (p->path->count == JSON_PATH_MAX_STEPS)
             return complain(p, "the end: too many steps");
-        p->path->steps[p->path->count].at = (size_t)(p->at - p->path->text);
+        p->path->steps[p->path->count].character = (size_t)(p->at - p->path->text) + 1;
         if (*p->at == '[') {
             p->at++;
             kind = parse_bracket(p);
@@ -168,8 +155,9 @@ static enum err_kind parse_steps(struct parser *p)
 
 enum err_kind json_path_parse(const char *text, struct json_path **out, struct err *err)
 {
-    struct json_path *path = MEM_NEW(struct json_path, .text = mem_strdup(text));
-    struct parser p = {.at = path->text, .path = path, .err = err};
+    struct json_path *path =
+        MEM_NEW(struct json_path, .text = mem_strdup(text), .names = mem_alloc(strlen(text)));
+    struct parser p = {.at = path->text, .name = path->names, .path = path, .err = err};
     enum err_kind kind = parse_steps(&p);
 
     if (kind != ERR_OK)
@@ -182,8 +170,7 @@ void json_path_destroy(struct json_path **p)
 {
     if (*p == NULL)
         return;
-    for (size_t i = 0; i < (*p)->count; i++)
-        free((*p)->steps[i].name);
+    free((*p)->names);
     free((*p)->text);
     free(*p);
     *p = NULL;
@@ -196,15 +183,8 @@ size_t json_path_length(const struct json_path *p)
 
 struct json_path_step json_path_step(const struct json_path *p, size_t i)
 {
-    const struct step *s = &p->steps[i];
-
     ensure(i < p->count);
-    return (struct json_path_step){
-        .kind = s->kind,
-        .name = str_of(s->name, s->name_n),
-        .index = s->index,
-        .character = s->at + 1,
-    };
+    return p->steps[i];
 }
 
 /* Names that json_path_put_member() writes without quotes; parse_plain() accepts more. */
@@ -311,20 +291,6 @@ static size_t token_start(const struct selection *s)
     return i;
 }
 
-/* Whether a step goes through this member (key) or, with key NULL, this element. */
-static bool fulfils(const struct step *step, const struct str *key, size_t index)
-{
-    switch (step->kind) {
-    case JSON_PATH_MEMBER:
-        return key != NULL && str_eq(*key, str_of(step->name, step->name_n));
-    case JSON_PATH_INDEX:
-        return key == NULL && step->index == index;
-    case JSON_PATH_ALL:
-        break;
-    }
-    return true;
-}
-
 /* The walk enters a member (key) or an element (index) at depth >= 1: each path notes how many of
  * its steps match now. A path that does not match at a lower depth cannot match here. */
 static void go(struct selection *s, unsigned depth, const struct str *key, size_t index)
@@ -334,7 +300,7 @@ static void go(struct selection *s, unsigned depth, const struct str *key, size_
 
         if (depth > w->path->count || w->matched + 1 < depth)
             continue;
-        w->matched = fulfils(&w->path->steps[depth - 1], key, index) ? depth : depth - 1;
+        w->matched = json_path_fulfils(&w->path->steps[depth - 1], key, index) ? depth : depth - 1;
     }
 }
 

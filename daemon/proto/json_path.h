@@ -35,6 +35,21 @@ struct json_path_step {
     size_t character; /* where the step begins in the text, from 1 */
 };
 
+/* Whether the step goes through this member (key) or, with key NULL, this element (index). */
+static inline bool json_path_fulfils(const struct json_path_step *step, const struct str *key,
+                                     size_t index)
+{
+    switch (step->kind) {
+    case JSON_PATH_MEMBER:
+        return key != NULL && str_eq(*key, step->name);
+    case JSON_PATH_INDEX:
+        return key == NULL && step->index == index;
+    case JSON_PATH_ALL:
+        break;
+    }
+    return true;
+}
+
 /* The number of steps of a path, at least 1. */
 size_t json_path_length(const struct json_path *p);
 
