@@ -6,6 +6,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/panic.h"
+#include "base/utf8.h"
 #include "cache/subscriber.h"
 #include "hook/history.h"
 #include "proto/json_member.h"
@@ -145,20 +146,10 @@ static void end(struct journal *j, struct json_out *o)
         j->on_line(j->arg);
 }
 
-/* A long value is cut between two characters: a UTF-8 character has at most 3 bytes after its first
- * one, and the journal must stay valid JSON. */
 static void put_str(struct json_out *o, const char *key, struct str value)
 {
-    const unsigned char *p = (const unsigned char *)value.p;
-    size_t n = value.n;
-
-    if (n > JOURNAL_VALUE_BYTES) {
-        n = JOURNAL_VALUE_BYTES;
-        while (n > JOURNAL_VALUE_BYTES - 4 && (p[n] & 0xc0U) == 0x80U)
-            n--;
-    }
     json_out_key(o, key);
-    json_out_str(o, str_of(value.p, n));
+    json_out_str(o, utf8_cut(value, JOURNAL_VALUE_BYTES));
 }
 
 static void put_text(struct json_out *o, const char *key, const char *value)

@@ -35,10 +35,12 @@ size_t utf8_len(const unsigned char *p, size_t n)
 
 struct str utf8_cut(struct str text, size_t max)
 {
+    size_t least = max > 3 ? max - 3 : 0; /* a character has at most 3 bytes after its first one */
+
     if (text.n <= max)
         return text;
     /* text.p[max] is the first byte that is cut off: it must begin a character. */
-    while (max > 0 && ((unsigned char)text.p[max] & 0xc0) == 0x80)
+    while (max > least && ((unsigned char)text.p[max] & 0xc0) == 0x80)
         max--;
     return str_of(text.p, max);
 }

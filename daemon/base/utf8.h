@@ -13,8 +13,8 @@
  * bytes may be read; 0 = the bytes are not well-formed. */
 size_t utf8_len(const unsigned char *p, size_t n);
 
-/* The longest beginning of text with at most max bytes that ends with a whole character. text is
- * well-formed. */
+/* The longest beginning of text with at most max bytes that ends with a whole character. Of a text
+ * that is not well-formed at least max - 3 bytes stay. */
 struct str utf8_cut(struct str text, size_t max);
 
 #endif

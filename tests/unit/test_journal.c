@@ -213,9 +213,11 @@ static void test_long_values_are_cut_between_characters(void **state)
     assert_null(strstr(buf_cstr(&out), "\xef\xbf\xbd"));
     assert_in_range(out.len / 4, JOURNAL_VALUE_BYTES, JOURNAL_VALUE_BYTES + 150);
 
-    memset(longest, 0x80, sizeof(longest)); /* no character at all */
+    size_t before = out.len;
+    memset(longest, 0x80, sizeof(longest)); /* no character at all, and yet the value stays */
     journal_hook(journal, 1, "h", str_of(longest, sizeof(longest)), "parked");
     assert_int_equal(check_lines(), 5);
+    assert_true(out.len - before > JOURNAL_VALUE_BYTES);
 }
 
 /* Five values, every byte of which takes six when written: still far below the ring's size. */
