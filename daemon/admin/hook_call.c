@@ -497,18 +497,12 @@ void hook_call_run(struct call *c)
     put_order(c, manual_runs_find(&h->manual_runs, h->manual_runs.last), false);
 }
 
-/* The number that the text is; 0 = it is no number, or too large. 0 is never the number of a manual
- * run. */
+/* The number that the text is; 0, which no manual run has: it is no number, or too large. */
 static uint64_t number_of(struct str text)
 {
-    uint64_t n = 0;
+    uint64_t n;
 
-    for (size_t i = 0; i < text.n; i++) {
-        if (text.p[i] < '0' || text.p[i] > '9' || n > UINT32_MAX)
-            return 0;
-        n = n * 10 + (uint64_t)(text.p[i] - '0');
-    }
-    return n;
+    return str_take_u64(&text, &n) && text.n == 0 ? n : 0;
 }
 
 void hook_call_order(struct call *c)

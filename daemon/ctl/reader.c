@@ -98,9 +98,8 @@ bool reader_leads(const struct leaf *leaf, size_t from, const char *dotted)
 uint64_t reader_whole(const struct leaf *leaf)
 {
     struct str number = leaf->type == JSON_NUMBER ? leaf->text : str_c("");
-    uint64_t value = 0;
+    uint64_t value;
 
-    for (size_t i = 0; i < number.n && number.p[i] >= '0' && number.p[i] <= '9'; i++)
-        value = value * 10 + (uint64_t)(number.p[i] - '0');
+    str_take_u64(&number, &value);
     return value;
 }

@@ -15,12 +15,9 @@ void contact_put(struct buf *out, const struct contact *c)
 /* Takes the digits at the beginning of text, and the space behind them; 0 if there are none. */
 static uint64_t take_number(struct str *text)
 {
-    uint64_t n = 0;
+    uint64_t n;
 
-    while (text->n > 0 && text->p[0] >= '0' && text->p[0] <= '9') {
-        n = n * 10 + (uint64_t)(text->p[0] - '0');
-        *text = str_of(text->p + 1, text->n - 1);
-    }
+    str_take_u64(text, &n);
     if (text->n > 0 && text->p[0] == ' ')
         *text = str_of(text->p + 1, text->n - 1);
     return n;

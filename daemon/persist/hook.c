@@ -10,8 +10,6 @@
 #include "base/panic.h"
 #include "persist/row.h"
 
-enum { DECIMAL = 10 };
-
 /* Keys of ROW_OWED. They are on disk: never change them. */
 static const char owed_snapshot[] = "snapshot";
 static const char owed_renewal[] = "renewal";
@@ -239,20 +237,11 @@ static size_t source_named(const struct hook *h, struct str name)
     return i < h->source_count ? i : SIZE_MAX;
 }
 
-/* Reads the digits that put_forgotten() wrote. */
-static uint64_t number_of(struct str digits)
-{
-    uint64_t n = 0;
-
-    for (size_t i = 0; i < digits.n && digits.p[i] >= '0' && digits.p[i] <= '9'; i++)
-        n = n * DECIMAL + (uint64_t)(digits.p[i] - '0');
-    return n;
-}
-
 static void load_fact(struct persist_hook *mh, const struct restore_fact *fact,
                       struct hook_record *persist)
 {
     struct files_seen seen = {.path = fact->key};
+    struct str value = fact->value;
     struct str source;
 
     if (fact->what == ROW_OWED && str_is(fact->key, owed_snapshot))
@@ -262,7 +251,7 @@ static void load_fact(struct persist_hook *mh, const struct restore_fact *fact,
     if (fact->what == ROW_OWED && str_is(fact->key, owed_apply))
         persist->owes_apply = true;
     if (fact->what == ROW_FORGOTTEN)
-        persist->forgotten = number_of(fact->value);
+        str_take_u64(&value, &persist->forgotten);
     if (fact->what == ROW_PAUSED)
         persist->is_paused = true;
     if (fact->what != ROW_OUTPUT || !persist_row_file(fact->value, &seen, &source))

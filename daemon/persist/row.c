@@ -201,19 +201,13 @@ void persist_row_put_skip(struct buf *out, const struct skip *s)
 bool persist_row_skip(struct str text, struct skip *s)
 {
     struct str line = take_line(&text);
-    uint64_t times = 0;
 
-    /* The bound keeps a damaged number from overflowing. */
-    for (size_t i = 0; i < line.n && times < UINT32_MAX; i++) {
-        if (line.p[i] < '0' || line.p[i] > '9')
-            return false;
-        times = times * 10 + (uint64_t)(line.p[i] - '0');
-    }
-    s->times = times;
+    if (!str_take_u64(&line, &s->times) || line.n > 0)
+        return false;
     s->why = take_line(&text);
     s->missing = str_is(s->why, SKIPS_MISSING);
     s->name = text;
-    return times > 0;
+    return s->times > 0;
 }
 
 void persist_row_put_file(struct buf *out, const struct files_seen *seen, struct str source)

@@ -53,18 +53,13 @@ bool json_pick_bool(const struct json_tree *t, unsigned in, const char *name, bo
 unsigned json_pick_number(const struct json_tree *t, unsigned in, const char *name, unsigned max)
 {
     unsigned at = json_pick(t, in, name);
-    uint64_t value = 0;
+    uint64_t value;
 
     if (at == JSON_PICK_NONE || t->v[at].type != JSON_NUMBER)
         return 0;
     struct str text = t->v[at].bytes;
-    for (size_t i = 0; i < text.n; i++) {
-        /* A number with a sign, a fraction or an exponent is no port or count. */
-        if (text.p[i] < '0' || text.p[i] > '9')
-            return 0;
-        value = 10 * value + (uint64_t)(text.p[i] - '0');
-        if (value > max)
-            return 0;
-    }
+    /* A number with a sign, a fraction or an exponent is no port or count. */
+    if (!str_take_u64(&text, &value) || text.n > 0 || value > max)
+        return 0;
     return (unsigned)value;
 }
