@@ -532,182 +532,164 @@ static enum command_exit run_stream(const struct args *a, struct buf *out, struc
     return code;
 }
 
-static const struct command status_command = {
-    .name = "status",
-    .arguments = "",
-    .help = "is all well? version, clusters, watches, views, hooks",
-    .method = "GET",
-    .path = "/v1/status",
-    .print = print_status,
-};
-
-static const struct command watches_command = {
-    .name = "watches",
-    .arguments = "",
-    .help = "watches and views: state, freshness, size",
-    .options = WITH_NAMES,
-    .method = "GET",
-    .path = "/v1/watches",
-    .print = print_watches,
-};
-
-static const struct command get_command = {
-    .name = "get",
-    .arguments = "SOURCE [KEY]",
-    .help = "cached objects; KEY is NAMESPACE/NAME, or NAME",
-    .min = 1,
-    .max = 2,
-    .options = WITH_NAMES,
-    .method = "GET",
-    .path = "/v1/sources/%1/objects/%2",
-    .print = print_objects,
-};
-
-static const struct command stream_command = {
-    .name = "stream",
-    .arguments = "SOURCE",
-    .help = "the objects, then each change, as NDJSON",
-    .min = 1,
-    .max = 1,
-    .run = run_stream,
-};
-
-static const struct command hooks_command = {
-    .name = "hooks",
-    .arguments = "",
-    .help = "the hooks: keys that wait, runs, failures",
-    .options = WITH_NAMES,
-    .method = "GET",
-    .path = "/v1/hooks",
-    .listing = &listing_hooks,
-    .rows = LISTING_GROUP,
-};
-
-static const struct command runs_command = {
-    .name = "runs",
-    .arguments = "[HOOK]",
-    .help = "the last runs, and how they ended",
-    .max = 1,
-    .options = WITH_NAMES,
-    .method = "GET",
-    .path = "/v1/hooks/%1/runs",
-    .path_of_all = "/v1/runs",
-    .listing = &listing_runs,
-    .rows = LISTING_ARRAY,
-};
-
-static const struct command why_command = {
-    .name = "why",
-    .arguments = "HOOK [KEY]",
-    .help = "what the hook or the key waits for",
-    .min = 1,
-    .max = 2,
-    .options = WITH_NAMES,
-    .method = "GET",
-    .path = "/v1/hooks/%1/why/%2",
-    .print = print_why,
-};
-
-static const struct command input_command = {
-    .name = "input",
-    .arguments = "HOOK [KEY]",
-    .help = "the JSON that a run would get now",
-    .min = 1,
-    .max = 2,
-    .method = "GET",
-    .path = "/v1/hooks/%1/input/%2",
-    .print = print_json,
-};
-
-static const struct command run_command = {
-    .name = "run",
-    .arguments = "HOOK [KEY] [--wait]",
-    .help = "runs the hook now",
-    .min = 1,
-    .max = 2,
-    .options = WITH_WAIT | WITH_TIMEOUT,
-    .fits = fits_run,
-    .run = run_hook,
-};
-
-static const struct command pause_command = {
-    .name = "pause",
-    .arguments = "[HOOK]",
-    .help = "starts no more runs of the hook, or of any hook",
-    .max = 1,
-    .options = WITH_NAMES,
-    .method = "POST",
-    .path = "/v1/hooks/%1/%0",
-    .path_of_all = "/v1/%0",
-    .print = print_pause,
-};
-
-static const struct command resume_command = {
-    .name = "resume",
-    .arguments = "[HOOK]",
-    .help = "ends a pause",
-    .max = 1,
-    .options = WITH_NAMES,
-    .method = "POST",
-    .path = "/v1/hooks/%1/%0",
-    .path_of_all = "/v1/%0",
-    .listing = &listing_pauses,
-    .rows = LISTING_GROUP,
-};
-
-static const struct command events_command = {
-    .name = "events",
-    .arguments = "[-f]",
-    .help = "the last events, and with -f new ones",
-    .options = WITH_FOLLOW,
-    .run = events_run,
-};
-
-static const struct command relist_command = {
-    .name = "relist",
-    .arguments = "WATCH",
-    .help = "reads the whole watch from the server again",
-    .min = 1,
-    .max = 1,
-    .method = "POST",
-    .path = "/v1/watches/%1/relist",
-    .print = print_relist,
-};
-
-static const struct command verify_command = {
-    .name = "verify",
-    .arguments = "WATCH [--timeout D]",
-    .help = "compares the cache with the server; changes nothing",
-    .min = 1,
-    .max = 1,
-    .options = WITH_NAMES | WITH_TIMEOUT,
-    .run = run_verify,
-};
-
-static const struct command guard_command = {
-    .name = "guard",
-    .arguments = "accept|reject WATCH",
-    .help = "decides about a list that is held",
-    .min = 2,
-    .max = 2,
-    .fits = fits_guard,
-    .method = "POST",
-    .path = "/v1/watches/%2/guard/%1",
-    .print = print_guard,
-};
-
 /* In the order of the help text: first what exists, then hooks, then actions on watches. */
-static const struct command *const commands[] = {
-    &status_command, &watches_command, &get_command,    &stream_command, &hooks_command,
-    &runs_command,   &why_command,     &input_command,  &run_command,    &pause_command,
-    &resume_command, &events_command,  &relist_command, &verify_command, &guard_command,
+static const struct command commands[] = {
+    {
+     .name = "status",
+     .arguments = "",
+     .help = "is all well? version, clusters, watches, views, hooks",
+     .method = "GET",
+     .path = "/v1/status",
+     .print = print_status,
+     },
+    {
+     .name = "watches",
+     .arguments = "",
+     .help = "watches and views: state, freshness, size",
+     .options = WITH_NAMES,
+     .method = "GET",
+     .path = "/v1/watches",
+     .print = print_watches,
+     },
+    {
+     .name = "get",
+     .arguments = "SOURCE [KEY]",
+     .help = "cached objects; KEY is NAMESPACE/NAME, or NAME",
+     .min = 1,
+     .max = 2,
+     .options = WITH_NAMES,
+     .method = "GET",
+     .path = "/v1/sources/%1/objects/%2",
+     .print = print_objects,
+     },
+    {
+     .name = "stream",
+     .arguments = "SOURCE",
+     .help = "the objects, then each change, as NDJSON",
+     .min = 1,
+     .max = 1,
+     .run = run_stream,
+     },
+    {
+     .name = "hooks",
+     .arguments = "",
+     .help = "the hooks: keys that wait, runs, failures",
+     .options = WITH_NAMES,
+     .method = "GET",
+     .path = "/v1/hooks",
+     .listing = &listing_hooks,
+     .rows = LISTING_GROUP,
+     },
+    {
+     .name = "runs",
+     .arguments = "[HOOK]",
+     .help = "the last runs, and how they ended",
+     .max = 1,
+     .options = WITH_NAMES,
+     .method = "GET",
+     .path = "/v1/hooks/%1/runs",
+     .path_of_all = "/v1/runs",
+     .listing = &listing_runs,
+     .rows = LISTING_ARRAY,
+     },
+    {
+     .name = "why",
+     .arguments = "HOOK [KEY]",
+     .help = "what the hook or the key waits for",
+     .min = 1,
+     .max = 2,
+     .options = WITH_NAMES,
+     .method = "GET",
+     .path = "/v1/hooks/%1/why/%2",
+     .print = print_why,
+     },
+    {
+     .name = "input",
+     .arguments = "HOOK [KEY]",
+     .help = "the JSON that a run would get now",
+     .min = 1,
+     .max = 2,
+     .method = "GET",
+     .path = "/v1/hooks/%1/input/%2",
+     .print = print_json,
+     },
+    {
+     .name = "run",
+     .arguments = "HOOK [KEY] [--wait]",
+     .help = "runs the hook now",
+     .min = 1,
+     .max = 2,
+     .options = WITH_WAIT | WITH_TIMEOUT,
+     .fits = fits_run,
+     .run = run_hook,
+     },
+    {
+     .name = "pause",
+     .arguments = "[HOOK]",
+     .help = "starts no more runs of the hook, or of any hook",
+     .max = 1,
+     .options = WITH_NAMES,
+     .method = "POST",
+     .path = "/v1/hooks/%1/%0",
+     .path_of_all = "/v1/%0",
+     .print = print_pause,
+     },
+    {
+     .name = "resume",
+     .arguments = "[HOOK]",
+     .help = "ends a pause",
+     .max = 1,
+     .options = WITH_NAMES,
+     .method = "POST",
+     .path = "/v1/hooks/%1/%0",
+     .path_of_all = "/v1/%0",
+     .listing = &listing_pauses,
+     .rows = LISTING_GROUP,
+     },
+    {
+     .name = "events",
+     .arguments = "[-f]",
+     .help = "the last events, and with -f new ones",
+     .options = WITH_FOLLOW,
+     .run = events_run,
+     },
+    {
+     .name = "relist",
+     .arguments = "WATCH",
+     .help = "reads the whole watch from the server again",
+     .min = 1,
+     .max = 1,
+     .method = "POST",
+     .path = "/v1/watches/%1/relist",
+     .print = print_relist,
+     },
+    {
+     .name = "verify",
+     .arguments = "WATCH [--timeout D]",
+     .help = "compares the cache with the server; changes nothing",
+     .min = 1,
+     .max = 1,
+     .options = WITH_NAMES | WITH_TIMEOUT,
+     .run = run_verify,
+     },
+    {
+     .name = "guard",
+     .arguments = "accept|reject WATCH",
+     .help = "decides about a list that is held",
+     .min = 2,
+     .max = 2,
+     .fits = fits_guard,
+     .method = "POST",
+     .path = "/v1/watches/%2/guard/%1",
+     .print = print_guard,
+     },
 };
 
 static const struct command *find(const char *name)
 {
     for (size_t i = 0; i < ARRAY_LEN(commands); i++)
-        if (strcmp(commands[i]->name, name) == 0)
-            return commands[i];
+        if (strcmp(commands[i].name, name) == 0)
+            return &commands[i];
     return NULL;
 }
 
@@ -715,8 +697,8 @@ void command_put_help(struct buf *out)
 {
     buf_puts(out, "usage: informerctl [--socket PATH] COMMAND [-o json|name|wide]\n\n");
     for (size_t i = 0; i < ARRAY_LEN(commands); i++)
-        buf_printf(out, "  %-8s%-23s%s\n", commands[i]->name, commands[i]->arguments,
-                   commands[i]->help);
+        buf_printf(out, "  %-8s%-23s%s\n", commands[i].name, commands[i].arguments,
+                   commands[i].help);
     buf_puts(out,
              "\n"
              "  --socket PATH    control socket of informerd (" ARGS_SOCKET ")\n"
