@@ -5,6 +5,24 @@
 #include "ctl/client.h"
 #include "ctl/reader.h"
 #include "ctl/units.h"
+#include "proto/url.h"
+
+void ask_put_path(struct buf *out, const char *path, const struct args *a)
+{
+    for (const char *p = path; *p != '\0'; p++) {
+        if (p[0] == '/' && p[1] == '%') {
+            size_t word = (size_t)(p[2] - '0');
+
+            if (word >= a->word_count)
+                return;
+            buf_putc(out, '/');
+            url_put_escaped(out, str_c(a->words[word]));
+            p += 2;
+        } else {
+            buf_putc(out, *p);
+        }
+    }
+}
 
 /* The daemon explains a refusal in {"error":"..."}. The text may quote names of the cluster. */
 static void on_error_leaf(void *arg, const struct leaf *leaf)
@@ -32,14 +50,17 @@ enum command_exit ask_failed(const struct err *why, struct buf *complaint)
     return why->kind == ERR_FORBIDDEN ? EXIT_NOT_ALLOWED : EXIT_UNREACHABLE;
 }
 
-enum command_exit ask_daemon(const struct args *a, const char *method, const char *target,
+enum command_exit ask_daemon(const struct args *a, const char *method, const char *path,
                              struct buf *json, struct buf *complaint)
 {
+    struct buf target = {0};
     struct client_reply reply;
     struct err err = {0};
-    enum err_kind kind = client_ask(a->socket, method, target, &reply, &err);
 
     *json = (struct buf){0};
+    ask_put_path(&target, path, a);
+    enum err_kind kind = client_ask(a->socket, method, buf_cstr(&target), &reply, &err);
+    buf_free(&target);
     if (kind != ERR_OK)
         return ask_failed(&err, complaint);
     if (reply.status == 200 || reply.status == 202) { /* 202: the action has begun */

@@ -12,9 +12,16 @@
 struct args;
 struct client_reply;
 
-/* Sends a request and waits for the answer. EXIT_FINE (status 200 or 202): *json is the answer.
- * Otherwise a line in complaint says why. *json is overwritten; the caller frees it. */
-enum command_exit ask_daemon(const struct args *a, const char *method, const char *target,
+/* Appends a path. %0 in it stands for the command, %1 for its first argument and so on. "/%2" at
+ * the end is left out if that argument was not given. An argument is escaped as one part of the
+ * path: the '/' in the key NAMESPACE/NAME becomes %2F, and the daemon finds the whole key in one
+ * part. */
+void ask_put_path(struct buf *out, const char *path, const struct args *a);
+
+/* Sends a request for the path (ask_put_path()) and waits for the answer. EXIT_FINE (status 200 or
+ * 202): *json is the answer. Otherwise a line in complaint says why. *json is overwritten; the
+ * caller frees it. */
+enum command_exit ask_daemon(const struct args *a, const char *method, const char *path,
                              struct buf *json, struct buf *complaint) MUST_CHECK;
 
 /* The daemon has refused the request: appends the daemon's own text to complaint, and returns the

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/panic.h"
+#include "ctl/action.h"
 #include "ctl/args.h"
 #include "ctl/ask.h"
 #include "ctl/events.h"
@@ -13,8 +13,6 @@
 #include "ctl/listing.h"
 #include "ctl/reader.h"
 #include "ctl/summary.h"
-#include "ctl/units.h"
-#include "proto/url.h"
 
 /* Options that not every command has. */
 enum command_option {
@@ -42,7 +40,7 @@ struct command {
     size_t max;
     unsigned options; /* enum command_option */
     const char *method;
-    const char *path;        /* put_path() fills in the arguments */
+    const char *path;        /* of ask_daemon() */
     const char *path_of_all; /* the path without arguments; NULL = path */
     const struct listing *listing;
     enum listing_rows rows;
@@ -50,26 +48,6 @@ struct command {
     bool (*fits)(const struct args *a); /* does the command take these? NULL = it takes any */
     enum command_exit (*run)(const struct args *a, struct buf *out, struct buf *complaint);
 };
-
-/* Appends a path. %0 stands for the command, %1 for its first argument and so on. "/%2" at the end
- * is left out if that argument was not given. An argument is escaped as one part of the path: the
- * '/' in the key NAMESPACE/NAME becomes %2F, and the daemon finds the whole key in one part. */
-static void put_path(struct buf *out, const char *path, const struct args *a)
-{
-    for (const char *p = path; *p != '\0'; p++) {
-        if (p[0] == '/' && p[1] == '%') {
-            size_t word = (size_t)(p[2] - '0');
-
-            if (word >= a->word_count)
-                return;
-            buf_putc(out, '/');
-            url_put_escaped(out, str_c(a->words[word]));
-            p += 2;
-        } else {
-            buf_putc(out, *p);
-        }
-    }
-}
 
 /* ---- Printing an answer */
 
@@ -240,123 +218,7 @@ static enum err_kind print_pause(struct answer *c, struct err *err)
     return ERR_OK;
 }
 
-/* ---- Actions that go on in the daemon: run and verify */
-
-/* Runs are polled with pauses that double: a short run is noticed at once, and a long one costs few
- * requests. The timeout is the default of --timeout. */
-#define RUN_PAUSE_MIN_MS 20
-#define RUN_PAUSE_MAX_MS 500
-#define VERIFY_PAUSE_MS  100
-#define TIMEOUT_MS       120000
-
-/* The members of an answer: to the start of the action, and to each poll for it. Members that the
- * answer lacks are 0. */
-struct progress {
-    bool numbered;   /* it has a number, so it is an answer of informerd */
-    uint64_t number; /* of the manual run; or of a comparison, counted since informerd's start */
-    /* a manual run */
-    uint64_t units; /* runs that belong to it */
-    uint64_t left;  /* runs of these that have not ended */
-    uint64_t failed;
-    /* the last comparison that ended */
-    bool idle;    /* no comparison is under way */
-    bool applied; /* a relist repairs the differences */
-    uint64_t compared;
-    uint64_t not_compared;
-    uint64_t differences;
-    uint64_t shown;   /* the differences that the answer names */
-    struct buf error; /* why the comparison has failed; "" = it has not */
-};
-
-/* One action that the user waits for. */
-struct wait {
-    const struct args *args;
-    uint64_t until_ms; /* monotonic */
-    struct buf target;
-    struct buf json; /* the last answer */
-    struct progress progress;
-};
-
-static uint64_t now_ms(void)
-{
-    struct timespec t;
-
-    ensure(clock_gettime(CLOCK_MONOTONIC, &t) == 0);
-    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
-
-/* Sleeps; a signal may end the sleep early. */
-static void pause_ms(unsigned ms)
-{
-    const struct timespec pause = {.tv_sec = ms / 1000, .tv_nsec = (long)(ms % 1000) * 1000000L};
-
-    nanosleep(&pause, NULL);
-}
-
-static struct wait wait_begin(const struct args *a, const char *path)
-{
-    struct wait w = {.args = a};
-
-    w.until_ms = now_ms() + (a->timeout != NULL ? a->timeout_ms : TIMEOUT_MS);
-    put_path(&w.target, path, a);
-    return w;
-}
-
-static void wait_end(struct wait *w)
-{
-    buf_free(&w->target);
-    buf_free(&w->json);
-    buf_free(&w->progress.error);
-}
-
-static void on_progress_leaf(void *arg, const struct leaf *leaf)
-{
-    struct progress *p = arg;
-
-    if (reader_leads(leaf, 0, "order") || reader_leads(leaf, 0, "number")) {
-        p->number = reader_whole(leaf);
-        p->numbered = leaf->type == JSON_NUMBER;
-    } else if (reader_leads(leaf, 0, "units")) {
-        p->units = reader_whole(leaf);
-    } else if (reader_leads(leaf, 0, "left")) {
-        p->left = reader_whole(leaf);
-    } else if (reader_leads(leaf, 0, "failed")) {
-        p->failed = reader_whole(leaf);
-    } else if (reader_leads(leaf, 0, "compared")) {
-        p->compared = reader_whole(leaf);
-    } else if (reader_leads(leaf, 0, "not_compared")) {
-        p->not_compared = reader_whole(leaf);
-    } else if (reader_leads(leaf, 0, "differences")) {
-        p->differences = reader_whole(leaf);
-    } else if (reader_leads(leaf, 0, "state")) {
-        p->idle = str_is(leaf->text, "idle");
-    } else if (reader_leads(leaf, 0, "applied")) {
-        p->applied = leaf->type == JSON_TRUE;
-    } else if (reader_leads(leaf, 0, "error")) {
-        units_put_visible(&p->error, leaf->text);
-    } else if (leaf->depth == 3 && str_is(leaf->path[0], "keys") && reader_leads(leaf, 2, "key")) {
-        p->shown++;
-    }
-}
-
-/* Sends a request to w->target, and reads the answer into w->progress. */
-static enum command_exit ask_progress(struct wait *w, const char *method, struct buf *complaint)
-{
-    struct err err = {0};
-
-    buf_free(&w->json);
-    buf_free(&w->progress.error);
-    w->progress = (struct progress){0};
-    enum command_exit code = ask_daemon(w->args, method, buf_cstr(&w->target), &w->json, complaint);
-    if (code != EXIT_FINE)
-        return code;
-    if (reader_scan(buf_str(&w->json), on_progress_leaf, &w->progress, &err) == ERR_OK &&
-        !w->progress.numbered)
-        err_set(&err, ERR_PROTOCOL, 0, "the answer has no number");
-    return err.kind == ERR_OK ? EXIT_FINE : ask_unreadable(w->args, &err, complaint);
-}
-
-/* ---- run: has the daemon run a hook (a manual run), and with --wait waits for the end */
+/* ---- The commands */
 
 /* --timeout only limits the wait of --wait. */
 static bool fits_run(const struct args *a)
@@ -364,172 +226,11 @@ static bool fits_run(const struct args *a)
     return a->wait || a->timeout == NULL;
 }
 
-/* Polls until all runs of the manual run have ended. At the timeout they go on: nothing cancels a
- * run. */
-static enum command_exit wait_for_runs(struct wait *w, struct buf *complaint)
-{
-    unsigned pause = RUN_PAUSE_MIN_MS;
-
-    buf_clear(&w->target);
-    put_path(&w->target, "/v1/hooks/%1/order", w->args);
-    buf_printf(&w->target, "/%" PRIu64, w->progress.number);
-    for (;;) {
-        enum command_exit code = ask_progress(w, "GET", complaint);
-
-        if (code != EXIT_FINE || w->progress.left == 0)
-            return code;
-        if (now_ms() >= w->until_ms) {
-            buf_printf(complaint,
-                       "%s: the runs have not ended yet; they go on, a longer --timeout waits for "
-                       "them\n",
-                       w->args->words[1]);
-            return EXIT_NO;
-        }
-        pause_ms(pause);
-        pause = pause * 2 < RUN_PAUSE_MAX_MS ? pause * 2 : RUN_PAUSE_MAX_MS;
-    }
-}
-
-/* Prints the last answer. Failed runs are a complaint, also with -o json. */
-static enum command_exit show_runs(const struct wait *w, struct buf *out, struct buf *complaint)
-{
-    const struct progress *p = &w->progress;
-    const char *hook = w->args->words[1];
-    const char *runs = p->units == 1 ? "run" : "runs";
-
-    if (w->args->output == OUTPUT_JSON)
-        buf_append_str(out, buf_str(&w->json));
-    else if (!w->args->wait)
-        buf_printf(out, "%s: %" PRIu64 " %s ordered\n", hook, p->units, runs);
-    else if (p->failed == 0)
-        buf_printf(out, "%s: %" PRIu64 " %s succeeded\n", hook, p->units, runs);
-    if (p->failed == 0)
-        return EXIT_FINE;
-    buf_printf(complaint,
-               "%s: %" PRIu64 " of %" PRIu64 " %s failed: informerctl runs %s tells why\n", hook,
-               p->failed, p->units, runs, hook);
-    return EXIT_NO;
-}
-
-/* EXIT_FINE: the manual run was started; with --wait: all its runs have succeeded. */
-static enum command_exit run_hook(const struct args *a, struct buf *out, struct buf *complaint)
-{
-    struct wait w = wait_begin(a, "/v1/hooks/%1/run/%2");
-    enum command_exit code = ask_progress(&w, "POST", complaint);
-
-    if (code == EXIT_FINE && a->wait)
-        code = wait_for_runs(&w, complaint);
-    if (code == EXIT_FINE)
-        code = show_runs(&w, out, complaint);
-    wait_end(&w);
-    return code;
-}
-
-/* ---- verify: has the daemon compare a watch with the server (an audit), waits for the end, and
- * shows the differences */
-
-/* Polls until the comparison with this number has ended; w->progress is then the result of it, or
- * of a later one. If no comparison is under way although the number is still smaller, informerd was
- * restarted and counts from 1 again. */
-static enum command_exit wait_for_audit(struct wait *w, uint64_t number, struct buf *complaint)
-{
-    const char *watch = w->args->words[1];
-
-    for (;;) {
-        enum command_exit code = ask_progress(w, "GET", complaint);
-
-        if (code != EXIT_FINE || w->progress.number >= number)
-            return code;
-        if (w->progress.idle) {
-            buf_printf(complaint, "%s: the comparison is lost: informerd was restarted\n", watch);
-            return EXIT_NO;
-        }
-        if (now_ms() >= w->until_ms) {
-            buf_printf(complaint,
-                       "%s: the comparison has not ended yet; it goes on, a longer --timeout waits "
-                       "for it\n",
-                       watch);
-            return EXIT_NO;
-        }
-        pause_ms(VERIFY_PAUSE_MS);
-    }
-}
-
-/* The line below the table, or alone if there are no differences. */
-static void put_total(struct buf *out, const struct progress *p)
-{
-    if (p->differences == 0)
-        buf_puts(out, "no differences");
-    else if (p->differences == 1)
-        buf_puts(out, "\n1 difference");
-    else
-        buf_printf(out, "\n%" PRIu64 " differences", p->differences);
-    if (p->shown < p->differences)
-        buf_printf(out, ", %" PRIu64 " of them shown", p->shown);
-    if (p->applied && p->differences > 0)
-        buf_puts(out, ", which a relist repairs");
-    buf_printf(out, " (%" PRIu64 " objects compared", p->compared);
-    if (p->not_compared > 0)
-        buf_printf(out, ", %" PRIu64 " not: they changed meanwhile, or cannot be used",
-                   p->not_compared);
-    buf_puts(out, ")\n");
-}
-
-static enum err_kind put_differences(struct buf *out, const struct wait *w, struct err *err)
-{
-    const struct listing_look look = {.rows = LISTING_GROUP};
-    struct str json = buf_str(&w->json);
-
-    if (w->args->output == OUTPUT_NAME)
-        return listing_put_keys(out, &listing_differences, LISTING_GROUP, json, err);
-    if (w->progress.differences > 0 &&
-        listing_put_table(out, &listing_differences, &look, json, err) != ERR_OK)
-        return err->kind;
-    put_total(out, &w->progress);
-    return ERR_OK;
-}
-
-/* The exit code is EXIT_NO for differences as well as for a comparison that has failed. */
-static enum command_exit show_audit(struct wait *w, struct buf *out, struct buf *complaint)
-{
-    bool failed = w->progress.error.len > 0;
-    struct err err = {0};
-
-    if (w->args->output == OUTPUT_JSON)
-        buf_append_str(out, buf_str(&w->json));
-    else if (failed)
-        buf_printf(complaint, "%s cannot be compared: %s\n", w->args->words[1],
-                   buf_cstr(&w->progress.error));
-    else if (put_differences(out, w, &err) != ERR_OK)
-        return ask_unreadable(w->args, &err, complaint);
-    return failed || w->progress.differences > 0 ? EXIT_NO : EXIT_FINE;
-}
-
-static enum command_exit run_verify(const struct args *a, struct buf *out, struct buf *complaint)
-{
-    struct wait w = wait_begin(a, "/v1/watches/%1/verify");
-    enum command_exit code = ask_progress(&w, "POST", complaint);
-
-    if (code == EXIT_FINE)
-        code = wait_for_audit(&w, w.progress.number, complaint);
-    if (code == EXIT_FINE)
-        code = show_audit(&w, out, complaint);
-    wait_end(&w);
-    return code;
-}
-
-/* ---- The commands */
-
 /* Prints the lines as they come; out stays empty. */
 static enum command_exit run_stream(const struct args *a, struct buf *out, struct buf *complaint)
 {
-    struct buf target = {0};
-
     (void)out;
-    put_path(&target, "/v1/sources/%1/stream", a);
-    enum command_exit code = follow_daemon(a, buf_cstr(&target), NULL, complaint);
-    buf_free(&target);
-    return code;
+    return follow_daemon(a, "/v1/sources/%1/stream", NULL, complaint);
 }
 
 /* In the order of the help text: first what exists, then hooks, then actions on watches. */
@@ -621,7 +322,7 @@ static const struct command commands[] = {
      .max = 2,
      .options = WITH_WAIT | WITH_TIMEOUT,
      .fits = fits_run,
-     .run = run_hook,
+     .run = action_run,
      },
     {
      .name = "pause",
@@ -670,7 +371,7 @@ static const struct command commands[] = {
      .min = 1,
      .max = 1,
      .options = WITH_NAMES | WITH_TIMEOUT,
-     .run = run_verify,
+     .run = action_verify,
      },
     {
      .name = "guard",
@@ -756,12 +457,10 @@ static enum command_exit ask_and_print(const struct command *command, const stru
 {
     const char *path =
         a->word_count == 1 && command->path_of_all != NULL ? command->path_of_all : command->path;
-    struct buf target = {0};
-    struct buf json = {0};
+    struct buf json;
     struct err err = {0};
+    enum command_exit code = ask_daemon(a, command->method, path, &json, complaint);
 
-    put_path(&target, path, a);
-    enum command_exit code = ask_daemon(a, command->method, buf_cstr(&target), &json, complaint);
     if (code == EXIT_FINE) {
         struct answer answer = {.args = a, .json = buf_str(&json), .out = out};
         enum err_kind kind = command->print != NULL
@@ -770,7 +469,6 @@ static enum command_exit ask_and_print(const struct command *command, const stru
 
         code = kind == ERR_OK ? answer.exit : ask_unreadable(a, &err, complaint);
     }
-    buf_free(&target);
     buf_free(&json);
     return code;
 }

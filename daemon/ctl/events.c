@@ -27,7 +27,9 @@ static void on_leaf(void *arg, const struct leaf *leaf)
         units_put_visible(out, leaf->text);
 }
 
-void events_put_line(struct buf *out, struct str line)
+/* Appends a line of the journal (NDJSON; not empty) as "TIME WHAT NAME=VALUE ...". It stays one line
+ * whatever the values are. A line that is no JSON is appended as it is, made visible. */
+static void put_line(struct buf *out, struct str line)
 {
     struct buf text = {0};
     struct err err = {0};
@@ -48,7 +50,7 @@ static void put_lines(struct buf *out, struct str text)
         const char *newline = memchr(text.p, '\n', text.n);
         size_t n = newline != NULL ? (size_t)(newline - text.p) + 1 : text.n;
 
-        events_put_line(out, str_of(text.p, n));
+        put_line(out, str_of(text.p, n));
         text = str_of(text.p + n, text.n - n);
     }
 }
@@ -59,7 +61,7 @@ enum command_exit events_run(const struct args *a, struct buf *out, struct buf *
     struct buf lines = {0};
 
     if (a->follow)
-        return follow_daemon(a, "/v1/events/follow", raw ? NULL : events_put_line, complaint);
+        return follow_daemon(a, "/v1/events/follow", raw ? NULL : put_line, complaint);
     enum command_exit code = ask_daemon(a, "GET", "/v1/events", &lines, complaint);
     if (code == EXIT_FINE && raw)
         buf_append_str(out, buf_str(&lines));

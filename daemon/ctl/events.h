@@ -10,10 +10,6 @@
 
 struct args;
 
-/* Appends a line of the journal (NDJSON; not empty) as "TIME WHAT NAME=VALUE ...". It stays one
- * line whatever the values are. A line that is no JSON is appended as it is, made visible. */
-void events_put_line(struct buf *out, struct str line);
-
 /* `informerctl events [-f]`. Parameters and result as for command_run(). */
 enum command_exit events_run(const struct args *a, struct buf *out, struct buf *complaint);
 

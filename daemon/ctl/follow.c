@@ -45,7 +45,7 @@ static bool print_line(void *arg, struct str line)
     return more;
 }
 
-enum command_exit follow_daemon(const struct args *a, const char *target,
+enum command_exit follow_daemon(const struct args *a, const char *path,
                                 void (*put)(struct buf *out, struct str line),
                                 struct buf *complaint)
 {
@@ -54,8 +54,10 @@ enum command_exit follow_daemon(const struct args *a, const char *target,
     struct client_reply refused;
     struct err err = {0};
     enum command_exit code = EXIT_FINE;
+    struct buf target = {0};
 
-    if (client_follow(a->socket, target, &lines, &refused, &err) != ERR_OK) {
+    ask_put_path(&target, path, a);
+    if (client_follow(a->socket, buf_cstr(&target), &lines, &refused, &err) != ERR_OK) {
         code = ask_failed(&err, complaint);
     } else if (refused.status != 200) {
         code = ask_refused(&refused, complaint);
@@ -63,6 +65,7 @@ enum command_exit follow_daemon(const struct args *a, const char *target,
         buf_printf(complaint, "stdout: %s\n", strerror(p.failure)); /* NOLINT(concurrency-*) */
         code = EXIT_NO;
     }
+    buf_free(&target);
     buf_free(&refused.body);
     return code;
 }

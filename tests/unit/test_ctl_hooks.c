@@ -2,7 +2,6 @@
 /* Commands of informerctl about hooks: the requests, the output and the exit codes. */
 #include "scripted.h"
 
-#include "ctl/events.h"
 #include "ctl/listing.h"
 
 #define REFUSED "{\"error\":\"only root may\"}\n"
@@ -115,61 +114,6 @@ static void test_input_is_printed_as_it_is(void **state)
                    (struct scripted_wanted){EXIT_NOT_ALLOWED, "", "only root may"});
 }
 
-#define ORDER_3 "{\"order\":3,\"units\":2}\n"
-#define LEFT(order, left, failed) \
-    "{\"order\":" order ",\"units\":2,\"left\":" left ",\"failed\":" failed "}\n"
-#define RUN  "POST /v1/hooks/h/run"
-#define POLL "GET /v1/hooks/h/order/3"
-
-static void test_run_without_waiting(void **state)
-{
-    (void)state;
-    scripted_check(SCRIPT({RUN, 202, ORDER_3}), WORDS("run", "h"),
-                   (struct scripted_wanted){EXIT_FINE, "h: 2 runs ordered\n", ""});
-    scripted_check(SCRIPT({RUN "/n%2Fa", 202, "{\"order\":1,\"units\":1}"}),
-                   WORDS("run", "h", "n/a"),
-                   (struct scripted_wanted){EXIT_FINE, "h: 1 run ordered\n", ""});
-    scripted_check(SCRIPT({RUN, 202, ORDER_3}), WORDS("run", "h", "-ojson"),
-                   (struct scripted_wanted){EXIT_FINE, ORDER_3, ""});
-    scripted_check(SCRIPT({RUN, 409, "{\"error\":\"hook h is paused\"}"}), WORDS("run", "h"),
-                   (struct scripted_wanted){EXIT_NO, "", "hook h is paused"});
-    scripted_check(SCRIPT({RUN, 403, REFUSED}), WORDS("run", "h", "--wait"),
-                   (struct scripted_wanted){EXIT_NOT_ALLOWED, "", "only root may"});
-    scripted_check(SCRIPT({RUN, 202, "{}"}), WORDS("run", "h"),
-                   (struct scripted_wanted){EXIT_UNREACHABLE, "", "is it informerd"});
-}
-
-static void test_run_waits_until_nothing_is_left(void **state)
-{
-    (void)state;
-    scripted_check(SCRIPT({RUN, 202, ORDER_3}, {POLL, 200, LEFT("3", "2", "0")},
-                          {POLL, 200, LEFT("3", "1", "0")}, {POLL, 200, LEFT("3", "0", "0")}),
-                   WORDS("run", "h", "--wait"),
-                   (struct scripted_wanted){EXIT_FINE, "h: 2 runs succeeded\n", ""});
-    scripted_check(SCRIPT({RUN, 202, ORDER_3}, {POLL, 200, LEFT("3", "1", "1")},
-                          {POLL, 200, LEFT("3", "0", "1")}),
-                   WORDS("run", "h", "--wait"),
-                   (struct scripted_wanted){
-                       EXIT_NO, "", "h: 1 of 2 runs failed: informerctl runs h tells why\n"});
-    scripted_check(SCRIPT({RUN, 202, ORDER_3}, {POLL, 200, LEFT("3", "0", "1")}),
-                   WORDS("run", "h", "--wait", "-ojson"),
-                   (struct scripted_wanted){EXIT_NO, LEFT("3", "0", "1"), "1 of 2 runs failed"});
-}
-
-static void test_run_that_is_lost(void **state)
-{
-    (void)state;
-    scripted_check(SCRIPT({RUN, 202, ORDER_3}, {POLL, 404, "{\"error\":\"started anew\"}"}),
-                   WORDS("run", "h", "--wait"),
-                   (struct scripted_wanted){EXIT_NO, "", "started anew"});
-    scripted_check(SCRIPT({RUN, 202, ORDER_3}, {POLL, 200, LEFT("3", "1", "0")}),
-                   WORDS("run", "h", "--wait", "--timeout", "0s"),
-                   (struct scripted_wanted){EXIT_NO, "", "have not ended yet"});
-    scripted_check(SCRIPT({RUN, 202, ORDER_3}, {POLL, 200, LEFT("3", "0", "0")}),
-                   WORDS("run", "h", "--wait", "--timeout", "0s"),
-                   (struct scripted_wanted){EXIT_FINE, "h: 2 runs succeeded\n", ""});
-}
-
 #define PAUSED_BUT(kept) \
     "{\"hooks\":{\"h\":{\"paused\":true,\"changed\":false,\"running\":2}},\"kept\":" kept "}\n"
 #define PAUSED PAUSED_BUT("true")
@@ -205,48 +149,6 @@ static void test_pause_and_resume(void **state)
                    (struct scripted_wanted){EXIT_NOT_ALLOWED, "", "only root may"});
 }
 
-static const char lines[] =
-    "{\"time\":\"2024-05-01T10:20:30.5Z\",\"seq\":1,\"what\":\"change\",\"type\":\"ADDED\","
-    "\"key\":\"n/a\\u001b\"}\n"
-    "{\"time\":\"2024-05-01T10:20:31Z\",\"seq\":2,\"what\":\"run\",\"hook\":\"h\",\"ok\":true,"
-    "\"took_ms\":7}\n";
-
-static void test_events(void **state)
-{
-    (void)state;
-    scripted_check(
-        SCRIPT({"GET /v1/events", 200, lines}), WORDS("events"),
-        (struct scripted_wanted){EXIT_FINE,
-                                 "2024-05-01T10:20:30.5Z change type=ADDED key=n/a\\x1b\n"
-                                 "2024-05-01T10:20:31Z run hook=h ok=yes took_ms=7\n",
-                                 ""});
-    scripted_check(SCRIPT({"GET /v1/events", 200, lines}), WORDS("events", "-ojson"),
-                   (struct scripted_wanted){EXIT_FINE, lines, ""});
-    scripted_check(SCRIPT({"GET /v1/events", 200, ""}), WORDS("events"),
-                   (struct scripted_wanted){EXIT_FINE, "", ""});
-}
-
-static void test_a_line_that_is_no_json_stays_a_line(void **state)
-{
-    struct buf out = {0};
-
-    (void)state;
-    events_put_line(&out, str_c("{\"a\r\n"));
-    assert_string_equal(buf_cstr(&out), "{\"a\\x0d\n");
-    buf_free(&out);
-}
-
-static void test_streams_that_are_refused(void **state)
-{
-    (void)state;
-    scripted_check(SCRIPT({"GET /v1/sources/s%2F/stream", 404, "{\"error\":\"no watch\"}"}),
-                   WORDS("stream", "s/"), (struct scripted_wanted){EXIT_NO, "", "no watch"});
-    scripted_check(SCRIPT({"GET /v1/sources/s/stream", 403, REFUSED}), WORDS("stream", "s"),
-                   (struct scripted_wanted){EXIT_NOT_ALLOWED, "", "only root may"});
-    scripted_check(SCRIPT({"GET /v1/events/follow", 503, "{\"error\":\"too many\"}"}),
-                   WORDS("events", "-f"), (struct scripted_wanted){EXIT_NO, "", "too many"});
-}
-
 static void test_usage(void **state)
 {
     static const struct scripted_exchange none[] = {{0}};
@@ -277,13 +179,7 @@ int main(void)
         cmocka_unit_test(test_why),
         cmocka_unit_test(test_why_says_what_is_left_out),
         cmocka_unit_test(test_input_is_printed_as_it_is),
-        cmocka_unit_test(test_run_without_waiting),
-        cmocka_unit_test(test_run_waits_until_nothing_is_left),
-        cmocka_unit_test(test_run_that_is_lost),
         cmocka_unit_test(test_pause_and_resume),
-        cmocka_unit_test(test_events),
-        cmocka_unit_test(test_a_line_that_is_no_json_stays_a_line),
-        cmocka_unit_test(test_streams_that_are_refused),
         cmocka_unit_test(test_usage),
     };
 
