@@ -328,7 +328,6 @@ static void end(struct audit *a, const struct err *err, const struct comparison 
     r->compared = c->compared;
     r->not_compared = c->not_compared;
     r->differences = c->n;
-    r->total_differences += c->n;
     r->applied = a->apply && err->kind == ERR_OK;
     r->runs++;
     keep_first(a, c);

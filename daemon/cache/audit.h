@@ -47,7 +47,6 @@ struct audit_result {
     const struct audit_difference *v; /* the first AUDIT_KEYS differences, sorted by key */
     size_t n;
     uint64_t runs; /* comparisons that have ended, the failed ones included */
-    uint64_t total_differences;
 };
 
 struct audit;

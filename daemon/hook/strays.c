@@ -247,10 +247,8 @@ void strays_ended(struct hook *h, struct stray *x, enum stray_end end, uint64_t 
     };
     struct strays *s = &h->strays;
 
-    if (end == STRAY_END_REMOVED) {
-        s->removed++;
+    if (end == STRAY_END_REMOVED)
         apply_touch(&h->apply, now_ms);
-    }
     if (end == STRAY_END_REMOVED || end == STRAY_END_GONE)
         forget(s, x); /* strays_put() frees it */
     else

@@ -56,9 +56,8 @@ struct strays {
     size_t waiting;
     size_t due;
     size_t left;
-    size_t removed; /* removed by this process */
-    bool is_dirty;  /* some strays are dirty */
-    bool look;      /* Something has changed that may decide about those that wait. */
+    bool is_dirty; /* some strays are dirty */
+    bool look;     /* Something has changed that may decide about those that wait. */
 };
 
 /* Makes it empty. */

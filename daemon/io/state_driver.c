@@ -506,7 +506,6 @@ struct state_driver_status state_driver_status(const struct state_driver *d)
         .reason = fine ? NULL : why->text,
         .failing_ms = fine ? 0 : d->failing_ms,
         .waiting = d->batch.count + d->writing.count,
-        .waiting_bytes = batch_bytes(&d->batch) + batch_bytes(&d->writing),
         .commits = d->commits,
     };
 }

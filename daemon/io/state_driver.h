@@ -101,9 +101,8 @@ struct state_driver_status {
     const char *reason;
     /* since when it is not writable, monotonic; 0 = since the start, or it is */
     uint64_t failing_ms;
-    size_t waiting;       /* operations that are not committed yet */
-    size_t waiting_bytes; /* memory that these take, without bodies of objects */
-    uint64_t commits;     /* commits of this process */
+    size_t waiting;   /* operations that are not committed yet */
+    uint64_t commits; /* commits of this process */
 };
 
 /* The status now. */

@@ -474,11 +474,6 @@ enum err_kind http_in_eof(struct http_in *h, struct err *err)
                    what, (unsigned long long)h->body_bytes);
 }
 
-bool http_in_done(const struct http_in *h)
-{
-    return h->phase == IN_END;
-}
-
 bool http_in_reusable(const struct http_in *h)
 {
     return h->phase == IN_END && h->keep_alive && !h->until_eof;

@@ -69,9 +69,6 @@ const struct http_head *http_in_head(const struct http_in *h);
  * message. */
 enum err_kind http_in_eof(struct http_in *h, struct err *err) MUST_CHECK;
 
-/* Whether the message is complete. */
-bool http_in_done(const struct http_in *h);
-
 /* Whether the connection may carry another message: the message is complete, its head allows
  * keep-alive, and its body had an end of its own. */
 bool http_in_reusable(const struct http_in *h);

@@ -274,11 +274,6 @@ bool batch_next(const struct batch *b, size_t *at, struct batch_op *op)
     return true;
 }
 
-size_t batch_bytes(const struct batch *b)
-{
-    return b->buf.len;
-}
-
 void batch_join(struct batch *b, struct batch *later)
 {
     buf_append_str(&b->buf, buf_str(&later->buf));

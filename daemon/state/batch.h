@@ -91,9 +91,6 @@ void batch_drop_delivery(struct batch *b, uint64_t source, struct str key, struc
 /* Reads the next operation into *op. *at must be 0 before the first call. False at the end. */
 bool batch_next(const struct batch *b, size_t *at, struct batch_op *op);
 
-/* The number of bytes in the buffer. Bodies do not count. */
-size_t batch_bytes(const struct batch *b);
-
 /* Moves all operations of `later` behind those of b; `later` is empty then. Both must have the same
  * release function. */
 void batch_join(struct batch *b, struct batch *later);

@@ -67,7 +67,7 @@ static void change_a_lot(struct state_driver_rig *r)
             assert_false(state_driver_rig_commit(r));
     }
     assert_true(r->held < CHANGES);
-    assert_true(state_driver_status(r->state_driver).waiting_bytes < (4 << 20));
+    assert_true(state_driver_status(r->state_driver).waiting < CHANGES);
     state_driver_rig_object(r, "big", "{small}", STATE_DRIVER_SOON);
 }
 
