@@ -43,7 +43,7 @@ void log_set_format(enum log_format format)
     line_format = format;
 }
 
-bool log_enabled(enum log_level level)
+static bool is_enabled(enum log_level level)
 {
     return level <= max_level;
 }
@@ -238,7 +238,7 @@ void log_emit(enum log_level level, const char *msg, const struct kv *fields)
     /* Callers log errno and use it after that. */
     int saved = errno;
 
-    if (!log_enabled(level))
+    if (!is_enabled(level))
         return;
     tell_dropped();
     /* Ends the torn line, so that this line does not continue it. */

@@ -53,9 +53,6 @@ void log_set_level(enum log_level level);
  * JSON: one object a line. */
 void log_set_format(enum log_format format);
 
-/* Would a line of this level be written? Ask before work that only a log line needs. */
-bool log_enabled(enum log_level level);
-
 /* The words of the settings, "error" to "trace" and "auto" to "journal", in the order of the enums;
  * NULL ends them. */
 extern const char *const log_level_words[];

@@ -28,7 +28,9 @@ static size_t scopes_of(const struct conf *c, const struct conf_watch *w)
     return at_least_one(w->namespaces.n) * at_least_one(w->names.n);
 }
 
-size_t conf_print_scopes(const struct conf *c, const char *cluster)
+/* The number of connections to that cluster that stay open: one for each scope of each watch. Watches
+ * that are equal except for their names share theirs (conf_watch_equal()). */
+static size_t scopes_in(const struct conf *c, const char *cluster)
 {
     size_t sum = 0;
 
@@ -51,10 +53,10 @@ static void put_watch(const struct conf *c, const struct conf_watch *w, struct b
 
 static void put_cluster(const struct conf *c, const struct conf_cluster *cluster, struct buf *out)
 {
-    buf_printf(
-        out,
-        "#   clusters.%s: %zu, and for lists up to %" PRId64 " more at a time (list_concurrency)\n",
-        cluster->name.v, conf_print_scopes(c, cluster->name.v), cluster->tuning.list_concurrency.v);
+    buf_printf(out,
+               "#   clusters.%s: %zu, and for lists up to %" PRId64
+               " more at a time (list_concurrency)\n",
+               cluster->name.v, scopes_in(c, cluster->name.v), cluster->tuning.list_concurrency.v);
     for (size_t i = 0; i < c->n_watches; i++)
         if (strcmp(c->watches[i].cluster.v, cluster->name.v) == 0)
             put_watch(c, &c->watches[i], out);
@@ -70,7 +72,7 @@ void conf_print(const struct conf *c, struct buf *out)
     united.include = (struct conf_list){.at = c->include.at};
     setting_print(main_conf_settings, &united, 0, out);
     for (size_t i = 0; i < c->n_clusters; i++)
-        sum += conf_print_scopes(c, c->clusters[i].name.v);
+        sum += scopes_in(c, c->clusters[i].name.v);
     buf_printf(out, "\n# Connections that stay open, one per scope: %zu\n", sum);
     for (size_t i = 0; i < c->n_clusters; i++)
         put_cluster(c, &c->clusters[i], out);

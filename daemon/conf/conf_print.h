@@ -9,12 +9,9 @@
 #include "conf/conf.h"
 
 /* Appends all settings, with those of included files, so that reading the text gives the same
- * configuration. Behind them, as comments of the file, stands how many connections stay open. The
- * values of environment are shown in plain text. */
+ * configuration. Behind them, as comments of the file, stands how many connections stay open: one for
+ * each scope of each watch, and watches that are equal except for their names share theirs. The values
+ * of environment are shown in plain text. */
 void conf_print(const struct conf *c, struct buf *out);
-
-/* The number of connections to that cluster that stay open: one for each scope of each watch.
- * Watches that are equal except for their names share theirs (conf_watch_equal()). */
-size_t conf_print_scopes(const struct conf *c, const char *cluster);
 
 #endif

@@ -54,7 +54,7 @@ struct delivery_record {
     /* It has ended, and the end is still to be delivered, with the state `last`. */
     bool is_ended;
     uint32_t note;
-    struct digest handled; /* this digest and the next one: filter_digest() */
+    struct digest handled; /* this digest and the next one: filter_known_digest() */
     struct digest delivered;
     /* The last state; when restored: NULL = not known, a bare object = its bytes are not known. */
     struct object *last;

@@ -70,7 +70,8 @@ bool filter_changed(const struct filter *f, const struct object *a, const struct
     return f->path_count == 0 || !all_select_same(f, a, b);
 }
 
-struct digest filter_digest(const struct filter *f, const struct object *o)
+/* The digest of a state as the filter sees it: filter_known_digest(). */
+static struct digest digest_seen(const struct filter *f, const struct object *o)
 {
     struct buf selected = {0};
     struct digest d;
@@ -86,7 +87,7 @@ struct digest filter_digest(const struct filter *f, const struct object *o)
 
 struct digest filter_known_digest(const struct filter *f, const struct known *l)
 {
-    return l->object != NULL ? filter_digest(f, l->object) : known_digest(l);
+    return l->object != NULL ? digest_seen(f, l->object) : known_digest(l);
 }
 
 bool filter_known_changed(const struct filter *f, const struct known *l, const struct object *o)
@@ -99,5 +100,5 @@ bool filter_known_changed(const struct filter *f, const struct known *l, const s
      * (docs/decisions.md "A delivery record has a digest of bytes and one of value"). */
     if (f->path_count == 0 && was.hi == object_digest_of_bytes(o))
         return false;
-    return !digest_either(was, filter_digest(f, o));
+    return !digest_either(was, digest_seen(f, o));
 }

@@ -37,10 +37,7 @@ bool filter_changed(const struct filter *f, const struct object *a, const struct
 
 /* The digest of a state as the filter sees it: if two states have it in common, the later one is no
  * change that counts. Kept on disk, so that a later process knows the state again. Halves as
- * object_digest(). */
-struct digest filter_digest(const struct filter *f, const struct object *o);
-
-/* The same digest, of a state of which perhaps only the digest is known. l must not be empty. */
+ * object_digest(). Of the state perhaps only this digest is known; l must not be empty. */
 struct digest filter_known_digest(const struct filter *f, const struct known *l);
 
 /* As filter_changed(), from such a state to o. */

@@ -2,7 +2,7 @@
 /*
  * known - a state of one incarnation (uid) of a key that a hook got; pure. Of a state that an
  * earlier process has left perhaps only the digest is known, as the filter sees it
- * (filter_digest()).
+ * (filter_known_digest()).
  */
 #ifndef HOOK_KNOWN_H
 #define HOOK_KNOWN_H

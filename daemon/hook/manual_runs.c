@@ -5,9 +5,10 @@
 #include "hook/gate.h"
 #include "hook/hook_work_item.h"
 
-/* One that is over is kept as long as possible, so that informerctl can still ask for its
- * result. */
-uint32_t manual_runs_begin(struct manual_runs *o)
+/* Begins a manual run. Returns its bit; 0 = all places are of manual runs that are not over. It takes
+ * the place of the oldest one that is over: each is kept as long as possible, so that informerctl can
+ * still ask for its result. */
+static uint32_t begin(struct manual_runs *o)
 {
     struct manual_run *place = NULL;
 
@@ -128,7 +129,7 @@ enum err_kind hook_run_manually(struct hook *h, struct str key, struct err *err)
 
     if (check_ready(h, key, err) != ERR_OK)
         return err->kind;
-    struct giving g = {h, manual_runs_begin(&h->manual_runs)};
+    struct giving g = {h, begin(&h->manual_runs)};
     if (g.bit == 0)
         return err_set(err, ERR_BUSY, 0, "%d manual runs wait for hook %s already", MANUAL_RUNS_MAX,
                        h->name);

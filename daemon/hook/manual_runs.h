@@ -29,10 +29,6 @@ struct manual_runs {
     uint64_t last; /* number of the newest manual run; 0 = there was none */
 };
 
-/* Begins a manual run, in the place of the oldest one that is over. Returns its bit; 0 = all places
- * are of manual runs that are not over. */
-uint32_t manual_runs_begin(struct manual_runs *o);
-
 /* A work item is to run for the manual runs in set, too; *work_item is the set that it has so far.
  * Each of them that is new there counts one run more. */
 void manual_runs_want(struct manual_runs *o, uint32_t *work_item, uint32_t set);

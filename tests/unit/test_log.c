@@ -95,9 +95,7 @@ static void test_levels(void **state)
     log_set_format(LOG_FMT_JOURNAL);
     CAUGHT(log_debug("x", KV_INT("a", 1)));
     assert_string_equal(line, "");
-    assert_false(log_enabled(LOG_LVL_DEBUG));
     log_set_level(LOG_LVL_TRACE);
-    assert_true(log_enabled(LOG_LVL_TRACE));
     CAUGHT(log_trace("x", KV_INT("a", 1)));
     assert_string_equal(line, "<7>x a=1\n");
     log_set_level(LOG_LVL_ERROR);

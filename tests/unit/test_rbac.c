@@ -241,11 +241,14 @@ static void test_names_of_roles(void **state)
 
 static void test_quoting(void **state)
 {
+    const struct rbac_subject subject = {
+        .kind = RBAC_USER,
+        .name = str_c("a \"b\"\\\n\x7f \xc3\xb6 \xe2\x80\xa8 \xf0\x9f\x98\x80 \xff")};
     struct buf out = {0};
 
     (void)state;
-    rbac_put_quoted(str_c("a \"b\"\\\n\x7f \xc3\xb6 \xe2\x80\xa8 \xf0\x9f\x98\x80 \xff"), &out);
-    assert_string_equal(buf_cstr(&out), "\"a \\\"b\\\"\\\\\\U0000000A\\U0000007F \\U000000F6 "
+    rbac_put_subject(&subject, &out);
+    assert_string_equal(buf_cstr(&out), "\"User:a \\\"b\\\"\\\\\\U0000000A\\U0000007F \\U000000F6 "
                                         "\\U00002028 \\U0001F600 \\U0000FFFD\"");
     buf_free(&out);
 }
