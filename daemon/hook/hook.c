@@ -280,7 +280,7 @@ static void take_from(struct hook *h, struct source from, const struct delta *d)
             take_delta(h, i, d);
 }
 
-void hooks_delta(void *hooks, struct source from, const struct delta *d)
+static void on_delta(void *hooks, struct source from, const struct delta *d)
 {
     const struct hooks *hs = hooks;
 
@@ -290,7 +290,7 @@ void hooks_delta(void *hooks, struct source from, const struct delta *d)
 
 /* In the delivery queue the outage of a source is the incarnation of an object without bytes, under
  * the empty key: so merging, order and retries hold for it as for any key. */
-void hooks_stale(void *hooks, struct source from, bool stale, struct now now)
+static void on_stale(void *hooks, struct source from, bool stale, struct now now)
 {
     const struct hooks *hs = hooks;
     struct object *outage =
@@ -315,7 +315,7 @@ void hooks_stale(void *hooks, struct source from, bool stale, struct now now)
 }
 
 const struct subscriber hooks_subscriber = {
-    .on_delta = hooks_delta, .on_restored = hooks_delta, .on_stale = hooks_stale};
+    .on_delta = on_delta, .on_restored = on_delta, .on_stale = on_stale};
 
 /* The source was forgotten: nothing is due for the key any more. */
 static void idle_delivery(void *arg, struct delivery *dl)

@@ -91,17 +91,11 @@ void hooks_add(struct hooks *hs, struct hook_params *params);
 /* The hook with this name, or NULL. */
 struct hook *hooks_find(const struct hooks *hs, struct str name);
 
-/* For the sources of hooks, with a struct hooks as arg: hooks_delta() and hooks_stale(). */
+/* For the sources of hooks, with a struct hooks as arg: every hook with that source takes note of
+ * the change, and hooks_next() chooses the runs. When a source becomes stale, or fresh again, the
+ * outage is an incarnation for hooks that take STALE or FRESH: STALE begins it, FRESH ends it
+ * (docs/design.md "Events"). */
 extern const struct subscriber hooks_subscriber;
-
-/* An object of a source changed: every hook with that source takes note. hooks_next() chooses the
- * runs. hooks is a struct hooks. */
-void hooks_delta(void *hooks, struct source from, const struct delta *d);
-
-/* A source became stale, or fresh again. For hooks that take STALE or FRESH the outage is an
- * incarnation: STALE begins it, FRESH ends it (docs/design.md "Events"). hooks is a struct
- * hooks. */
-void hooks_stale(void *hooks, struct source from, bool stale, struct now now);
 
 /* A source now belongs to another cluster, and is empty. Every hook forgets all that it knows of
  * the source, and nothing is DELETED; the results of runs under way count for nothing; objects that

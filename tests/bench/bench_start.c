@@ -107,7 +107,7 @@ static void start_next(struct bench *b)
     uint64_t cpu_before = clock_ns(CLOCK_THREAD_CPUTIME_ID);
     uint64_t before = clock_ns(CLOCK_MONOTONIC);
 
-    hooks_delta(&b->hooks, (struct source){.watch = b->watch}, &d);
+    hooks_subscriber.on_delta(&b->hooks, (struct source){.watch = b->watch}, &d);
     struct run *run = hooks_next(&b->hooks, loop_now_ms(b->loop));
     ensure(run != NULL);
     if (job_create(&b->params, run, &events, b, &b->job, &err) != ERR_OK)

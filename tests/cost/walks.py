@@ -35,9 +35,9 @@ EXISTING = 2  # objects in the list; one more comes as an event
 # Walk: a function where gdb looks; a function that must be below it; the file, by the begin of its
 # name, where the walk ends; whether it is a walk of the event. The deepest such stack counts.
 WALKS = {
-    "event": ("list_append", "hooks_delta", "hook/deliver", True),
+    "event": ("list_append", "take_delta", "hook/deliver", True),
     "item": ("list_append", "list_watch_body", "cache/store", False),
-    "commit": ("map_put", "hooks_delta", "hook/deliver", False),
+    "commit": ("map_put", "take_delta", "hook/deliver", False),
     "history": ("history_add", "on_exited", "hook/history", True),
     "journal": ("journal_run", "on_exited", "admin/journal", True),
 }

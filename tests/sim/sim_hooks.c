@@ -129,7 +129,7 @@ void sim_hooks_delta(struct sim_hooks *c, size_t number, const struct delta *d)
     }
     if (sim_hooks_remembers(c))
         restart_oracle_delta(&c->params.persist->restart_oracle, number, d);
-    hooks_delta(&c->hooks, source(c, number), d);
+    hooks_subscriber.on_delta(&c->hooks, source(c, number), d);
     check_deliveries(c);
 }
 
@@ -141,7 +141,7 @@ void sim_hooks_stale(struct sim_hooks *c, size_t number, bool stale, struct now 
     }
     if (sim_hooks_remembers(c))
         restart_oracle_stale(&c->params.persist->restart_oracle, number, stale);
-    hooks_stale(&c->hooks, source(c, number), stale, now);
+    hooks_subscriber.on_stale(&c->hooks, source(c, number), stale, now);
     check_deliveries(c);
 }
 

@@ -13,7 +13,7 @@ static void on_delta(void *arg, struct source from, const struct delta *d)
     struct delta at = *d;
 
     at.now_ms = WORLD_NOW_MS - 1500;
-    hooks_delta(&t->hooks, from, &at);
+    hooks_subscriber.on_delta(&t->hooks, from, &at);
 }
 
 static const struct subscriber events = {.on_delta = on_delta};

@@ -109,15 +109,15 @@ void hook_rig_change(size_t watch, enum delta_type type, const char *key, const 
 {
     struct object *o = objects_make(key, uid, "1", data);
 
-    hooks_delta(&hook_rig.hooks, (struct source){.watch = hook_rig.watches[watch]},
-                &(struct delta){.type = type, .object = o, .now_ms = hook_rig.now});
+    hooks_subscriber.on_delta(&hook_rig.hooks, (struct source){.watch = hook_rig.watches[watch]},
+                              &(struct delta){.type = type, .object = o, .now_ms = hook_rig.now});
     object_unref(&o);
 }
 
 void hook_rig_stale(size_t watch, bool is)
 {
-    hooks_stale(&hook_rig.hooks, (struct source){.watch = hook_rig.watches[watch]}, is,
-                (struct now){hook_rig.now, 77});
+    hooks_subscriber.on_stale(&hook_rig.hooks, (struct source){.watch = hook_rig.watches[watch]},
+                              is, (struct now){hook_rig.now, 77});
 }
 
 void hook_rig_nothing(void)

@@ -21,7 +21,7 @@ static void tell_bare(enum delta_type type, const char *uid)
     const struct delta d = {
         .type = type, .cause = CAUSE_RESTART, .object = o, .now_ms = hook_rig.now};
 
-    hooks_delta(&hook_rig.hooks, (struct source){.watch = hook_rig.watches[0]}, &d);
+    hooks_subscriber.on_delta(&hook_rig.hooks, (struct source){.watch = hook_rig.watches[0]}, &d);
     object_unref(&o);
 }
 

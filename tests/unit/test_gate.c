@@ -350,7 +350,7 @@ static void add_change_at_100000(enum hook_mode mode, enum delta_cause cause)
         .rules = {.mode = mode  },
         .work_queue = { .settle_ms = 200, .settle_max_ms = 2000, .splay_ms = 1}
     });
-    hooks_delta(
+    hooks_subscriber.on_delta(
         &hook_rig.hooks, (struct source){.watch = hook_rig.watches[0]},
         &(struct delta){.type = DELTA_ADDED, .cause = cause, .object = o, .now_ms = hook_rig.now});
     object_unref(&o);

@@ -60,7 +60,7 @@ static void on_delta(void *arg, const struct delta *d)
             hook_schedule_oracle_change(&schedule_oracles[i], source, key,
                                         d->type != DELTA_MODIFIED, end);
     }
-    hooks_delta(&hooks, (struct source){.watch = watches[source]}, d);
+    hooks_subscriber.on_delta(&hooks, (struct source){.watch = watches[source]}, d);
     for (size_t i = 0; i < HOOKS; i++)
         oracle_settled(&oracles[i]);
 }
@@ -336,7 +336,8 @@ static void turn_stale(size_t source, bool stale)
             hook_schedule_oracle_change(&schedule_oracles[i], source, SCHEDULE_OUTAGE, true,
                                         !stale);
     }
-    hooks_stale(&hooks, (struct source){.watch = watches[source]}, stale, (struct now){now, now});
+    hooks_subscriber.on_stale(&hooks, (struct source){.watch = watches[source]}, stale,
+                              (struct now){now, now});
     for (size_t i = 0; i < HOOKS; i++)
         oracle_settled(&oracles[i]);
 }

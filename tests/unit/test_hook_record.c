@@ -71,8 +71,8 @@ static void tell(enum delta_type type, size_t key, size_t change)
 {
     struct object *o = make(key, change);
 
-    hooks_delta(&hook_rig.hooks, (struct source){.watch = hook_rig.watches[0]},
-                &(struct delta){.type = type, .object = o, .now_ms = hook_rig.now});
+    hooks_subscriber.on_delta(&hook_rig.hooks, (struct source){.watch = hook_rig.watches[0]},
+                              &(struct delta){.type = type, .object = o, .now_ms = hook_rig.now});
     object_unref(&o);
 }
 

@@ -137,7 +137,7 @@ static void change(enum delta_type type, enum delta_cause cause, struct object *
     cache.now[source][key] = over ? 0 : oracle_number(object_rv(o));
     oracle_delta(&oracle, source, &d);
     if (process_runs)
-        hooks_delta(hooks, (struct source){.watch = watches[source]}, &d);
+        hooks_subscriber.on_delta(hooks, (struct source){.watch = watches[source]}, &d);
     oracle_settled(&oracle);
     object_unref(&old);
 }
@@ -167,7 +167,8 @@ static void turn_stale(size_t source, bool stale)
 {
     cache.stale[source] = stale;
     oracle_stale(&oracle, source);
-    hooks_stale(hooks, (struct source){.watch = watches[source]}, stale, (struct now){now, now});
+    hooks_subscriber.on_stale(hooks, (struct source){.watch = watches[source]}, stale,
+                              (struct now){now, now});
     oracle_settled(&oracle);
 }
 
@@ -242,7 +243,7 @@ static void deliver_bare(enum delta_type type, size_t source, const struct objec
                             .received_ns = now,
                             .now_ms = now};
 
-    hooks_delta(hooks, (struct source){.watch = watches[source]}, &d);
+    hooks_subscriber.on_delta(hooks, (struct source){.watch = watches[source]}, &d);
     object_unref(&o);
 }
 
@@ -260,7 +261,7 @@ static void deliver_all(enum delta_cause cause)
             if (cached[s][k] != NULL && left == NAMES && cause == CAUSE_RESTART)
                 deliver_bare(DELTA_ADDED, s, cached[s][k]);
             else if (cached[s][k] != NULL)
-                hooks_delta(hooks, (struct source){.watch = watches[s]}, &d);
+                hooks_subscriber.on_delta(hooks, (struct source){.watch = watches[s]}, &d);
         }
 }
 
@@ -286,7 +287,8 @@ static void look_at_outages(void)
         bool stays = cache.stale[s] && pick(2) == 0;
 
         if (stays)
-            hooks_stale(hooks, (struct source){.watch = watches[s]}, true, (struct now){now, now});
+            hooks_subscriber.on_stale(hooks, (struct source){.watch = watches[s]}, true,
+                                      (struct now){now, now});
         else if (cache.stale[s])
             end_outage(s);
     }

@@ -192,12 +192,14 @@ static void test_an_outage_is_an_event_without_an_object(void **state)
     (void)state;
     add(HOOK_OBJECT, 1);
     objects_sync(hook_rig.watches[0], "", "9", begin);
-    hooks_stale(&hook_rig.hooks, (struct source){.watch = hook_rig.watches[0]}, true, begin);
+    hooks_subscriber.on_stale(&hook_rig.hooks, (struct source){.watch = hook_rig.watches[0]}, true,
+                              begin);
     end(next());
     assert_input("{\"version\":1,\"hook\":\"h0\",\"run\":\"boot-7-1\",\"attempt\":1,\"reason\":"
                  "\"existing\",\"sources\":{" SOURCE("one") "},\"event\":" OUTAGE(
                      "STALE") ",\"object\":null}}\n");
-    hooks_stale(&hook_rig.hooks, (struct source){.watch = hook_rig.watches[0]}, false, begin);
+    hooks_subscriber.on_stale(&hook_rig.hooks, (struct source){.watch = hook_rig.watches[0]}, false,
+                              begin);
     end(next());
     assert_non_null(strstr(buf_cstr(&out), OUTAGE("FRESH") ",\"object\":null}}\n"));
 }
@@ -208,7 +210,8 @@ static void test_in_mode_snapshot_an_outage_is_a_change(void **state)
     add(HOOK_SNAPSHOT, 1);
     objects_sync(hook_rig.watches[0], "", "9", begin);
     end(next());
-    hooks_stale(&hook_rig.hooks, (struct source){.watch = hook_rig.watches[0]}, true, begin);
+    hooks_subscriber.on_stale(&hook_rig.hooks, (struct source){.watch = hook_rig.watches[0]}, true,
+                              begin);
     end(next());
     assert_non_null(strstr(buf_cstr(&out), "\"changes\":[" OUTAGE("STALE") "}],\"snapshot\":"));
 }
@@ -221,12 +224,12 @@ static void test_an_object_that_left_says_so(void **state)
     add(HOOK_OBJECT, 1);
     objects_sync(hook_rig.watches[0], ITEM("a", "u1", "3", ""), "9", begin);
     end(next());
-    hooks_delta(&hook_rig.hooks, (struct source){.watch = hook_rig.watches[0]},
-                &(struct delta){.type = DELTA_LEFT,
-                                .cause = CAUSE_AUDIT,
-                                .object = o,
-                                .received_ns = WALL_NS,
-                                .now_ms = begin.ms});
+    hooks_subscriber.on_delta(&hook_rig.hooks, (struct source){.watch = hook_rig.watches[0]},
+                              &(struct delta){.type = DELTA_LEFT,
+                                              .cause = CAUSE_AUDIT,
+                                              .object = o,
+                                              .received_ns = WALL_NS,
+                                              .now_ms = begin.ms});
     end(next());
     assert_non_null(strstr(buf_cstr(&out), EVENT("LEFT", "audit", "a", "u1", "3", "false")));
     object_unref(&o);
@@ -313,7 +316,8 @@ static void test_the_environment_of_an_outage(void **state)
     (void)state;
     add(HOOK_OBJECT, 1);
     objects_sync(hook_rig.watches[0], "", "9", begin);
-    hooks_stale(&hook_rig.hooks, (struct source){.watch = hook_rig.watches[0]}, true, begin);
+    hooks_subscriber.on_stale(&hook_rig.hooks, (struct source){.watch = hook_rig.watches[0]}, true,
+                              begin);
     struct run *run = next();
     assert_non_null(strstr(env(run), "INFORMERD_EVENT=STALE\n"
                                      "INFORMERD_CLUSTER=c\n"

@@ -60,7 +60,8 @@ static void change(struct admin_world *t, const char *key, const char *uid, cons
     const struct delta d = {
         .type = DELTA_MODIFIED, .object = o, .received_ns = UINT64_MAX, .now_ms = t->now_ms};
 
-    hooks_delta(&t->hooks, (struct source){.watch = t->watches[WORLD_SERVICES].watch}, &d);
+    hooks_subscriber.on_delta(&t->hooks, (struct source){.watch = t->watches[WORLD_SERVICES].watch},
+                              &d);
     object_unref(&o);
 }
 
@@ -135,14 +136,14 @@ static void test_a_hook_that_waits_while_its_source_is_stale(void **state)
 
     sync_services(t, 1);
     finish(t, start_of(t, h), 0);
-    hooks_stale(&t->hooks, (struct source){.watch = t->watches[WORLD_SERVICES].watch}, true,
-                (struct now){t->now_ms, 1});
+    hooks_subscriber.on_stale(&t->hooks, (struct source){.watch = t->watches[WORLD_SERVICES].watch},
+                              true, (struct now){t->now_ms, 1});
     expect_key(t, h, "b/s0", "handled", 0);
     change(t, "b/s0", "u0", "\"a\":1");
     expect_key(t, h, "b/s0", "source services stale", 0);
     expect_hook(t, h, "source services stale", 0);
-    hooks_stale(&t->hooks, (struct source){.watch = t->watches[WORLD_SERVICES].watch}, false,
-                (struct now){t->now_ms, 2});
+    hooks_subscriber.on_stale(&t->hooks, (struct source){.watch = t->watches[WORLD_SERVICES].watch},
+                              false, (struct now){t->now_ms, 2});
     expect_key(t, h, "b/s0", "slot", 0);
 }
 
