@@ -15,7 +15,7 @@
  * order; the order of NAME = value pairs does not count. It has the user that the hook runs as,
  * which may be the daemon's, and the node's name if ${node_name} is used. It does not have the
  * hook's name, the places in files, nor the settings of its watches and views. The values of
- * environment are shown in plain text. */
+ * environment are shown in plain text. Only tests call it, to see why two digests differ. */
 void hook_text_put(const struct conf *c, const struct conf_hook *h, const char *node_name,
                    struct buf *out);
 
