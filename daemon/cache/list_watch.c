@@ -70,6 +70,8 @@ struct list_watch {
     struct err last_error;
 };
 
+/* ---- Making and freeing */
+
 /* The rules that readers check objects against, from the resource. Without a kind the server is
  * asked for full objects: a PartialObjectMetadata does not say which kind of object it
  * describes. */
@@ -158,6 +160,8 @@ void list_watch_destroy(struct list_watch **lwp)
     free(lw->api_version);
     free(lw);
 }
+
+/* ---- Requests */
 
 /* Equal versions prove nothing in two cases, and then the store compares bytes, too. A server that
  * was restored from a backup gives versions out a second time, and a list without a version may be
@@ -248,6 +252,8 @@ struct list_watch_action list_watch_timer(struct list_watch *lw, uint64_t now_ms
     end_hold(lw, now_ms);
     return act(lw, reflector_timer(lw->reflector, now_ms));
 }
+
+/* ---- Responses, as they come */
 
 /* A 200 with HTML is mostly an address that belongs to a proxy or a web server. A missing
  * Content-Type is accepted: some proxies drop it, and the parser finds out what the body is. */
@@ -340,6 +346,8 @@ bool list_watch_body(struct list_watch *lw, const char *data, size_t n, struct n
     return goes_on && kind == ERR_OK;
 }
 
+/* ---- Errors */
+
 /* The request failed: the reflector decides what comes next. A foreign cluster is held by the guard
  * until the right one answers, so that status and hooks see why nothing changes. */
 static struct list_watch_action failed(struct list_watch *lw, const struct err *err)
@@ -362,6 +370,8 @@ static void read_refusal(struct list_watch *lw, enum reflector_do asked, struct 
     if (err->kind == ERR_NO_VERB)
         resource_no_verb(lw->params.resource, lists ? RESOURCE_LIST : RESOURCE_WATCH, err);
 }
+
+/* ---- A commit that needs a proof first */
 
 static char *text(struct str s)
 {
@@ -423,6 +433,8 @@ static struct list_watch_action prove(struct list_watch *lw)
     return look_up(lw);
 }
 
+/* ---- A list is complete, or was stopped */
+
 /* ingest has ended the response although nothing failed, or has not committed its list. */
 static struct list_watch_action stopped(struct list_watch *lw, enum ingest_stop why)
 {
@@ -482,6 +494,8 @@ static struct list_watch_action list_complete(struct list_watch *lw)
         return act(lw, reflector_listed(lw->reflector, page.rv, page.next, lw->in.now.ms));
     return commit(lw, reflector_list_rv(lw->reflector, page.rv));
 }
+
+/* ---- The proof */
 
 /* The proof for the staged list is there. The commit may still want a further one, or be held. */
 static struct list_watch_action proven(struct list_watch *lw)
@@ -550,6 +564,8 @@ static struct list_watch_action looked_up(struct list_watch *lw)
     return proven(lw);
 }
 
+/* ---- Servers that are older, and another cluster */
+
 bool list_watch_is_ahead(const struct list_watch *lw, const char *revision)
 {
     return lw->asked == REFLECTOR_WATCH && reflector_is_older(lw->reflector, str_c(revision));
@@ -577,6 +593,8 @@ void list_watch_forget(struct list_watch *lw)
     lw->last_error = (struct err){0};
     list_watch_order(lw, RELIST_MANUAL);
 }
+
+/* ---- The end of a request */
 
 struct list_watch_action list_watch_end(struct list_watch *lw, const struct err *err,
                                         struct now now)
@@ -612,6 +630,8 @@ struct list_watch_action list_watch_end(struct list_watch *lw, const struct err 
     ensure(lw->response == RESPONSE_GOOD);
     return lw->lookup.count > 0 ? looked_up(lw) : list_complete(lw);
 }
+
+/* ---- The LIST beside a WATCH */
 
 /* The reader of the LIST beside the watch is lw->list, which the watch itself does not use. */
 bool list_watch_wants_compare(const struct list_watch *lw)
@@ -686,6 +706,8 @@ bool list_watch_compare_end(struct list_watch *lw, const struct err *err, struct
     return lw->failure.kind == ERR_OK && lw->in.stop == INGEST_GOES_ON;
 }
 
+/* ---- Silence */
+
 uint64_t list_watch_due_ms(const struct list_watch *lw)
 {
     return liveness_due_ms(&lw->liveness, lw->in.had_bookmark);
@@ -733,6 +755,8 @@ bool list_watch_overdue(struct list_watch *lw, uint64_t now_ms)
     return true;
 }
 
+/* ---- Orders */
+
 bool list_watch_is_ordered(const struct list_watch *lw)
 {
     return lw->order != RELIST_REASONS;
@@ -772,6 +796,8 @@ bool list_watch_guard(struct list_watch *lw, bool accept)
         list_watch_order(lw, RELIST_MANUAL);
     return held;
 }
+
+/* ---- For the drivers and the status */
 
 void list_watch_can_stream(struct list_watch *lw, bool can)
 {
