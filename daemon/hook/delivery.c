@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Deliveries and the maps that hold them: hook/delivery.h, and of hook/delivery_queue.h the
- * functions that init and free a queue, and find and release its deliveries. */
 #include "hook/delivery.h"
 
 #include <stdint.h>
@@ -8,17 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/panic.h"
 #include "hook/delivery_queue.h"
-
-void delivery_queue_init(struct delivery_queue *q, const struct filter *filter, size_t source_count,
-                         bool keyed)
-{
-    *q = (struct delivery_queue){.filter = filter, .source_count = source_count, .keyed = keyed};
-    q->sources = mem_array(source_count + 1, sizeof(*q->sources));
-    list_init(&q->pending);
-    list_init(&q->dirty);
-}
 
 /* The new reference is taken before the old one is dropped: both may be to the same object. */
 void delivery_event_set(struct delivery_event *slot, const struct delivery_event *next)
@@ -124,94 +112,6 @@ void delivery_touch(struct delivery_queue *q, struct delivery *dl)
         list_append(&q->dirty, &dl->dirty);
 }
 
-void delivery_free(struct delivery_queue *q, struct delivery *dl)
-{
-    delivery_settled(q, dl);
-    map_remove(&q->sources[dl->source].by_key, &dl->node);
-    if (!list_is_empty(&dl->pending))
-        q->pending_count--;
-    list_remove(&dl->pending);
-    list_remove(&dl->dirty);
-    known_set(&dl->handled, NULL);
-    known_set(&dl->delivered, NULL);
-    object_unref(&dl->newest.object);
-    delivery_ends_drop(dl);
-    free(dl->kept[0]);
-    free(dl->kept[1]);
-    free(dl->delivered_paths);
-    free(dl);
-}
-
-void delivery_queue_each(struct delivery_queue *q, size_t source,
-                         void (*fn)(void *arg, struct delivery *dl), void *arg)
-{
-    for (struct map_node *n = map_first(&q->sources[source].by_key), *next; n != NULL; n = next) {
-        /* Before fn, which may free this delivery. */
-        next = map_next(n);
-        fn(arg, map_entry(n, struct delivery, node));
-    }
-}
-
-static void drop_delivery(void *arg, struct delivery *dl)
-{
-    delivery_free(arg, dl);
-}
-
-void delivery_queue_fini(struct delivery_queue *q)
-{
-    for (size_t i = 0; i < q->source_count; i++)
-        delivery_queue_each(q, i, drop_delivery, q);
-    free(q->sources);
-    *q = (struct delivery_queue){0};
-}
-
-struct delivery *delivery_queue_find(const struct delivery_queue *q, size_t source, struct str key)
-{
-    ensure(source < q->source_count);
-    struct map_node *node = map_get(&q->sources[source].by_key, key);
-
-    return node != NULL ? map_entry(node, struct delivery, node) : NULL;
-}
-
-struct object **delivery_queue_sorted(const struct delivery_queue *q, size_t source, size_t *n)
-{
-    const struct map *keys = &q->sources[source].by_key;
-    struct object **v = mem_array(map_count(keys) + 1, sizeof(struct object *));
-
-    *n = 0;
-    for (struct map_node *node = map_first(keys); node != NULL; node = map_next(node)) {
-        const struct delivery_event *ev = &map_entry(node, struct delivery, node)->newest;
-
-        /* An outage is no object, and a bare object has no bytes to show. */
-        if (ev->object != NULL && ev->type != DELTA_STALE && !object_is_bare(ev->object))
-            v[(*n)++] = ev->object;
-    }
-    qsort(v, *n, sizeof(struct object *), object_by_key);
-    return v;
-}
-
-struct delivery *delivery_add(struct delivery_queue *q, size_t source, struct str key)
-{
-    struct delivery *dl = delivery_queue_find(q, source, key);
-
-    if (dl != NULL)
-        return dl;
-    /* One block: the delivery with its key, and in mode object its work item. */
-    size_t align = _Alignof(struct work_item);
-    size_t size = (sizeof(*dl) + key.n + align) / align * align;
-    dl = mem_zalloc(size + (q->keyed ? sizeof(*dl->work_item) : 0));
-    memcpy(dl->key, key.p, key.n);
-    dl->source = (uint32_t)source;
-    list_init(&dl->pending);
-    if (q->keyed) {
-        dl->work_item = (void *)((char *)dl + size);
-        dl->work_item->delivery = dl;
-    }
-    list_init(&dl->dirty);
-    map_put(&q->sources[source].by_key, &dl->node, str_of(dl->key, key.n));
-    return dl;
-}
-
 static bool same_uid(const struct known *a, const struct known *b)
 {
     if (b->object != NULL)
@@ -301,17 +201,4 @@ bool delivery_is_legal(const struct delivery_queue *q, const struct delivery *dl
 
     return dl->pins <= 2 && q->keyed == (dl->work_item != NULL) && due_is_legal(dl, open) &&
            state_is_legal(dl, sure) && ends_are_legal(dl, sure);
-}
-
-bool delivery_release(struct delivery_queue *q, struct delivery *dl)
-{
-    /* As long as records are kept, only this delivery knows of them: delivery_log_put() drops them
-     * first (docs/decisions.md "A delivery is dirty, not its records"). */
-    bool kept = dl->kept[0] != NULL || dl->kept[1] != NULL;
-
-    if (dl->newest.object != NULL || known_is(&dl->delivered) || dl->pins > 0 || kept ||
-        (q->keyed && dl->work_item->state != WORK_ITEM_IDLE))
-        return false;
-    delivery_free(q, dl);
-    return true;
 }

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * delivery - the state of one key for one hook: which state of the object is handled, which is
- * delivered, which is the newest; and how deliveries are added and freed; pure.
- * hook/delivery_queue and hook/delivery_log change deliveries; other modules only call
- * delivery_touch() and delivery_settled().
+ * delivered, which is the newest; pure. hook/delivery_queue and hook/delivery_log change
+ * deliveries; other modules only call delivery_touch() and delivery_settled().
  */
 #ifndef HOOK_DELIVERY_H
 #define HOOK_DELIVERY_H
@@ -107,9 +106,6 @@ struct delivery_snapshot {
  * and no row of the state makes a delivery illegal. */
 bool delivery_is_legal(const struct delivery_queue *q, const struct delivery *dl);
 
-/* The delivery of a key, made if there is none. */
-struct delivery *delivery_add(struct delivery_queue *q, size_t source, struct str key);
-
 /* Was a run started since `handled` was set, which may have had effects? */
 static inline bool delivery_is_attempted(const struct delivery *dl)
 {
@@ -133,9 +129,6 @@ void delivery_ends_trim(struct delivery *dl);
 
 /* Frees dl->ends with all that it holds. */
 void delivery_ends_drop(struct delivery *dl);
-
-/* Frees it, even if something is due or runs point to it. */
-void delivery_free(struct delivery_queue *q, struct delivery *dl);
 
 /* Its delivery records may have changed: delivery_log_put() will look at it. */
 void delivery_touch(struct delivery_queue *q, struct delivery *dl);

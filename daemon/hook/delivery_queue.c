@@ -2,9 +2,125 @@
 #include "hook/delivery_queue.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "base/panic.h"
+
+/* ---- The deliveries of a hook */
+
+void delivery_queue_init(struct delivery_queue *q, const struct filter *filter, size_t source_count,
+                         bool keyed)
+{
+    *q = (struct delivery_queue){.filter = filter, .source_count = source_count, .keyed = keyed};
+    q->sources = mem_array(source_count + 1, sizeof(*q->sources));
+    list_init(&q->pending);
+    list_init(&q->dirty);
+}
+
+struct delivery *delivery_queue_find(const struct delivery_queue *q, size_t source, struct str key)
+{
+    ensure(source < q->source_count);
+    struct map_node *node = map_get(&q->sources[source].by_key, key);
+
+    return node != NULL ? map_entry(node, struct delivery, node) : NULL;
+}
+
+void delivery_queue_each(struct delivery_queue *q, size_t source,
+                         void (*fn)(void *arg, struct delivery *dl), void *arg)
+{
+    for (struct map_node *n = map_first(&q->sources[source].by_key), *next; n != NULL; n = next) {
+        /* Before fn, which may free this delivery. */
+        next = map_next(n);
+        fn(arg, map_entry(n, struct delivery, node));
+    }
+}
+
+struct delivery *delivery_add(struct delivery_queue *q, size_t source, struct str key)
+{
+    struct delivery *dl = delivery_queue_find(q, source, key);
+
+    if (dl != NULL)
+        return dl;
+    /* One block: the delivery with its key, and in mode object its work item. */
+    size_t align = _Alignof(struct work_item);
+    size_t size = (sizeof(*dl) + key.n + align) / align * align;
+    dl = mem_zalloc(size + (q->keyed ? sizeof(*dl->work_item) : 0));
+    memcpy(dl->key, key.p, key.n);
+    dl->source = (uint32_t)source;
+    list_init(&dl->pending);
+    if (q->keyed) {
+        dl->work_item = (void *)((char *)dl + size);
+        dl->work_item->delivery = dl;
+    }
+    list_init(&dl->dirty);
+    map_put(&q->sources[source].by_key, &dl->node, str_of(dl->key, key.n));
+    return dl;
+}
+
+struct object **delivery_queue_sorted(const struct delivery_queue *q, size_t source, size_t *n)
+{
+    const struct map *keys = &q->sources[source].by_key;
+    struct object **v = mem_array(map_count(keys) + 1, sizeof(struct object *));
+
+    *n = 0;
+    for (struct map_node *node = map_first(keys); node != NULL; node = map_next(node)) {
+        const struct delivery_event *ev = &map_entry(node, struct delivery, node)->newest;
+
+        /* An outage is no object, and a bare object has no bytes to show. */
+        if (ev->object != NULL && ev->type != DELTA_STALE && !object_is_bare(ev->object))
+            v[(*n)++] = ev->object;
+    }
+    qsort(v, *n, sizeof(struct object *), object_by_key);
+    return v;
+}
+
+/* Frees it, even if something is due or runs point to it. */
+static void free_delivery(struct delivery_queue *q, struct delivery *dl)
+{
+    delivery_settled(q, dl);
+    map_remove(&q->sources[dl->source].by_key, &dl->node);
+    if (!list_is_empty(&dl->pending))
+        q->pending_count--;
+    list_remove(&dl->pending);
+    list_remove(&dl->dirty);
+    known_set(&dl->handled, NULL);
+    known_set(&dl->delivered, NULL);
+    object_unref(&dl->newest.object);
+    delivery_ends_drop(dl);
+    free(dl->kept[0]);
+    free(dl->kept[1]);
+    free(dl->delivered_paths);
+    free(dl);
+}
+
+static void drop_delivery(void *arg, struct delivery *dl)
+{
+    free_delivery(arg, dl);
+}
+
+void delivery_queue_fini(struct delivery_queue *q)
+{
+    for (size_t i = 0; i < q->source_count; i++)
+        delivery_queue_each(q, i, drop_delivery, q);
+    free(q->sources);
+    *q = (struct delivery_queue){0};
+}
+
+bool delivery_release(struct delivery_queue *q, struct delivery *dl)
+{
+    /* As long as records are kept, only this delivery knows of them: delivery_log_put() drops them
+     * first (docs/decisions.md "A delivery is dirty, not its records"). */
+    bool kept = dl->kept[0] != NULL || dl->kept[1] != NULL;
+
+    if (dl->newest.object != NULL || known_is(&dl->delivered) || dl->pins > 0 || kept ||
+        (q->keyed && dl->work_item->state != WORK_ITEM_IDLE))
+        return false;
+    free_delivery(q, dl);
+    return true;
+}
+
+/* ---- Incarnations and events */
 
 static const struct delivery_event no_event;
 
@@ -127,6 +243,8 @@ void delivery_set_paths(struct delivery *dl, struct str lines)
     dl->delivered_paths = lines.n > 0 ? mem_strndup(lines.p, lines.n) : NULL;
 }
 
+/* ---- Changes of a delivery */
+
 /* The end of the successor is handled or not wanted. */
 static void forget_successor(struct delivery_queue *q, struct delivery *dl)
 {
@@ -197,6 +315,8 @@ static void accept_newest(struct delivery_queue *q, struct delivery *dl, bool sa
         dl->state = DELIVERED_HANDLED;
     delivery_set_paths(dl, (struct str){0});
 }
+
+/* ---- What is due */
 
 /* Puts the delivery on the list of those with something due, or takes it off. One that is on it
  * keeps its place and its waiting time. */
@@ -275,6 +395,8 @@ static void settle_delivery(struct delivery_queue *q, struct delivery *dl, uint6
     }
     set_pending(q, dl, !quiet, now_ms);
 }
+
+/* ---- Changes in the cache */
 
 /* An object ended. Only the end of an incarnation that the hook got is kept: ADDED and DELETED of
  * any other cancel out. */
@@ -369,6 +491,8 @@ bool delivery_is_new_matter(const struct delivery_queue *q, const struct deliver
         return false;
     return !known_is(&dl->delivered) || delivery_is_end(due[0].type) != dl->last_was_end;
 }
+
+/* ---- Runs */
 
 void delivery_started(struct delivery_queue *q, struct delivery *dl,
                       const struct delivery_event *ev)
@@ -508,6 +632,8 @@ void delivery_give_up(struct delivery_queue *q, struct delivery *dl, uint64_t no
     settle_delivery(q, dl, now_ms);
     ensure(delivery_is_legal(q, dl));
 }
+
+/* ---- The first sight of a source */
 
 /* Argument of open_delivery(). */
 struct opening {

@@ -60,6 +60,9 @@ struct delivery *delivery_queue_change(struct delivery_queue *q, size_t source,
 /* The delivery of a key, or NULL: the hook knows nothing about it. */
 struct delivery *delivery_queue_find(const struct delivery_queue *q, size_t source, struct str key);
 
+/* The delivery of a key, made if there is none: before a change or a record of it is taken in. */
+struct delivery *delivery_add(struct delivery_queue *q, size_t source, struct str key);
+
 /* Calls fn for each delivery of a source; fn may release the delivery that it gets. */
 void delivery_queue_each(struct delivery_queue *q, size_t source,
                          void (*fn)(void *arg, struct delivery *dl), void *arg);
