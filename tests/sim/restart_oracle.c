@@ -151,14 +151,16 @@ struct change {
 };
 
 /* Does the change un-park the key: is the event of its last run no longer due, or another event
- * due? */
+ * due? A state that was skipped counts as handled, so a change is due only if it differs from that
+ * one. */
 static bool is_unparked(const struct restart_oracle_hook *h, const struct restart_oracle_key *k)
 {
     bool hears = rules_take(h->rules, DELTA_ADDED) || rules_take(h->rules, DELTA_MODIFIED);
+    bool skipped = k->skipped.uid > k->told.uid; /* uids grow */
 
     if (k->told_end)
         return k->now.uid != 0 && (hears || k->now.uid == k->told.uid);
-    return differs(h->rules, &k->now, &k->told);
+    return differs(h->rules, &k->now, skipped ? &k->skipped : &k->told);
 }
 
 static void note_change(struct restart_oracle *w, struct restart_oracle_hook *h, size_t source,
