@@ -25,7 +25,8 @@ struct entry {
     char *why;
     size_t id_n;
     size_t name_n;
-    char text[]; /* id, name */
+    size_t uid_n;
+    char text[]; /* id, name, uid; without a uid if it is not known, as of a record from the disk */
 };
 
 static struct entry *entry_of(struct map_node *node)
@@ -53,16 +54,19 @@ static void put_id(struct buf *id, const struct unusable *u)
         buf_puts(id, NO_NAME);
 }
 
-static struct entry *add(struct skips *s, size_t scope, struct str id, struct str name)
+static struct entry *add(struct skips *s, size_t scope, struct str id, struct str name,
+                         struct str uid)
 {
-    struct entry *e = mem_zalloc(sizeof(*e) + id.n + name.n);
+    struct entry *e = mem_zalloc(sizeof(*e) + id.n + name.n + uid.n);
 
     e->scope = scope;
     e->id_n = id.n;
     e->name_n = name.n;
+    e->uid_n = uid.n;
     char *at = e->text;
     map_put(&s->skipped, &e->node, str_put(&at, id));
     str_put(&at, name);
+    str_put(&at, uid);
     return e;
 }
 
@@ -74,7 +78,7 @@ static struct entry *find_or_add(struct skips *s, size_t scope, const struct unu
     put_id(&id, u);
     struct entry *e = find(s, buf_str(&id));
     if (e == NULL)
-        e = add(s, scope, buf_str(&id), u->name);
+        e = add(s, scope, buf_str(&id), u->name, u->uid);
     buf_free(&id);
     return e;
 }
@@ -156,9 +160,25 @@ void skips_fini(struct skips *s)
     }
 }
 
+/* The record of the object with this uid, whether it has a key or not; NULL = none. Only for events
+ * without a name: they are rare, so no index is kept for them. */
+static struct entry *find_uid(const struct skips *s, struct str uid)
+{
+    for (struct map_node *n = map_first(&s->skipped); n != NULL && uid.n > 0; n = map_next(n)) {
+        struct entry *e = entry_of(n);
+
+        if (e->times > 0 && str_eq(str_of(e->text + e->id_n + e->name_n, e->uid_n), uid))
+            return e;
+    }
+    return NULL;
+}
+
 void skips_add(struct skips *s, size_t scope, const struct unusable *u)
 {
-    struct entry *e = find_or_add(s, scope, u);
+    struct entry *e = u->key.n == 0 ? find_uid(s, u->uid) : NULL;
+
+    if (e == NULL)
+        e = find_or_add(s, scope, u);
     bool anybody = e->text[0] == NO_NAME[0];
 
     e->heard = THERE;
@@ -192,6 +212,8 @@ bool skips_clear(struct skips *s, struct str key, struct str uid)
         clear(s, e);
     e = find_odd(s, uid);
     if (e != NULL)
+        clear(s, e);
+    while (key.n == 0 && (e = find_uid(s, uid)) != NULL)
         clear(s, e);
     return s->count < before;
 }
@@ -280,7 +302,7 @@ void skips_load(struct skips *s, const struct skip *skip)
     struct entry *e = find(s, skip->id);
 
     if (e == NULL && skip->id.n > 0 && skip->times > 0)
-        e = add(s, skip->scope, skip->id, skip->name);
+        e = add(s, skip->scope, skip->id, skip->name, str_c(""));
     if (e == NULL)
         return;
     count(s, e, false);

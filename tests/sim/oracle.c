@@ -448,7 +448,9 @@ static void check_cache(const struct oracle *o, const struct watch *w, size_t nu
         odd++;
     }
     ensure(count == store_count(store));
-    ensure(odd == skips_count(store_skips(store)));
+    if (odd != skips_count(store_skips(store)))
+        panic("watch %s: skips %" PRIu64 " objects, and not %" PRIu64, watch_name(w),
+              (uint64_t)skips_count(store_skips(store)), odd);
 }
 
 static void check_status(const struct oracle *o, const struct watch *w)

@@ -151,12 +151,12 @@ struct change {
 };
 
 /* Does the change un-park the key: is the event of its last run no longer due, or another event
- * due? A state that was skipped counts as handled, so a change is due only if it differs from that
- * one. */
+ * due? If the hook has skipped the object and has been told nothing of it since, the skipped state
+ * counts as handled. */
 static bool is_unparked(const struct restart_oracle_hook *h, const struct restart_oracle_key *k)
 {
     bool hears = rules_take(h->rules, DELTA_ADDED) || rules_take(h->rules, DELTA_MODIFIED);
-    bool skipped = k->skipped.uid > k->told.uid; /* uids grow */
+    bool skipped = k->skipped.uid == k->now.uid && k->told.uid != k->now.uid;
 
     if (k->told_end)
         return k->now.uid != 0 && (hears || k->now.uid == k->told.uid);

@@ -237,6 +237,28 @@ static void test_without_a_name_the_uid_identifies_the_object(void **state)
     tells("-a !DELETED a? ", 0);
 }
 
+static void test_the_end_of_an_object_without_a_name_ends_its_record_with_a_key(void **state)
+{
+    const struct unusable unnamed = {.uid = str_c("u"), .why = "it has no name"};
+
+    (void)state;
+    mark_odd("a"); /* first with a name, then without */
+    store_skip(store, 0, &unnamed);
+    tells("+a +a ", 1);
+    store_remove_unusable(store, 0, &unnamed, (struct now){0});
+    tells("-a ", 0);
+    store_skip(store, 0, &unnamed); /* the other way round */
+    mark_odd("a");
+    tells("+ +a ", 2);
+    store_remove_unusable(store, 0, &unnamed, (struct now){0});
+    assert_int_equal(skips_count(store_skips(store)), 0);
+    buf_clear(&told);
+    mark_odd("a"); /* the end of another object ends nothing */
+    store_remove_unusable(store, 0, &(struct unusable){.uid = str_c("other"), .name = str_c("?")},
+                          (struct now){0});
+    tells("+a ", 1);
+}
+
 static void test_an_end_of_another_kind_needs_the_uid(void **state)
 {
     struct unusable other = odd("a", "u8");
@@ -316,6 +338,7 @@ int main(void)
         TEST(test_items_without_anything_are_counted),
         TEST(test_an_end_clears_a_skipped_object_without_a_key),
         TEST(test_without_a_name_the_uid_identifies_the_object),
+        TEST(test_the_end_of_an_object_without_a_name_ends_its_record_with_a_key),
         TEST(test_an_end_of_another_kind_needs_the_uid),
         TEST(test_a_restored_skip_is_reported_when_it_changes),
     };
