@@ -9,29 +9,8 @@
 #include "base/panic.h"
 #include "base/utf8.h"
 #include "kube/shape.h"
+#include "proto/json_cut.h"
 #include "proto/json_out.h"
-
-/* The bytes of one object, copied out of the chunks in which it arrives, without some ranges, so that
- * the rest is valid JSON. Positions count bytes since the stream began, as json_token.end does. */
-struct cut {
-    size_t limit; /* of the object's bytes before cutting */
-    /* The lent chunk: n bytes at data, the first at position start. */
-    const char *data;
-    uint64_t start;
-    size_t n;
-    /* The object. */
-    uint64_t begun;  /* position of its '{' */
-    uint64_t pos;    /* bytes before this position are in kept, or cut */
-    uint64_t marked; /* end of the last member, kept or cut, or of the '{' before the first */
-    size_t cut_at;   /* in kept: where the last member was cut */
-    bool too_big;    /* over limit: kept is of no use */
-    bool cutting;    /* inside a member that is cut */
-    /* Of the innermost opened object only. An object around it keeps the member that the inner
-     * one is in, so its own two values are known. */
-    bool any_member; /* it has kept a member */
-    bool open_comma; /* it has kept none, and the comma behind a cut member must go, too */
-    struct buf kept;
-};
 
 /* Members that count, by the object that they stand in. */
 enum ident_top { IDENT_OTHER, IDENT_KIND, IDENT_API_VERSION, IDENT_METADATA };
@@ -81,7 +60,7 @@ struct ident {
 };
 
 struct object_scan {
-    struct cut bytes;
+    struct json_cut bytes;
     struct ident id;
     struct shape_walk *walk;
     bool active;
@@ -89,129 +68,6 @@ struct object_scan {
     const char *excess; /* which limit is exceeded, a constant text; NULL = none */
     unsigned depth;     /* of the object in its stream */
 };
-
-/* ---- The bytes */
-
-/* Memory that an idle stream may hold. Most objects are smaller, so they need no allocation. */
-enum { KEEP_BYTES = 64 * 1024 };
-
-/* Begins a new object, whose '{' ends at position end. */
-static void cut_begin(struct cut *c, uint64_t end)
-{
-    c->begun = end - 1;
-    c->pos = end - 1;
-    c->too_big = false;
-    c->cutting = false;
-    c->any_member = false;
-    c->open_comma = false;
-    buf_clear(&c->kept);
-}
-
-/* The bytes in kept are not needed any more: releases the memory if it is large. */
-static void cut_done(struct cut *c)
-{
-    if (c->kept.cap > KEEP_BYTES)
-        buf_free(&c->kept);
-}
-
-/* Takes the bytes up to position end, which must be in the lent chunk: keeps them, or passes them
- * over inside of a member that is cut. */
-static void cut_take(struct cut *c, uint64_t end)
-{
-    if (end <= c->pos)
-        return;
-    ensure(c->pos >= c->start && end <= c->start + c->n);
-    if (!c->too_big && end - c->begun > c->limit) {
-        c->too_big = true;
-        buf_free(&c->kept); /* at once, as the rest of the object may be large */
-    }
-    if (!c->too_big && !c->cutting)
-        buf_append(&c->kept, c->data + (c->pos - c->start), (size_t)(end - c->pos));
-    c->pos = end;
-}
-
-/* The '{' ends here of an object whose members may be cut: the object itself, an object that is
- * the value of a kept member, or one in arrays in such a value. cut_key() and
- * cut_value() must then be called for each of its members. */
-static void cut_open(struct cut *c, uint64_t end)
-{
-    c->marked = end;
-    c->any_member = false;
-    c->open_comma = false;
-}
-
-/* A member is kept behind cut ones at the beginning of an object, as in {CUT, "b": 2}. The comma
- * that followed the cut member stands between cut_at and the end of this key, and must go. */
-static void cut_comma(struct cut *c, uint64_t key_end)
-{
-    c->open_comma = false;
-    cut_take(c, key_end);
-    if (c->too_big)
-        return;
-    char *from = c->kept.data + c->cut_at;
-    size_t behind = c->kept.len - c->cut_at;
-    const char *comma = memchr(from, ',', behind);
-    ensure(comma != NULL);
-    size_t cut = (size_t)(comma - from) + 1;
-    memmove(from, from + cut, behind - cut);
-    c->kept.len -= cut;
-}
-
-/* The key of a member ends at position end. drop: this member is cut. A cut begins at the end of the
- * member before it, so it takes the comma between the two along. */
-static void cut_key(struct cut *c, uint64_t end, bool drop)
-{
-    if (!drop && c->open_comma)
-        cut_comma(c, end);
-    if (!drop)
-        return;
-    cut_take(c, c->marked);
-    /* Comma, white space and key may be in kept already, from a chunk that was saved. Nothing was
-     * cut among them, so that many bytes can be dropped from the end. */
-    if (!c->too_big)
-        c->kept.len -= (size_t)(c->pos - c->marked);
-    c->cut_at = c->kept.len;
-    c->cutting = true;
-}
-
-/* The value of that member ends at position end, and everything that was opened in it. drop is
- * the same as for its key. */
-static void cut_value(struct cut *c, uint64_t end, bool drop)
-{
-    if (drop) {
-        cut_take(c, end);
-        c->cutting = false;
-        c->open_comma = !c->any_member;
-    } else {
-        c->any_member = true;
-        c->open_comma = false; /* cut members inside of this value do not count here */
-    }
-    c->marked = end;
-}
-
-/* A scalar ends at position end: cuts its text out of kept and leaves its quotes, if quoted.
- * Returns the place in kept, or SIZE_MAX if the text does not stand there as it is (written with
- * escapes, or cut). */
-static size_t cut_text(struct cut *c, uint64_t end, struct str text, bool quoted)
-{
-    size_t behind = quoted ? 1 : 0;
-
-    cut_take(c, end);
-    if (c->too_big || c->cutting || c->kept.len < text.n + 2 * behind)
-        return SIZE_MAX;
-    size_t at = c->kept.len - behind - text.n;
-    const char *kept = c->kept.data;
-    /* text is decoded. Where the bytes of the server are written with escapes they differ from
-     * it, and their place in the text is not known. */
-    if (memcmp(kept + at, text.p, text.n) != 0)
-        return SIZE_MAX;
-    if (quoted && (kept[at - 1] != '"' || kept[c->kept.len - 1] != '"'))
-        return SIZE_MAX;
-    c->kept.len = at;
-    if (quoted)
-        buf_putc(&c->kept, '"');
-    return at;
-}
 
 /* ---- The identity, and which members stay or go whatever the shape says */
 
@@ -323,7 +179,7 @@ static void take_type(struct ident *id, struct buf *into, const struct json_toke
 
 /* Takes the resourceVersion and cuts it out of the bytes, except for its quotes. Escapes would be
  * lost when the decoded text is spliced in again, so a version that needs them is wrong. */
-static void take_rv(struct ident *id, struct cut *bytes, const struct json_token *t)
+static void take_rv(struct ident *id, struct json_cut *bytes, const struct json_token *t)
 {
     size_t n = t->text.n;
 
@@ -337,7 +193,7 @@ static void take_rv(struct ident *id, struct cut *bytes, const struct json_token
         return;
     }
     buf_append_str(&id->rv, t->text);
-    id->seen.rv_at = cut_text(bytes, t->end, t->text, true);
+    id->seen.rv_at = json_cut_text(bytes, t->end, t->text, true);
     if (id->seen.rv_at == SIZE_MAX && !bytes->too_big)
         id->seen.wrong = "its metadata.resourceVersion is written with escapes";
 }
@@ -372,7 +228,7 @@ static enum shape_walk_say meta_key(struct ident *id, const struct json_token *t
 }
 
 /* A value directly in metadata. The generation is cut out of the bytes, as the resourceVersion is. */
-static void meta_value(struct ident *id, struct cut *bytes, const struct json_token *t)
+static void meta_value(struct ident *id, struct json_cut *bytes, const struct json_token *t)
 {
     if (t->type == JSON_NULL)
         return; /* null is the same as absent */
@@ -397,7 +253,7 @@ static void meta_value(struct ident *id, struct cut *bytes, const struct json_to
          * other. */
         if (t->type != JSON_NUMBER || t->text.n > MAX_GENERATION || id->generation.len > 0)
             break;
-        id->seen.generation_at = cut_text(bytes, t->end, t->text, false);
+        id->seen.generation_at = json_cut_text(bytes, t->end, t->text, false);
         if (id->seen.generation_at != SIZE_MAX)
             buf_append_str(&id->generation, t->text);
         break;
@@ -412,7 +268,7 @@ static void meta_value(struct ident *id, struct cut *bytes, const struct json_to
 
 /* A key or value directly in metadata, or the end of a value there. An end has the depth of its
  * value, so it closes annotations, if these were open. */
-static enum shape_walk_say meta_token(struct ident *id, struct cut *bytes,
+static enum shape_walk_say meta_token(struct ident *id, struct json_cut *bytes,
                                       const struct json_token *t)
 {
     bool end = t->type == JSON_OBJECT_END || t->type == JSON_ARRAY_END;
@@ -472,7 +328,7 @@ static enum shape_walk_say top_token(struct ident *id, const struct json_token *
 
 /* Takes one token at this depth >= 1, counted from the object's own braces. Cuts the values of
  * resourceVersion and generation out of bytes. Returns what the shape must know about a KEY. */
-static enum shape_walk_say ident_token(struct ident *id, struct cut *bytes,
+static enum shape_walk_say ident_token(struct ident *id, struct json_cut *bytes,
                                        const struct json_token *t, unsigned depth)
 {
     if (depth == 1)
@@ -546,31 +402,24 @@ void object_scan_destroy(struct object_scan **s)
         return;
     shape_walk_destroy(&(*s)->walk);
     ident_free(&(*s)->id);
-    buf_free(&(*s)->bytes.kept);
+    json_cut_fini(&(*s)->bytes);
     free(*s);
     *s = NULL;
 }
 
 void object_scan_lend(struct object_scan *s, uint64_t start, const char *data, size_t n)
 {
-    s->bytes.data = data;
-    s->bytes.start = start;
-    s->bytes.n = n;
+    json_cut_lend(&s->bytes, start, data, n);
 }
 
 void object_scan_save(struct object_scan *s)
 {
-    /* The rest of the object is in later chunks. Bytes that a cut member leaves out are passed over
-     * here as well. */
-    if (s->active)
-        cut_take(&s->bytes, s->bytes.start + s->bytes.n);
-    s->bytes.data = NULL;
-    s->bytes.n = 0;
+    json_cut_save(&s->bytes, s->active);
 }
 
 static void begin(struct object_scan *s, uint64_t end, unsigned depth, bool raw)
 {
-    cut_begin(&s->bytes, end);
+    json_cut_begin(&s->bytes, end);
     ident_begin(&s->id);
     s->active = true;
     s->raw = raw;
@@ -581,7 +430,7 @@ static void begin(struct object_scan *s, uint64_t end, unsigned depth, bool raw)
 unsigned object_scan_begin(struct object_scan *s, uint64_t end, unsigned depth)
 {
     begin(s, end, depth, false);
-    cut_open(&s->bytes, end);
+    json_cut_open(&s->bytes, end);
     shape_walk_begin(s->walk);
     return depth + 1;
 }
@@ -597,7 +446,7 @@ unsigned object_scan_token(struct object_scan *s, const struct json_token *t)
     unsigned depth = t->depth - s->depth;
 
     if (depth == 0) {
-        cut_take(&s->bytes, t->end);
+        json_cut_take(&s->bytes, t->end);
         s->active = false;
         return 0;
     }
@@ -605,21 +454,23 @@ unsigned object_scan_token(struct object_scan *s, const struct json_token *t)
      * cuts the versions out while the value is the end of kept. */
     enum shape_walk_say say = ident_token(&s->id, &s->bytes, t, depth);
     if (depth <= shape_walk_deepest(s->walk)) {
-        enum shape_walk_do what = shape_walk_token(s->walk, t, depth, say);
-
-        switch (what) {
+        switch (shape_walk_token(s->walk, t, depth, say)) {
         case SHAPE_WALK_PASS:
             break;
         case SHAPE_WALK_OPEN:
-            cut_open(&s->bytes, t->end);
+            json_cut_open(&s->bytes, t->end);
             break;
         case SHAPE_WALK_KEEP_KEY:
-        case SHAPE_WALK_CUT_KEY:
-            cut_key(&s->bytes, t->end, what == SHAPE_WALK_CUT_KEY);
+            json_cut_keep_key(&s->bytes, t->end);
             break;
         case SHAPE_WALK_KEEP_VALUE:
+            json_cut_keep_value(&s->bytes, t->end);
+            break;
+        case SHAPE_WALK_CUT_KEY:
+            json_cut_drop_key(&s->bytes);
+            break;
         case SHAPE_WALK_CUT_VALUE:
-            cut_value(&s->bytes, t->end, what == SHAPE_WALK_CUT_VALUE);
+            json_cut_drop_value(&s->bytes, t->end);
             break;
         }
     }
@@ -692,12 +543,7 @@ static void complete(struct object_scan *s, struct str kind, struct str api_vers
 
     put_type(s, &front, kind, api_version);
     if (front.len > 0) {
-        char *end = buf_reserve(&s->bytes.kept, front.len);
-
-        memmove(s->bytes.kept.data + 1 + front.len, s->bytes.kept.data + 1,
-                (size_t)(end - s->bytes.kept.data) - 1);
-        memcpy(s->bytes.kept.data + 1, front.data, front.len);
-        s->bytes.kept.len += front.len;
+        json_cut_put_front(&s->bytes, buf_str(&front));
         if (s->id.seen.rv_at != SIZE_MAX)
             s->id.seen.rv_at += front.len;
         if (s->id.seen.generation_at != SIZE_MAX)
@@ -732,11 +578,11 @@ enum object_scan_result object_scan_end(struct object_scan *s, struct str kind,
     *out = NULL;
     ensure(!s->active && !s->raw);
     if (s->bytes.too_big) {
-        cut_done(&s->bytes);
+        json_cut_done(&s->bytes);
         return OBJECT_SCAN_TOO_BIG;
     }
     if (why_unusable(s) != NULL) {
-        cut_done(&s->bytes);
+        json_cut_done(&s->bytes);
         return OBJECT_SCAN_NOT_OBJECT;
     }
     own_type(s, &kind, &api_version);
@@ -754,7 +600,7 @@ enum object_scan_result object_scan_end(struct object_scan *s, struct str kind,
         .generation_at = s->id.seen.generation_at,
     };
     *out = object_create(&parts);
-    cut_done(&s->bytes);
+    json_cut_done(&s->bytes);
     return OBJECT_SCAN_OK;
 }
 
