@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kube/token.h"
 
+#include <limits.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -36,25 +37,45 @@ static struct str payload_of(struct str token)
     return second != NULL ? str_of(first + 1, (size_t)(second - first - 1)) : str_of("", 0);
 }
 
-char *token_subject(struct str token)
+/* Reads the claims of a JWT into *tree. False: the token is no JWT. Release both in either case. */
+static bool read_claims(struct str token, struct buf *json, struct json_tree *tree)
 {
     struct str payload = token.n > 0 ? payload_of(token) : str_of("", 0);
+    struct err err;
+
+    if (payload.n == 0 || !decode(payload, json))
+        return false;
+    tree->text = buf_str(json);
+    return json_tree_read(tree, &err) == ERR_OK;
+}
+
+char *token_subject(struct str token)
+{
     struct buf json = {0};
     struct json_tree tree = {0};
     char *subject = NULL;
-    struct err err;
 
-    if (payload.n > 0 && decode(payload, &json)) {
-        tree.text = buf_str(&json);
-        if (json_tree_read(&tree, &err) == ERR_OK) {
-            struct str sub = json_pick_str(&tree, 0, "sub");
+    if (read_claims(token, &json, &tree)) {
+        struct str sub = json_pick_str(&tree, 0, "sub");
 
-            /* A NUL byte would cut the string off and name another subject. */
-            if (sub.n > 0 && memchr(sub.p, '\0', sub.n) == NULL)
-                subject = mem_strndup(sub.p, sub.n);
-        }
-        json_tree_free(&tree);
+        /* A NUL byte would cut the string off and name another subject. */
+        if (sub.n > 0 && memchr(sub.p, '\0', sub.n) == NULL)
+            subject = mem_strndup(sub.p, sub.n);
     }
+    json_tree_free(&tree);
     buf_free(&json);
     return subject;
+}
+
+uint64_t token_expiry(struct str token)
+{
+    struct buf json = {0};
+    struct json_tree tree = {0};
+    uint64_t expires_s = 0;
+
+    if (read_claims(token, &json, &tree))
+        expires_s = json_pick_number(&tree, 0, "exp", UINT_MAX);
+    json_tree_free(&tree);
+    buf_free(&json);
+    return expires_s;
 }

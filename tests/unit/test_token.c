@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The claim sub of tokens, good and bad. */
+/* The claims sub and exp of tokens, good and bad. */
 #include "kube/token.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,11 +61,33 @@ static void test_tokens_without_a_subject(void **state)
     expect("h." PAYLOAD, NULL);
 }
 
+static void expect_expiry(const char *token, uint64_t expires_s)
+{
+    char *exact = mem_dup(token, strlen(token) + 1);
+
+    assert_int_equal(token_expiry(str_of(exact, strlen(exact))), expires_s);
+    free(exact);
+}
+
+static void test_expiry(void **state)
+{
+    (void)state;
+    expect_expiry("h.eyJleHAiOjE3MDAwMDAwMDB9.s", 1700000000); /* {"exp":1700000000} */
+    expect_expiry("h.eyJleHAiOjQyOTQ5NjcyOTV9.s", UINT32_MAX); /* {"exp":4294967295} */
+    expect_expiry("h.eyJleHAiOjQyOTQ5NjcyOTZ9.s", 0);          /* {"exp":4294967296} */
+    expect_expiry("h.eyJleHAiOi0xfQ.s", 0);                    /* {"exp":-1} */
+    expect_expiry("h.eyJleHAiOiIxNyJ9.s", 0);                  /* {"exp":"17"} */
+    expect_expiry("h." PAYLOAD ".s", 0);
+    expect_expiry("opaque", 0);
+    expect_expiry("", 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_service_account),
         cmocka_unit_test(test_tokens_without_a_subject),
+        cmocka_unit_test(test_expiry),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
