@@ -117,14 +117,29 @@ static enum err_kind unusable(struct err *err, const char *what, int ret)
     return err_set(err, ERR_CREDENTIAL, ret, "%s cannot be used: %s", what, text);
 }
 
+/* How often is this in the text? */
+static size_t count(const char *text, const char *part)
+{
+    size_t n = 0;
+
+    for (const char *at = text; (at = strstr(at, part)) != NULL; at += strlen(part))
+        n++;
+    return n;
+}
+
+/* A file that is just being written may end within a certificate. The library would be content with
+ * the certificates before that. */
 static enum err_kind parse_certs(mbedtls_x509_crt *out, struct str pem, const char *what,
                                  struct err *err)
 {
     char *text = mem_strndup(pem.p, pem.n);
+    size_t begins = count(text, "-----BEGIN CERTIFICATE-----");
     enum err_kind kind = ERR_OK;
 
-    if (strstr(text, "-----BEGIN CERTIFICATE-----") == NULL) {
+    if (begins == 0) {
         kind = err_set(err, ERR_CREDENTIAL, 0, "%s holds no certificate in PEM form", what);
+    } else if (begins != count(text, "-----END CERTIFICATE-----")) {
+        kind = err_set(err, ERR_CREDENTIAL, 0, "%s is incomplete: a certificate has no end", what);
     } else {
         int ret = mbedtls_x509_crt_parse(out, (const unsigned char *)text, strlen(text) + 1);
 
@@ -149,25 +164,29 @@ static enum err_kind parse_key(mbedtls_pk_context *out, struct str pem, struct e
     return ret == 0 ? ERR_OK : unusable(err, "the key of the client certificate", ret);
 }
 
+static enum err_kind parse_pair(mbedtls_x509_crt *cert, mbedtls_pk_context *key,
+                                struct str cert_pem, struct str key_pem, struct err *err)
+{
+    if (cert_pem.n == 0 || key_pem.n == 0)
+        return err_set(err, ERR_CREDENTIAL, 0, "a client certificate and its key go together: %s",
+                       key_pem.n == 0 ? "the key is missing" : "the certificate is missing");
+    enum err_kind kind = parse_certs(cert, cert_pem, "the client certificate", err);
+    if (kind == ERR_OK)
+        kind = parse_key(key, key_pem, err);
+    if (kind == ERR_OK && mbedtls_pk_check_pair(&cert->pk, key KEY_RANDOM) != 0)
+        kind = err_set(err, ERR_CREDENTIAL, 0,
+                       "the client key does not belong to the (first) client certificate");
+    return kind;
+}
+
 static enum err_kind load(struct tls_ctx *ctx, const struct tls_ctx_params *p, struct err *err)
 {
     enum err_kind kind = parse_certs(&ctx->ca, p->ca_pem, "the CA", err);
 
-    ctx->has_cert = p->cert_pem.n > 0;
-    if (kind != ERR_OK)
+    ctx->has_cert = p->cert_pem.n > 0 || p->key_pem.n > 0;
+    if (kind != ERR_OK || !ctx->has_cert)
         return kind;
-    if ((p->cert_pem.n == 0) != (p->key_pem.n == 0))
-        return err_set(err, ERR_CREDENTIAL, 0, "a client certificate and its key go together: %s",
-                       ctx->has_cert ? "the key is missing" : "the certificate is missing");
-    if (!ctx->has_cert)
-        return ERR_OK;
-    kind = parse_certs(&ctx->cert, p->cert_pem, "the client certificate", err);
-    if (kind == ERR_OK)
-        kind = parse_key(&ctx->key, p->key_pem, err);
-    if (kind == ERR_OK && mbedtls_pk_check_pair(&ctx->cert.pk, &ctx->key KEY_RANDOM) != 0)
-        kind = err_set(err, ERR_CREDENTIAL, 0,
-                       "the client key does not belong to the (first) client certificate");
-    return kind;
+    return parse_pair(&ctx->cert, &ctx->key, p->cert_pem, p->key_pem, err);
 }
 
 static void configure(struct tls_ctx *ctx)
@@ -221,6 +240,31 @@ enum err_kind tls_ctx_create(const struct tls_ctx_params *p, struct tls_ctx **ou
     configure(ctx);
     *out = ctx;
     return ERR_OK;
+}
+
+enum err_kind tls_check_ca(struct str pem, struct err *err)
+{
+    mbedtls_x509_crt ca;
+
+    mbedtls_x509_crt_init(&ca);
+    enum err_kind kind = parse_certs(&ca, pem, "the CA", err);
+    mbedtls_x509_crt_free(&ca);
+    return kind;
+}
+
+enum err_kind tls_check_pair(struct str cert_pem, struct str key_pem, struct err *err)
+{
+    mbedtls_x509_crt cert;
+    mbedtls_pk_context key;
+    psa_status_t status = psa_crypto_init();
+
+    ensure(status == PSA_SUCCESS);
+    mbedtls_x509_crt_init(&cert);
+    mbedtls_pk_init(&key);
+    enum err_kind kind = parse_pair(&cert, &key, cert_pem, key_pem, err);
+    mbedtls_x509_crt_free(&cert);
+    mbedtls_pk_free(&key);
+    return kind;
 }
 
 struct tls_ctx *tls_ctx_ref(struct tls_ctx *ctx)

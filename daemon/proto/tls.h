@@ -44,6 +44,13 @@ struct tls_ctx_params {
 enum err_kind tls_ctx_create(const struct tls_ctx_params *p, struct tls_ctx **out,
                              struct err *err) MUST_CHECK;
 
+/* Can these be the ca_pem of a context? Errors as tls_ctx_create(), which takes what this
+ * accepts. */
+enum err_kind tls_check_ca(struct str pem, struct err *err) MUST_CHECK;
+
+/* The same for a client certificate and its key, neither of them empty. */
+enum err_kind tls_check_pair(struct str cert_pem, struct str key_pem, struct err *err) MUST_CHECK;
+
 /* One more reference; returns ctx. */
 struct tls_ctx *tls_ctx_ref(struct tls_ctx *ctx);
 

@@ -243,6 +243,9 @@ static void try_unusable(const struct tls_ctx_params *p, const char *text)
     assert_null(ctx);
     if (strstr(err.text, text) == NULL)
         fail_msg("\"%s\" is not in \"%s\"", text, err.text);
+    bool has_pair = p->cert_pem.n > 0 || p->key_pem.n > 0;
+    assert_true(tls_check_ca(p->ca_pem, NULL) == ERR_CREDENTIAL ||
+                (has_pair && tls_check_pair(p->cert_pem, p->key_pem, NULL) == ERR_CREDENTIAL));
 }
 
 static void test_unusable_credentials(void **state)
@@ -251,6 +254,7 @@ static void test_unusable_credentials(void **state)
         "-----BEGIN EC PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n"
         "DEK-Info: AES-128-CBC,00112233445566778899AABBCCDDEEFF\n\nAAAAAAAAAAAAAAAAAAAAAA==\n"
         "-----END EC PRIVATE KEY-----\n";
+    static const char broken[] = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
     struct str good = str_c(ca.cert_pem);
     struct str cert = str_c(client_id.cert_pem);
     struct str key = str_c(client_id.key_pem);
@@ -260,7 +264,8 @@ static void test_unusable_credentials(void **state)
     } cases[] = {
         {{.ca_pem = str_c("")},                                            "the CA holds no certificate in PEM form"},
         {{.ca_pem = key},                                                  "the CA holds no certificate in PEM form"},
-        {{.ca_pem = str_of(good.p, good.n / 2)},                           "the CA cannot be used: "                },
+        {{.ca_pem = str_of(good.p, good.n / 2)},                           "the CA is incomplete"                   },
+        {{.ca_pem = str_c(broken)},                                        "the CA cannot be used: "                },
         {{.ca_pem = good, .cert_pem = cert},                               "the key is missing"                     },
         {{.ca_pem = good, .key_pem = key},                                 "the certificate is missing"             },
         {{.ca_pem = good, .cert_pem = key, .key_pem = key},                "the client certificate holds no"        },
@@ -287,6 +292,32 @@ static void test_combined_file(void **state)
     assert_int_equal(tls_ctx_create(&p, &ctx, NULL), ERR_OK);
     tls_ctx_unref(&ctx);
     buf_free(&both);
+}
+
+/* What is written to a file piece by piece is not used before its last certificate is complete. */
+static void test_files_that_are_being_written(void **state)
+{
+    struct buf two = {0};
+    size_t good = 0;
+
+    (void)state;
+    buf_puts(&two, ca.cert_pem);
+    buf_puts(&two, server_id.cert_pem);
+    for (size_t cut = 0; cut <= two.len; cut++) {
+        struct str part = str_of(two.data, cut);
+        bool is_good = tls_check_ca(part, NULL) == ERR_OK;
+
+        assert_int_equal(tls_check_pair(part, str_c(ca.key_pem), NULL) == ERR_OK, is_good);
+        /* Either all of the second certificate is there, or not a whole first line of it. */
+        good += is_good;
+        assert_true(!is_good || cut <= strlen(ca.cert_pem) + strlen("-----BEGIN CERTIFICATE----") ||
+                    cut >= two.len - 1);
+    }
+    assert_true(good > 2);
+    for (size_t cut = 0; cut + 1 < strlen(ca.key_pem); cut++)
+        assert_int_equal(
+            tls_check_pair(str_c(ca.cert_pem), str_of(ca.key_pem, cut), NULL) == ERR_OK, false);
+    buf_free(&two);
 }
 
 /* Several certificates in one CA file, the right one last. */
@@ -324,6 +355,7 @@ int main(void)
         cmocka_unit_test(test_alert_after_the_handshake),
         cmocka_unit_test(test_unusable_credentials),
         cmocka_unit_test(test_combined_file),
+        cmocka_unit_test(test_files_that_are_being_written),
         cmocka_unit_test(test_ca_bundle),
     };
 
