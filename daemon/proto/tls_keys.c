@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "proto/tls_keys.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include <mbedtls/x509_crt.h>
@@ -24,4 +25,19 @@ void tls_keys_read(struct str pem, struct tls_keys *out)
     out->n = n <= TLS_KEYS_MAX ? n : 0;
     mbedtls_x509_crt_free(&first);
     free(text);
+}
+
+static bool has(const struct tls_keys *keys, struct digest key)
+{
+    for (size_t i = 0; i < keys->n; i++)
+        if (digest_eq(keys->v[i], key))
+            return true;
+    return false;
+}
+
+void tls_keys_add(struct tls_keys *keys, const struct tls_keys *more)
+{
+    for (size_t i = 0; i < more->n && keys->n < TLS_KEYS_MAX; i++)
+        if (!has(keys, more->v[i]))
+            keys->v[keys->n++] = more->v[i];
 }

@@ -24,4 +24,7 @@ struct tls_keys {
  * 4.1). */
 void tls_keys_read(struct str pem, struct tls_keys *out);
 
+/* Adds those of more that keys has not, as long as there is room. */
+void tls_keys_add(struct tls_keys *keys, const struct tls_keys *more);
+
 #endif

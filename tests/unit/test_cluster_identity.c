@@ -283,6 +283,32 @@ static void test_too_many_keys(void **state)
     tls_peer_id_fini(&a);
 }
 
+static struct tls_keys numbered(uint64_t from, size_t n)
+{
+    struct tls_keys keys = {.n = n};
+
+    for (size_t i = 0; i < n; i++)
+        keys.v[i] = (struct digest){from + i, 0};
+    return keys;
+}
+
+/* The keys of a CA that was replaced stay behind those of the new one. */
+static void test_keys_are_added(void **state)
+{
+    struct tls_keys keys = numbered(1, 2);
+    struct tls_keys more = numbered(2, 3);
+
+    (void)state;
+    tls_keys_add(&keys, &more);
+    assert_int_equal(keys.n, 4);
+    for (size_t i = 0; i < keys.n; i++)
+        assert_int_equal(keys.v[i].lo, i + 1);
+    more = numbered(100, TLS_KEYS_MAX);
+    tls_keys_add(&keys, &more);
+    assert_int_equal(keys.n, TLS_KEYS_MAX);
+    assert_int_equal(keys.v[4].lo, 100);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -290,7 +316,7 @@ int main(void)
         cmocka_unit_test(test_refusals),      cmocka_unit_test(test_text),
         cmocka_unit_test(test_any_text),      cmocka_unit_test(test_compared),
         cmocka_unit_test(test_updated),       cmocka_unit_test(test_keys_of_certificates),
-        cmocka_unit_test(test_too_many_keys),
+        cmocka_unit_test(test_too_many_keys), cmocka_unit_test(test_keys_are_added),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
