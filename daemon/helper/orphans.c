@@ -3,10 +3,10 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "helper/clock.h"
 
 /* An exec or the end of a process takes far less than a second. A process whose environment cannot
  * be read for longer than that would hold up the end of every run that is being cleared. */
@@ -59,14 +59,6 @@ static bool is_at(const struct orphans *o, size_t at, pid_t pid)
     return at < o->count && o->all[at].pid == pid;
 }
 
-static uint64_t now_ms(void)
-{
-    struct timespec ts;
-
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
-}
-
 static void insert(struct orphans *o, size_t at, pid_t pid)
 {
     if (o->count == o->capacity) {
@@ -74,7 +66,7 @@ static void insert(struct orphans *o, size_t at, pid_t pid)
         o->all = mem_realloc(o->all, o->capacity * sizeof(*o->all));
     }
     memmove(&o->all[at + 1], &o->all[at], (o->count - at) * sizeof(*o->all));
-    o->all[at] = (struct orphan){.pid = pid, .until_ms = now_ms() + PATIENCE_MS};
+    o->all[at] = (struct orphan){.pid = pid, .until_ms = clock_now_ms() + PATIENCE_MS};
     o->count++;
     o->unread++;
 }
@@ -109,7 +101,7 @@ static void take_new(struct orphans *o, orphans_is_program_cb *is_program, const
  * environment is not looked at. */
 static void read_environments(struct orphans *o)
 {
-    uint64_t now = now_ms();
+    uint64_t now = clock_now_ms();
 
     for (struct orphan *p = o->all; o->unread > 0 && p < o->all + o->count; p++) {
         if (p->state == ORPHAN_READ)

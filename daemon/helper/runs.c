@@ -8,10 +8,10 @@
 #include <string.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "helper/clock.h"
 
 enum {
     FIRST_CAPACITY = 16,
@@ -257,14 +257,6 @@ void runs_kill(struct runs *r, uint64_t id, int signal_number)
 
 /* ---- Ends */
 
-static uint64_t now_ms(void)
-{
-    struct timespec ts;
-
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
-}
-
 /* The run is over. The last run moves to its place, so its end is copied before. */
 static void forget(struct runs *r, struct run *run)
 {
@@ -295,7 +287,7 @@ static void go_on_clearing(struct runs *r, struct run *run, uint64_t now)
 
 static void start_clearing(struct runs *r, struct run *run)
 {
-    uint64_t now = now_ms();
+    uint64_t now = clock_now_ms();
 
     run->state = RUN_CLEARING;
     run->deadline_ms = now + LAST_WAIT_MS;
@@ -356,7 +348,7 @@ void runs_reap(struct runs *r)
         continue;
     if (r->clearing == 0)
         return;
-    uint64_t now = now_ms();
+    uint64_t now = clock_now_ms();
     /* From the end, because forget() fills a gap from there. */
     for (size_t i = r->count; i-- > 0;)
         if (r->all[i].state == RUN_CLEARING && (r->is_one_reaped || r->all[i].retry_ms <= now))
@@ -384,7 +376,7 @@ int runs_wait_ms(const struct runs *r)
 
     if (r->clearing == 0)
         return wait;
-    uint64_t now = now_ms();
+    uint64_t now = clock_now_ms();
     for (const struct run *run = r->all; run < r->all + r->count; run++)
         if (run->state == RUN_CLEARING)
             wait = shorter(wait, due_ms(run), now);
@@ -440,7 +432,7 @@ static int next_wait(const struct runs *r, uint64_t now)
 void runs_end_all(struct runs *r, int signal_fd)
 {
     struct signalfd_siginfo info;
-    uint64_t now = now_ms();
+    uint64_t now = clock_now_ms();
     int wait;
 
     runs_reap(r); /* a program that has ended by itself before is not taken for killed */
@@ -452,7 +444,7 @@ void runs_end_all(struct runs *r, int signal_fd)
         if (poll(&p, 1, wait) == 1 && read(signal_fd, &info, sizeof(info)) < 0 && errno != EAGAIN)
             return;
         runs_reap(r);
-        now = now_ms();
+        now = clock_now_ms();
         for (size_t i = 0; i < r->count; i++)
             escalate(r, &r->all[i], now);
     }
