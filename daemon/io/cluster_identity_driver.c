@@ -80,6 +80,16 @@ const char *cluster_identity_driver_trouble(const struct cluster_identity_driver
     return d->logged.kind != ERR_OK ? d->logged.text : NULL;
 }
 
+void cluster_identity_driver_reauthenticate(struct cluster_identity_driver *d)
+{
+    enum err_kind why = d->logged.kind;
+
+    if (d->request != NULL || (why != ERR_UNAUTHORIZED && why != ERR_TLS && why != ERR_CREDENTIAL))
+        return;
+    deadline_stop(d->timer);
+    ask(d);
+}
+
 void cluster_identity_driver_dispose(struct cluster_identity_driver **dp)
 {
     struct cluster_identity_driver *d = *dp;

@@ -46,6 +46,10 @@ cluster_identity_driver_create(const struct cluster_identity_driver_params *para
  * goes on. */
 const char *cluster_identity_driver_trouble(const struct cluster_identity_driver *d);
 
+/* The API client has other credentials. If the last try failed because of the old ones, the next
+ * one comes at once. */
+void cluster_identity_driver_reauthenticate(struct cluster_identity_driver *d);
+
 /* The end for the user: *d is NULL, no callback comes any more. Must come before the API client is
  * disposed. NULL is fine. */
 void cluster_identity_driver_dispose(struct cluster_identity_driver **d);

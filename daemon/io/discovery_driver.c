@@ -322,6 +322,12 @@ void discovery_driver_refresh(struct discovery_driver *d)
         w->state = WANT_FRESH;
 }
 
+void discovery_driver_reauthenticate(struct discovery_driver *d)
+{
+    if (d->state == DISCOVERY_DRIVER_WAITING)
+        wait_until(d, d->not_before_ms);
+}
+
 void discovery_driver_version(struct discovery_driver *d, discovery_driver_version_cb *cb,
                               void *arg)
 {

@@ -65,6 +65,10 @@ void discovery_driver_forget(struct discovery_driver *d, const void *who);
  * often than such a LIST is tried, since each call may cost a round. */
 void discovery_driver_refresh(struct discovery_driver *d);
 
+/* The API client has other credentials: a round that waits for its time begins as soon as the
+ * server and retry.initial_ms allow. */
+void discovery_driver_reauthenticate(struct discovery_driver *d);
+
 /* Asks for the server's version. Once the server has told it, later calls get the same version
  * without asking. cb comes exactly once, in a later turn; a second call before that replaces the
  * first. */

@@ -371,6 +371,22 @@ void list_watch_driver_poke(struct list_watch_driver *d)
     act(d, list_watch_restart(d->params.list_watch, now(d)));
 }
 
+/* Ends the pause before the next request. */
+static void hurry(struct list_watch_driver *d)
+{
+    deadline_stop(d->wait);
+    act(d, list_watch_timer(d->params.list_watch, loop_now_ms(d->params.loop)));
+}
+
+void list_watch_driver_reauthenticate(struct list_watch_driver *d)
+{
+    enum err_kind why = list_watch_status(d->params.list_watch).err->kind;
+
+    if (d->started && d->request == NULL &&
+        (why == ERR_UNAUTHORIZED || why == ERR_TLS || why == ERR_CREDENTIAL))
+        hurry(d);
+}
+
 void list_watch_driver_retry(struct list_watch_driver *d)
 {
     const struct guard *guard = list_watch_status(d->params.list_watch).guard;
@@ -379,8 +395,7 @@ void list_watch_driver_retry(struct list_watch_driver *d)
      * confirm. */
     if (d->request != NULL || !guard_holds(guard) || guard->reason != GUARD_IDENTITY)
         return;
-    deadline_stop(d->wait);
-    act(d, list_watch_timer(d->params.list_watch, loop_now_ms(d->params.loop)));
+    hurry(d);
 }
 
 struct list_watch_driver *list_watch_driver_create(const struct list_watch_driver_params *params,

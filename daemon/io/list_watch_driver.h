@@ -50,6 +50,10 @@ void list_watch_driver_poke(struct list_watch_driver *d);
  * it tries again at once. */
 void list_watch_driver_retry(struct list_watch_driver *d);
 
+/* The API client has other credentials. If the last request failed because a server refused the old
+ * ones, or they could not be used, the next one is sent at once. */
+void list_watch_driver_reauthenticate(struct list_watch_driver *d);
+
 /* The end for the user: *d is NULL, its requests are dropped, no callback comes any more. NULL is
  * fine. */
 void list_watch_driver_dispose(struct list_watch_driver **d);

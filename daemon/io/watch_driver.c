@@ -254,6 +254,12 @@ void watch_driver_retry(struct watch_driver *d)
         list_watch_driver_retry(d->drivers[i]);
 }
 
+void watch_driver_reauthenticate(struct watch_driver *d)
+{
+    for (size_t i = 0; i < d->driver_count; i++)
+        list_watch_driver_reauthenticate(d->drivers[i]);
+}
+
 void watch_driver_verify(struct watch_driver *d)
 {
     if (d->audit_driver != NULL)

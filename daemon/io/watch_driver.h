@@ -51,6 +51,10 @@ void watch_driver_can_stream(struct watch_driver *d, bool can);
  * again at once. */
 void watch_driver_retry(struct watch_driver *d);
 
+/* The API client has other credentials. Scopes whose last request failed because of the old ones
+ * try again at once. */
+void watch_driver_reauthenticate(struct watch_driver *d);
+
 /* Carries out the lists that watch_relist() or watch_guard() has ordered. */
 void watch_driver_poke(struct watch_driver *d);
 

@@ -69,7 +69,7 @@ static const struct server_step flood[] = {
 };
 
 /* The Retry-After of a busy server. */
-enum { BUSY_MS = 100000, TURNS = 20 };
+enum { BUSY_MS = 100000, TURNS = 20, NEVER_MS = 3600000 };
 
 /* Less than the time after which a server that does not answer counts as one without an
  * identity. */
@@ -144,6 +144,19 @@ static void run_until(struct rig *r, bool (*is_true)(void *arg))
     loop_until(r->on.loop, is_true, r);
 }
 
+/* Asks, and after failures waits for retry_ms or a little longer. */
+static void begin(struct rig *r, uint64_t retry_ms)
+{
+    const struct cluster_identity_driver_params p = {
+        .is_awaited = true,
+        .loop = r->on.loop,
+        .client = r->on.client,
+        .retry = {.initial_ms = retry_ms, .max_ms = 4 * retry_ms, .factor = 2, .jitter = 0},
+    };
+
+    r->cluster_identity_driver = cluster_identity_driver_create(&p, &rig_events, r);
+}
+
 static void set_up_judge(struct rig *r, const struct server_step *const *scripts, bool foreign)
 {
     char url[64];
@@ -156,13 +169,7 @@ static void set_up_judge(struct rig *r, const struct server_step *const *scripts
     r->on.params.judge_arg = r;
     (void)snprintf(url, sizeof(url), "http://127.0.0.1:%u/pre", (unsigned)server_port(r->server));
     client_probe_make(&r->on, url);
-    const struct cluster_identity_driver_params p = {
-        .is_awaited = true,
-        .loop = r->on.loop,
-        .client = r->on.client,
-        .retry = {.initial_ms = 1, .max_ms = 4, .factor = 2, .jitter = 0},
-    };
-    r->cluster_identity_driver = cluster_identity_driver_create(&p, &rig_events, r);
+    begin(r, 1);
 }
 
 static void set_up(struct rig *r, const struct server_step *const *scripts)
@@ -296,6 +303,46 @@ static void test_unauthorized(void **state)
     tear_down(&r);
 }
 
+static bool is_unauthorized(void *arg)
+{
+    const struct rig *r = arg;
+
+    return r->unauthorized > 0;
+}
+
+static bool is_broken(void *arg)
+{
+    const struct rig *r = arg;
+
+    return cluster_identity_driver_trouble(r->cluster_identity_driver) != NULL;
+}
+
+/* Other credentials end the wait after a 401, and after no other failure. */
+static void test_other_credentials(void **state)
+{
+    struct rig r;
+
+    (void)state;
+    set_up(&r, SERVER_SCRIPTS(unauthorized, good));
+    cluster_identity_driver_dispose(&r.cluster_identity_driver);
+    begin(&r, NEVER_MS);
+    cluster_identity_driver_reauthenticate(r.cluster_identity_driver); /* it asks already */
+    run_until(&r, is_unauthorized);
+    cluster_identity_driver_reauthenticate(r.cluster_identity_driver);
+    loop_run(r.on.loop);
+    assert_string_equal(r.id.uid, "u-1");
+    assert_int_equal(server_requests(r.server), 2);
+    tear_down(&r);
+    set_up(&r, SERVER_SCRIPTS(broken, good));
+    cluster_identity_driver_dispose(&r.cluster_identity_driver);
+    begin(&r, NEVER_MS);
+    run_until(&r, is_broken);
+    cluster_identity_driver_reauthenticate(r.cluster_identity_driver);
+    loop_turns(r.on.loop, TURNS);
+    assert_int_equal(server_requests(r.server), 1);
+    tear_down(&r);
+}
+
 /* Retry-After of the server counts, not the backoff of the driver. */
 static void test_patience(void **state)
 {
@@ -358,6 +405,7 @@ int main(void)
         cmocka_unit_test(test_busy_and_unauthorized_are_waited_for),
         cmocka_unit_test(test_another_cluster_is_an_answer),
         cmocka_unit_test(test_unauthorized),
+        cmocka_unit_test(test_other_credentials),
         cmocka_unit_test(test_patience),
         cmocka_unit_test(test_disposed_while_it_waits),
         cmocka_unit_test(test_the_jitter_of_the_start_comes_first),

@@ -272,6 +272,32 @@ static void test_a_late_resource_is_found(void **state)
     rig_fini(&r);
 }
 
+/* The backoff ends when there are other credentials, but rounds stay apart. */
+static void test_other_credentials_end_the_backoff(void **state)
+{
+    struct rig r;
+
+    (void)state;
+    rig_init(&r);
+    answer_round(&r, OTHERS);
+    answer_round(&r, OTHERS);
+    answer_round(&r, WIDGETS);
+    rig_start(&r, RETRY_MS);
+    discovery_driver_reauthenticate(r.discovery_driver); /* nothing is wanted yet */
+    resolve(&r, 0, "widgets");
+    run(&r, 1);
+    play_clock_pass(RETRY_MS);
+    run(&r, 1);
+    assert_in_range(r.who[0].retry_ms, RETRY_MS + 1, 2 * RETRY_MS);
+    discovery_driver_reauthenticate(r.discovery_driver);
+    loop_turns(r.on.loop, TURNS);
+    assert_asked(&r, "/api /apis /api /apis ");
+    play_clock_pass(RETRY_MS);
+    run(&r, 1);
+    assert_string_equal(r.who[0].found.plural, "widgets");
+    rig_fini(&r);
+}
+
 /* A new name makes the driver ask again soon, not only when the backoff of another name ends. */
 static void test_an_unknown_name_asks_again(void **state)
 {
@@ -490,6 +516,7 @@ int main(void)
         cmocka_unit_test(test_many_wants_share_one_discovery),
         cmocka_unit_test(test_known_resources_are_not_asked_for_again),
         cmocka_unit_test(test_a_late_resource_is_found),
+        cmocka_unit_test(test_other_credentials_end_the_backoff),
         cmocka_unit_test(test_an_unknown_name_asks_again),
         cmocka_unit_test(test_refresh_asks_again),
         cmocka_unit_test(test_a_forgotten_want_gets_no_callback),

@@ -12,6 +12,7 @@
 #include "io/deadline.h"
 #include "io/list_watch_driver.h"
 #include "io/loop.h"
+#include "loop_until.h"
 #include "play_clock.h"
 #include "request_probe.h"
 #include "server.h"
@@ -33,6 +34,8 @@ static const struct server_step silent[] = SERVER_SAYS("", SERVER_HOLD);
 static const struct server_step list[] = SERVER_SAYS(LIST, SERVER_CLOSE);
 static const struct server_step half_list[] = SERVER_SAYS(LIST_HEAD, SERVER_HOLD);
 static const struct server_step broken[] = SERVER_SAYS(SERVER_EMPTY("500 Oops"), SERVER_CLOSE);
+static const struct server_step refused[] =
+    SERVER_SAYS(SERVER_EMPTY("401 Unauthorized"), SERVER_CLOSE);
 static const struct server_step watch[] = SERVER_SAYS(SERVER_OK_HEAD, SERVER_HOLD);
 static const struct server_step watch_bookmarks[] =
     SERVER_SAYS(SERVER_OK_HEAD BOOKMARK("12", ""), SERVER_HOLD);
@@ -49,7 +52,7 @@ static const struct server_step watch_adds[] = {
 };
 
 /* Passes only when play_clock_pass() moves the clock, and is shorter than the other timers. */
-enum { LATER_MS = 60000 };
+enum { LATER_MS = 60000, TURNS = 20 };
 
 enum heard { HEARD_NOTHING, HEARD_DATA, HEARD_CHANGE, HEARD_FAILED };
 
@@ -339,6 +342,33 @@ static void test_a_relist_ordered_while_watching(void **state)
     tear_down(&r);
 }
 
+/* Other credentials end the backoff after a 401, and after no other failure. */
+static void test_other_credentials(void **state)
+{
+    static const struct server_step *const firsts[] = {refused, broken};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(firsts); i++) {
+        struct rig r;
+
+        set_up(&r, SERVER_SCRIPTS(firsts[i], list, watch));
+        r.params.reflector.backoff = (struct backoff_params){LATER_MS, LATER_MS, 1, 0};
+        begin(&r);
+        list_watch_driver_reauthenticate(r.source); /* before the start */
+        r.requests = 1;
+        run_until(&r, has_failed);
+        list_watch_driver_reauthenticate(r.source);
+        list_watch_driver_reauthenticate(r.source);
+        loop_turns(r.probe.loop, TURNS);
+        if (firsts[i] == broken) {
+            assert_int_equal(server_requests(r.server), 1);
+            play_clock_pass(LATER_MS);
+        }
+        assert_in_sync(&r, 3);
+        tear_down(&r);
+    }
+}
+
 static void test_events_of_a_steady_watch_are_data(void **state)
 {
     struct rig r;
@@ -457,6 +487,7 @@ int main(void)
         cmocka_unit_test(test_a_relist_ordered_in_the_gate),
         cmocka_unit_test(test_a_relist_ordered_while_connecting),
         cmocka_unit_test(test_a_relist_ordered_while_watching),
+        cmocka_unit_test(test_other_credentials),
         cmocka_unit_test(test_events_of_a_steady_watch_are_data),
         cmocka_unit_test(test_a_streaming_list_leaves_the_gate_at_its_end_bookmark),
         cmocka_unit_test(test_a_streaming_list_stuck_in_its_initial_events_becomes_a_list),
