@@ -251,15 +251,47 @@ static void on_cred_ready(void *arg)
         deadline_start(s->ask_version, s->params.conf->tuning.backoff.reset_after.v);
 }
 
+/* Requests that failed because of the old credentials are tried again at once. Before
+ * on_cred_ready() there are none. */
+static void reauthenticate(struct cluster_runtime *s)
+{
+    if (s->discovery_driver == NULL)
+        return;
+    if (s->cluster_identity_driver != NULL)
+        cluster_identity_driver_reauthenticate(s->cluster_identity_driver);
+    discovery_driver_reauthenticate(s->discovery_driver);
+    for (size_t i = 0; i < s->n; i++)
+        if (s->v[i].watch_driver != NULL)
+            watch_driver_reauthenticate(s->v[i].watch_driver);
+}
+
+static void on_tls(void *arg, struct tls_ctx *ctx)
+{
+    struct cluster_runtime *s = arg;
+
+    api_client_set_tls(s->client, ctx);
+    reauthenticate(s);
+}
+
+static void on_token(void *arg, const char *token)
+{
+    struct cluster_runtime *s = arg;
+
+    api_client_set_token(s->client, token);
+    reauthenticate(s);
+}
+
 struct cluster_runtime *cluster_runtime_create(const struct cluster_runtime_params *params,
                                                const struct cluster_runtime_events *events,
                                                void *arg)
 {
     struct cluster_runtime *s =
         MEM_NEW(struct cluster_runtime, .params = *params, .events = events, .arg = arg);
+    static const struct cred_events cred_events = {on_tls, on_token, on_cred_ready};
     struct cred_params cp = {
         .loop = params->loop,
         .link = params->link,
+        .cluster = params->conf->name.v,
         .tls = params->cluster_access->url.tls,
         .retry = retry_params(&params->conf->tuning.backoff),
         .seed = params->seed,
@@ -267,12 +299,10 @@ struct cluster_runtime *cluster_runtime_create(const struct cluster_runtime_para
     };
 
     s->said = -1;
-    /* The client first: cred puts TLS context and token into it. */
     s->client = make_client(s);
     s->ask_version = deadline_create(params->loop, on_ask_version, s);
-    cp.client = s->client;
     memcpy(cp.items, params->cluster_access->items, sizeof(cp.items));
-    s->cred = cred_create(&cp, on_cred_ready, s);
+    s->cred = cred_create(&cp, &cred_events, s);
     return s;
 }
 
@@ -301,6 +331,11 @@ const char *cluster_runtime_identity_trouble(const struct cluster_runtime *s)
     return s->cluster_identity_driver != NULL
                ? cluster_identity_driver_trouble(s->cluster_identity_driver)
                : NULL;
+}
+
+void cluster_runtime_changed(struct cluster_runtime *s, uint32_t file)
+{
+    cred_changed(s->cred, file);
 }
 
 void cluster_runtime_opened(struct cluster_runtime *s, uint64_t tag, int fd, int error)

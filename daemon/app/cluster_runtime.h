@@ -83,6 +83,9 @@ void cluster_runtime_follow(struct cluster_runtime *s, const struct watch *w);
  * taken. */
 void cluster_runtime_opened(struct cluster_runtime *s, uint64_t tag, int fd, int error);
 
+/* The helper says that the file of this number may have changed. */
+void cluster_runtime_changed(struct cluster_runtime *s, uint32_t file);
+
 /* Carries out what was ordered of a watch, such as a relist. Returns false if the watch is not one
  * of this cluster. */
 bool cluster_runtime_poke(struct cluster_runtime *s, struct watch *w);

@@ -295,6 +295,15 @@ static void on_opened(void *arg, uint64_t tag, int fd, int error)
     cluster_runtime_opened(dm->clusters[tag / CRED_ITEMS], tag, fd, error);
 }
 
+/* A file may be a credential of any cluster. */
+static void on_changed(void *arg, uint32_t file)
+{
+    struct daemon *dm = arg;
+
+    for (size_t i = 0; i < dm->params.conf->n_clusters; i++)
+        cluster_runtime_changed(dm->clusters[i], file);
+}
+
 /* Without the helper nothing can be started any more, and the runs under way end with it
  * (docs/design.md "Two processes"). */
 static void on_lost(void *arg, const struct err *err)
@@ -456,7 +465,7 @@ static void build_control(struct daemon *dm)
 static void build(struct daemon *dm)
 {
     static const int signal_numbers[] = {SIGTERM, SIGINT, SIGHUP, SIGCHLD};
-    static const struct helper_link_events link_events = {on_opened, on_lost};
+    static const struct helper_link_events link_events = {on_opened, on_changed, on_lost};
     const struct conf *conf = dm->params.conf;
     char *agent =
         mem_printf("informerd/%s (linux) node/%s", INFORMERD_VERSION, dm->params.node_name);

@@ -109,7 +109,9 @@ enum err_kind wire_reply_decode(struct str message, struct wire_reply *reply, st
     if (message.n != sizeof(*reply))
         return broken_reply(err, "bad length", message.n);
     memcpy(reply, message.p, sizeof(*reply));
-    if (reply->type < WIRE_EXITED || reply->type > WIRE_OPENED)
+    if (reply->type < WIRE_EXITED || reply->type > WIRE_CHANGED)
         return broken_reply(err, "unknown type", reply->type);
+    if (reply->type == WIRE_CHANGED && reply->id > UINT32_MAX)
+        return broken_reply(err, "bad number of a file", (size_t)reply->id);
     return reply->type == WIRE_EXITED ? check_end(&reply->end, err) : ERR_OK;
 }

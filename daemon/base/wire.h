@@ -27,7 +27,8 @@ enum {
 /* CLEAR is for a run whose program has ended well, so that its other processes were spared, and
  * that failed all the same: it kills these processes. */
 enum wire_request_type { WIRE_RUN = 1, WIRE_KILL, WIRE_OPEN, WIRE_CLEAR };
-enum wire_reply_type { WIRE_EXITED = 1, WIRE_OPENED };
+/* CHANGED answers no request: a file may have changed that main may open. */
+enum wire_reply_type { WIRE_EXITED = 1, WIRE_OPENED, WIRE_CHANGED };
 
 /* A stray file: an earlier process wrote it for the hook, and it is to be removed
  * (docs/design.md "Stray files"). */
@@ -68,8 +69,8 @@ struct wire_request {
 /* A reply; its bytes are sent as they are. */
 struct wire_reply {
     enum wire_reply_type type;
-    int32_t error; /* OPENED: errno or 0 */
-    uint64_t id;
+    int32_t error;      /* OPENED: errno or 0 */
+    uint64_t id;        /* EXITED: run; OPENED: tag; CHANGED: number of the file */
     struct run_end end; /* EXITED */
 };
 

@@ -19,7 +19,9 @@
 #include "base/panic.h"
 #include "base/wire.h"
 #include "helper/child.h"
+#include "helper/clock.h"
 #include "helper/fds.h"
+#include "helper/file_watch.h"
 #include "helper/runs.h"
 #include "helper/slots.h"
 #include "helper/work.h"
@@ -52,6 +54,8 @@ struct helper {
     struct channel channel;
     struct runs runs;
     struct slots slots;
+    struct file_watch *file_watch;
+    struct err *refused; /* of each file: why it was refused last; kind OK = it was not */
     int signal_fd;
     struct channel_message message; /* the message that is being handled */
 };
@@ -347,19 +351,20 @@ static void on_clear(struct helper *h, const struct wire_request *req)
 }
 
 /* Returns a descriptor, or -1 with errno set. main gets no more than the errno, so the helper logs
- * who could change a file that it refuses. */
-static int open_credential(const struct helper_file *file)
+ * who could change a file that it refuses; once for each reason, as main asks again and again. */
+static int open_credential(const struct helper_file *file, struct err *refused)
 {
     struct stat st;
-    struct err err;
+    struct err err = {0};
     int fd;
 
     if (path_trust_open(file->path, &file->path_trust, &fd, &err) != ERR_OK) {
-        if (err.code == EPERM)
+        if (err.code == EPERM && log_failure_level(refused, &err) == LOG_LVL_WARN)
             log_error("helper: credential file refused", KV_ERR(&err));
         errno = err.code;
         return -1;
     }
+    *refused = (struct err){0};
     if (fstat(fd, &st) == 0 && st.st_size <= FILE_MAX)
         return fd;
     close(fd);
@@ -370,10 +375,22 @@ static int open_credential(const struct helper_file *file)
 static void on_open(struct helper *h, const struct wire_request *req)
 {
     struct wire_reply reply = {.type = WIRE_OPENED, .id = req->id};
-    int fd = open_credential(&h->params->files[req->number]);
 
+    file_watch_add(h->file_watch, req->number);
+    int fd = open_credential(&h->params->files[req->number], &h->refused[req->number]);
     reply.error = fd < 0 ? errno : 0;
     channel_reply(&h->channel, &reply, fd);
+}
+
+/* Tells main which files may have changed. While main is slow a file waits with its further
+ * changes, so there are never more messages than files. */
+static void tell_changes(struct helper *h)
+{
+    uint32_t file;
+
+    while (list_is_empty(&h->channel.queue) &&
+           file_watch_take(h->file_watch, clock_now_ms(), &file))
+        channel_reply(&h->channel, &(struct wire_reply){.type = WIRE_CHANGED, .id = file}, -1);
 }
 
 /* Does the hook have the parameters that this program needs? */
@@ -480,30 +497,52 @@ static void drain_signals(const struct helper *h)
         continue;
 }
 
-/* Serves main until it closes the socket (ERR_CLOSED) or breaks the protocol (ERR_PROTOCOL). While
- * a reply waits for the socket no request is read, so that replies cannot pile up. Ends come before
- * requests: main gets the end of a run before the answer to a later request. */
+/* The shorter of two times for poll(), of which -1 is for ever. */
+static int shorter(int a, int b)
+{
+    if (a < 0 || b < 0)
+        return a < 0 ? b : a;
+    return a < b ? a : b;
+}
+
+/* Waits until something is to be done; the answers are in p. While a reply waits for the socket no
+ * request is read, so that replies cannot pile up, and no change of a file is told. */
+static enum err_kind wait_for(struct helper *h, struct pollfd p[3], struct err *err)
+{
+    bool is_waiting = !list_is_empty(&h->channel.queue);
+    uint64_t now_ms = clock_now_ms();
+    int changes_ms = is_waiting ? -1 : file_watch_wait_ms(h->file_watch, now_ms);
+
+    p[0] = (struct pollfd){.fd = h->channel.fd, .events = is_waiting ? POLLOUT : POLLIN};
+    p[1] = (struct pollfd){.fd = h->signal_fd, .events = POLLIN};
+    p[2] = (struct pollfd){.fd = is_waiting ? -1 : file_watch_fd(h->file_watch, now_ms),
+                           .events = POLLIN};
+    if (poll(p, 3, shorter(runs_wait_ms(&h->runs), changes_ms)) < 0 && errno != EINTR)
+        return err_set(err, ERR_IO, errno, "poll: %s", strerrordesc_np(errno));
+    return ERR_OK;
+}
+
+/* Serves main until it closes the socket (ERR_CLOSED) or breaks the protocol (ERR_PROTOCOL). Ends
+ * come before requests: main gets the end of a run before the answer to a later request. */
 static enum err_kind serve(struct helper *h, struct err *err)
 {
-    enum err_kind kind = ERR_OK;
+    struct pollfd p[3];
+    enum err_kind kind;
 
-    while (kind == ERR_OK) {
-        bool is_waiting = !list_is_empty(&h->channel.queue);
-        struct pollfd p[] = {
-            {.fd = h->channel.fd, .events = is_waiting ? POLLOUT : POLLIN},
-            {.fd = h->signal_fd,  .events = POLLIN                       },
-        };
-
-        if (poll(p, ARRAY_LEN(p), runs_wait_ms(&h->runs)) < 0 && errno != EINTR)
-            return err_set(err, ERR_IO, errno, "poll: %s", strerrordesc_np(errno));
+    while ((kind = wait_for(h, p, err)) == ERR_OK) {
         if ((p[1].revents & POLLIN) != 0)
             drain_signals(h);
         if ((p[1].revents & POLLIN) != 0 || runs_wait_ms(&h->runs) == 0)
             runs_reap(&h->runs);
+        if ((p[2].revents & POLLIN) != 0)
+            file_watch_read(h->file_watch, clock_now_ms());
         if ((p[0].revents & POLLOUT) != 0)
             channel_flush(&h->channel);
+        tell_changes(h);
         if ((p[0].revents & (POLLIN | POLLHUP | POLLERR)) != 0)
             kind = receive(h, err);
+        if (kind != ERR_OK)
+            break;
     }
     return kind;
 }
@@ -562,11 +601,15 @@ static enum err_kind run(struct helper *h, int socket_fd, struct err *err)
     list_init(&h->channel.queue);
     runs_init(&h->runs, reply_end, h);
     slots_init(&h->slots, h->params);
+    h->file_watch = file_watch_create(h->params->files, h->params->file_count);
+    h->refused = mem_array(h->params->file_count + 1, sizeof(*h->refused));
     kind = serve(h, err);
     channel_close(&h->channel); /* first: main must not wait for answers while the runs end */
     runs_end_all(&h->runs, h->signal_fd);
     runs_fini(&h->runs);
     slots_fini(&h->slots);
+    file_watch_destroy(&h->file_watch);
+    free(h->refused);
     close(h->signal_fd);
     return kind;
 }

@@ -11,47 +11,47 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/panic.h"
-#include "io/api_client.h"
 #include "io/deadline.h"
 #include "io/helper_link.h"
 #include "io/loop.h"
+#include "kube/credentials.h"
+#include "kube/token.h"
 #include "proto/tls.h"
 
 /* The CAs of a whole system have about 200 KB; a larger file is no credential. */
 #define MAX_FILE_BYTES ((size_t)1024 * 1024)
 
-/* A token that was read so long ago is read again. client-go does the same after 50 s: tokens live
- * for 10 minutes, and kubelets renew them at 80 % of that
- * (docs/kubernetes-protocol.md "Bearer tokens"). */
-#define TOKEN_AGE_MS 50000
-
-enum cred_state {
-    CRED_LOADING,    /* reads all items, for the first time or again after a failure */
-    CRED_READY,      /* the API client has its credentials */
-    CRED_REFRESHING, /* reads the token alone; the old one stays in use meanwhile */
-    CRED_BACKOFF,    /* waits before it loads again */
-};
-
-/* Where the token came from that the API client uses now. */
-enum cred_token { TOKEN_NONE, TOKEN_DATA, TOKEN_FILE };
+enum { NS_PER_S = 1000000000 };
 
 struct cred {
     struct cred_params params;
-    cred_ready_cb *ready; /* NULL once it was called */
+    const struct cred_events *events;
     void *arg;
-    enum cred_state state;
-    enum cred_token token;
-    struct buf text[CRED_ITEMS]; /* secrets: filled while a round reads, wiped at its end */
-    unsigned waiting;            /* answers of the helper that are still to come in this round */
-    struct err err;              /* the first failure of this round, the token's left out */
-    struct err token_err;        /* the token's failure: another token may stand in for it */
+    bool is_ready; /* on_ready was called */
+    struct credentials credentials;
+    struct buf read[CRED_ITEMS]; /* secrets: filled while a source is read, wiped at its end */
+    struct buf used[CRED_ITEMS]; /* secrets: in use; a context is made of old and new ones */
+    unsigned waiting[CREDENTIALS_SOURCES]; /* answers of the helper that are still to come */
+    struct err err[CREDENTIALS_SOURCES];   /* the first failure of the reading */
+    uint64_t expires_s[CRED_ITEMS];        /* of those in use */
     struct tls_keys authorities;
-    struct backoff backoff;
-    struct rng rng;
-    struct deadline *timer; /* BACKOFF: until the next try; READY: until the token is read again */
+    struct deadline *timer; /* credentials_due_ms() */
 };
 
 static const char *const item_names[] = {"CA", "client certificate", "client key", "token"};
+
+static const enum credentials_source source_of[CRED_ITEMS] = {
+    [CRED_CA] = CREDENTIALS_CA,
+    [CRED_CERT] = CREDENTIALS_PAIR,
+    [CRED_KEY] = CREDENTIALS_PAIR,
+    [CRED_TOKEN] = CREDENTIALS_TOKEN,
+};
+
+static const enum cred_item first_of[CREDENTIALS_SOURCES] = {
+    [CREDENTIALS_CA] = CRED_CA,
+    [CREDENTIALS_PAIR] = CRED_CERT,
+    [CREDENTIALS_TOKEN] = CRED_TOKEN,
+};
 
 /* The whole capacity: earlier secrets may lie behind the length. */
 static void wipe(struct buf *b)
@@ -60,81 +60,335 @@ static void wipe(struct buf *b)
     buf_free(b);
 }
 
+static const struct cred_source *item_of(const struct cred *c, enum cred_item item)
+{
+    return &c->params.items[item];
+}
+
+/* Certificate and key are in one file, as the kubelet has them. It is read once, so that its two
+ * halves always fit. */
+static bool is_combined(const struct cred *c)
+{
+    const struct cred_source *cert = item_of(c, CRED_CERT);
+    const struct cred_source *key = item_of(c, CRED_KEY);
+
+    return cert->path != NULL && key->path != NULL && strcmp(cert->path, key->path) == 0;
+}
+
+static enum credentials_how how_of(const struct cred *c, enum credentials_source source)
+{
+    enum credentials_how how = CREDENTIALS_NONE;
+
+    for (enum cred_item i = CRED_CA; i < CRED_ITEMS && c->params.tls; i++) {
+        if (source_of[i] != source)
+            continue;
+        if (item_of(c, i)->path != NULL)
+            how = CREDENTIALS_FILES;
+        else if (item_of(c, i)->data != NULL && how == CREDENTIALS_NONE)
+            how = CREDENTIALS_FIXED;
+    }
+    return how;
+}
+
+/* ---- Log */
+
+static struct kv cluster(const struct cred *c)
+{
+    return KV_STR("cluster", c->params.cluster);
+}
+
+static void tell_failure(const struct cred *c, enum credentials_source source,
+                         enum credentials_verdict verdict)
+{
+    static const char *const kept[CREDENTIALS_SOURCES] = {
+        [CREDENTIALS_CA] = "CA was not renewed; the old one stays in use",
+        [CREDENTIALS_PAIR] = "client certificate was not renewed; the old one stays in use",
+        [CREDENTIALS_TOKEN] = "token was not renewed; the old one stays in use",
+    };
+    struct kv err = KV_ERR(&c->err[source]);
+    uint64_t due_ms = credentials_next_ms(&c->credentials, source);
+
+    if (verdict == CREDENTIALS_KEEP)
+        log_warn(kept[source], cluster(c), err);
+    else if (verdict == CREDENTIALS_STAND_IN)
+        log_warn("token file cannot be used: the token from the kubeconfig is used for now",
+                 cluster(c), err);
+    else
+        log_error("credentials cannot be used", cluster(c), err,
+                  KV_MS("retry_in", due_ms - loop_now_ms(c->params.loop)));
+}
+
+static void tell_recovery(const struct cred *c, enum credentials_source source)
+{
+    static const char *const again[CREDENTIALS_SOURCES] = {
+        [CREDENTIALS_CA] = "CA file can be used now",
+        [CREDENTIALS_PAIR] = "client certificate file can be used now",
+        [CREDENTIALS_TOKEN] = "token file can be used now",
+    };
+
+    log_info(again[source], cluster(c));
+}
+
+/* Tokens are renewed each hour or more often: that is for debugging only. */
+static void tell_renewal(const struct cred *c, enum credentials_source source)
+{
+    static const char *const renewed[CREDENTIALS_SOURCES] = {
+        [CREDENTIALS_CA] = "CA was renewed",
+        [CREDENTIALS_PAIR] = "client certificate was renewed",
+        [CREDENTIALS_TOKEN] = "token was renewed",
+    };
+
+    log_emit(source == CREDENTIALS_TOKEN ? LOG_LVL_DEBUG : LOG_LVL_INFO, renewed[source],
+             LOG_FIELDS(cluster(c)));
+}
+
+/* ---- Can it be used? */
+
 static void fail(struct cred *c, enum cred_item item, const char *why)
 {
-    struct err *err = item == CRED_TOKEN ? &c->token_err : &c->err;
+    struct err *err = &c->err[source_of[item]];
 
-    if (err->kind != ERR_OK)
+    if (err->kind == ERR_OK)
+        err_set(err, ERR_CREDENTIAL, 0, "%s %s: %s", item_names[item],
+                item_of(c, item)->path != NULL ? item_of(c, item)->path : "of the kubeconfig", why);
+}
+
+/* Cuts off white space around a token, as client-go does. */
+static void trim(struct buf *b)
+{
+    size_t skip = 0;
+
+    while (b->len > 0 && isspace((unsigned char)b->data[b->len - 1]))
+        b->len--;
+    while (skip < b->len && isspace((unsigned char)b->data[skip]))
+        skip++;
+    buf_consume(b, skip);
+}
+
+/* Returns NULL, or why the token cannot be used: a byte that a header must not have could add a
+ * header of its own. */
+static const char *check_token(const struct buf *b)
+{
+    if (b->len == 0)
+        return "is empty";
+    for (size_t i = 0; i < b->len; i++)
+        if (!isgraph((unsigned char)b->data[i]))
+            return "holds white space or control bytes: one token is expected";
+    return NULL;
+}
+
+/* Puts in front of an error of TLS where the certificate and the key are. */
+static void name_pair(const struct cred *c, struct err *err)
+{
+    const struct cred_source *cert = item_of(c, CRED_CERT);
+    const struct cred_source *key = item_of(c, CRED_KEY);
+
+    if (cert->path != NULL && key->path != NULL && !is_combined(c))
+        err_wrap(err, "certificate %s, key %s", cert->path, key->path);
+    else if (cert->path != NULL || key->path != NULL)
+        err_wrap(err, "%s", cert->path != NULL ? cert->path : key->path);
+}
+
+/* If what was read of the source cannot be used, c->err says why. */
+static void check(struct cred *c, enum credentials_source source)
+{
+    struct err *err = &c->err[source];
+    const char *why;
+
+    switch (source) {
+    case CREDENTIALS_CA:
+        if (tls_check_ca(buf_str(&c->read[CRED_CA]), err) != ERR_OK &&
+            item_of(c, CRED_CA)->path != NULL)
+            err_wrap(err, "%s", item_of(c, CRED_CA)->path);
+        break;
+    case CREDENTIALS_PAIR:
+        if (tls_check_pair(buf_str(&c->read[CRED_CERT]), buf_str(&c->read[CRED_KEY]), err) !=
+            ERR_OK)
+            name_pair(c, err);
+        break;
+    case CREDENTIALS_TOKEN:
+        why = check_token(&c->read[CRED_TOKEN]);
+        if (why != NULL)
+            fail(c, CRED_TOKEN, why);
+        break;
+    case CREDENTIALS_SOURCES:
+        panic("there is no such source of credentials");
+    }
+}
+
+static struct digest digest_read(const struct cred *c, enum credentials_source source)
+{
+    struct digest all[CRED_ITEMS] = {0};
+
+    for (int i = 0; i < CRED_ITEMS; i++)
+        if (source_of[i] == source)
+            all[i] = digest_of(c->read[i].data, c->read[i].len);
+    return digest_of(all, sizeof(all));
+}
+
+/* ---- Use */
+
+/* Is the source configured, and nothing of it in use yet? */
+static bool is_lacking(const struct cred *c, enum credentials_source source)
+{
+    return how_of(c, source) != CREDENTIALS_NONE && c->used[first_of[source]].len == 0;
+}
+
+/* Certificate, key or CA are other ones. They were checked, so an error is a bug; the earlier
+ * context stays then. */
+static void use_tls(const struct cred *c)
+{
+    const struct tls_ctx_params p = {.ca_pem = buf_str(&c->used[CRED_CA]),
+                                     .cert_pem = buf_str(&c->used[CRED_CERT]),
+                                     .key_pem = buf_str(&c->used[CRED_KEY])};
+    struct tls_ctx *ctx;
+    struct err err;
+
+    if (is_lacking(c, CREDENTIALS_CA) || is_lacking(c, CREDENTIALS_PAIR))
+        return; /* at the start, the other one is still to be read */
+    if (tls_ctx_create(&p, &ctx, &err) != ERR_OK) {
+        log_error("credentials cannot be used", cluster(c), KV_ERR(&err));
         return;
-    err_set(err, ERR_CREDENTIAL, 0, "%s %s: %s", item_names[item],
-            c->params.items[item].path != NULL ? c->params.items[item].path : "", why);
+    }
+    c->events->on_tls(c->arg, ctx);
+    tls_ctx_unref(&ctx);
+}
+
+static void note_authorities(struct cred *c)
+{
+    struct tls_keys before = c->authorities;
+
+    tls_keys_read(buf_str(&c->used[CRED_CA]), &c->authorities);
+    if (c->authorities.n > 0)
+        tls_keys_add(&c->authorities, &before);
+}
+
+/* What was read of the source is in use from now on. */
+static void use(struct cred *c, enum credentials_source source)
+{
+    for (int i = 0; i < CRED_ITEMS; i++) {
+        if (source_of[i] != source)
+            continue;
+        wipe(&c->used[i]);
+        c->used[i] = c->read[i];
+        c->read[i] = (struct buf){0};
+    }
+    if (source == CREDENTIALS_TOKEN) {
+        c->expires_s[CRED_TOKEN] = token_expiry(buf_str(&c->used[CRED_TOKEN]));
+        c->events->on_token(c->arg, buf_cstr(&c->used[CRED_TOKEN]));
+        return;
+    }
+    if (source == CREDENTIALS_CA)
+        note_authorities(c);
+    use_tls(c);
+}
+
+/* Puts the token of the kubeconfig where that of the file would be. False: there is none that can
+ * be used. */
+static bool read_stand_in(struct cred *c)
+{
+    const char *data = item_of(c, CRED_TOKEN)->data;
+
+    wipe(&c->read[CRED_TOKEN]);
+    if (data == NULL)
+        return false;
+    buf_puts(&c->read[CRED_TOKEN], data);
+    trim(&c->read[CRED_TOKEN]);
+    return check_token(&c->read[CRED_TOKEN]) == NULL;
+}
+
+/* ---- Readings */
+
+/* The source was read, well or not: uses it or leaves it. */
+static void complete(struct cred *c, enum credentials_source source)
+{
+    bool is_first = is_lacking(c, source);
+    struct credentials_reading r = {.wall_s = loop_wall_ns() / NS_PER_S};
+    bool is_news;
+
+    if (source == CREDENTIALS_PAIR && is_combined(c))
+        buf_append_str(&c->read[CRED_KEY], buf_str(&c->read[CRED_CERT]));
+    if (source == CREDENTIALS_TOKEN)
+        trim(&c->read[CRED_TOKEN]);
+    r.digest = digest_read(c, source);
+    if (c->err[source].kind == ERR_OK && !credentials_has(&c->credentials, source, r.digest))
+        check(c, source);
+    r.is_good = c->err[source].kind == ERR_OK;
+    if (source == CREDENTIALS_TOKEN && r.is_good)
+        r.expires_s = token_expiry(buf_str(&c->read[CRED_TOKEN]));
+    enum credentials_verdict verdict =
+        credentials_judge(&c->credentials, source, &r, loop_now_ms(c->params.loop), &is_news);
+    if (is_news && r.is_good)
+        tell_recovery(c, source);
+    else if (is_news)
+        tell_failure(c, source, verdict);
+    else if (!r.is_good)
+        log_debug("new credentials cannot be used yet", cluster(c), KV_ERR(&c->err[source]));
+    if (verdict == CREDENTIALS_USE && !is_first)
+        tell_renewal(c, source);
+    if (verdict == CREDENTIALS_USE || (verdict == CREDENTIALS_STAND_IN && read_stand_in(c)))
+        use(c, source);
+    for (int i = 0; i < CRED_ITEMS; i++)
+        if (source_of[i] == source)
+            wipe(&c->read[i]);
 }
 
 /* The file counts before the data. The helper opens it, because only the helper may have the rights
  * to (docs/design.md "Two processes"); cred_opened() gets the answer. */
-static void ask(struct cred *c, enum cred_item item)
+static void read_item(struct cred *c, enum cred_item item)
 {
-    const struct cred_source *src = &c->params.items[item];
+    const struct cred_source *src = item_of(c, item);
 
-    wipe(&c->text[item]);
+    wipe(&c->read[item]);
+    if (item == CRED_KEY && is_combined(c))
+        return;
     if (src->path != NULL) {
-        c->waiting++;
+        c->waiting[source_of[item]]++;
         helper_link_open(c->params.link, src->file, c->params.tag + item);
     } else if (src->data != NULL) {
-        buf_puts(&c->text[item], src->data);
+        buf_puts(&c->read[item], src->data);
     }
 }
 
-static void complete(struct cred *c);
-
-static void load(struct cred *c)
+static void read_source(struct cred *c, enum credentials_source source)
 {
-    c->state = CRED_LOADING;
-    c->err = c->token_err = (struct err){0};
-    for (int i = 0; i < CRED_ITEMS; i++)
-        ask(c, (enum cred_item)i);
-    if (c->waiting == 0)
-        complete(c);
+    c->err[source] = (struct err){0};
+    for (enum cred_item i = CRED_CA; i < CRED_ITEMS; i++)
+        if (source_of[i] == source)
+            read_item(c, i);
+    if (c->waiting[source] == 0)
+        complete(c, source);
 }
 
-/* With plain http no token is sent (docs/kubernetes-protocol.md "Kubeconfig fields"). */
-static bool has_token_file(const struct cred *c)
+/* Is on_ready to come now? */
+static bool is_due(const struct cred *c)
 {
-    return c->params.tls && c->params.items[CRED_TOKEN].path != NULL;
+    return !c->is_ready && credentials_are_usable(&c->credentials);
 }
 
-void cred_renew(struct cred *c)
+/* on_ready is due at once if nothing is configured. */
+static void schedule(const struct cred *c)
 {
-    /* In all other states the token is read soon anyway. */
-    if (c->state != CRED_READY || !has_token_file(c))
-        return;
-    deadline_stop(c->timer);
-    c->state = CRED_REFRESHING;
-    c->token_err = (struct err){0};
-    ask(c, CRED_TOKEN);
+    deadline_start_at(c->timer, is_due(c) ? 0 : credentials_due_ms(&c->credentials));
+}
+
+/* Reads what is due. */
+static void go_on(struct cred *c)
+{
+    enum credentials_source source;
+
+    while (credentials_take(&c->credentials, loop_now_ms(c->params.loop), &source))
+        read_source(c, source);
+    bool has_become_ready = is_due(c);
+    c->is_ready = c->is_ready || has_become_ready;
+    schedule(c);
+    if (has_become_ready)
+        c->events->on_ready(c->arg);
 }
 
 static void on_timer(void *arg)
 {
-    struct cred *c = arg;
-
-    if (c->state == CRED_READY)
-        cred_renew(c);
-    else
-        load(c);
-}
-
-struct cred *cred_create(const struct cred_params *params, cred_ready_cb *ready, void *arg)
-{
-    struct cred *c = mem_zalloc(sizeof(*c));
-
-    c->params = *params;
-    c->ready = ready;
-    c->arg = arg;
-    rng_seed(&c->rng, params->seed);
-    c->timer = deadline_create(params->loop, on_timer, c);
-    deadline_start(c->timer, 0);
-    return c;
+    go_on(arg);
 }
 
 /* Reads the rest of fd. Returns NULL, or why it could not, for the error. The reads may
@@ -156,155 +410,64 @@ static const char *read_all(int fd, struct buf *out)
     }
 }
 
-/* Gives the API client a TLS context. The keys of the CA are kept to tell clusters apart
- * (docs/design.md "Cluster identity"). */
-static enum err_kind use_tls(struct cred *c)
-{
-    struct tls_ctx *ctx;
-    struct tls_ctx_params p = {.ca_pem = buf_str(&c->text[CRED_CA]),
-                               .cert_pem = buf_str(&c->text[CRED_CERT]),
-                               .key_pem = buf_str(&c->text[CRED_KEY])};
-
-    if (!c->params.tls)
-        return ERR_OK;
-    if (tls_ctx_create(&p, &ctx, &c->err) != ERR_OK)
-        return c->err.kind;
-    api_client_set_tls(c->params.client, ctx);
-    tls_keys_read(p.ca_pem, &c->authorities);
-    tls_ctx_unref(&ctx);
-    return ERR_OK;
-}
-
-/* Gives the API client the token in c->text. White space around the token is cut off, as client-go
- * does; any other byte that a header must not have is an error, as it could add a header of its
- * own. */
-static enum err_kind set_token(struct cred *c, enum cred_token from)
-{
-    struct buf *b = &c->text[CRED_TOKEN];
-    size_t skip = 0;
-
-    while (b->len > 0 && isspace((unsigned char)b->data[b->len - 1]))
-        b->len--;
-    while (skip < b->len && isspace((unsigned char)b->data[skip]))
-        skip++;
-    buf_consume(b, skip);
-    if (b->len == 0)
-        fail(c, CRED_TOKEN, "is empty");
-    for (size_t i = 0; i < b->len; i++)
-        if (!isgraph((unsigned char)b->data[i]))
-            fail(c, CRED_TOKEN, "holds white space or control bytes: one token is expected");
-    if (c->token_err.kind != ERR_OK)
-        return c->token_err.kind;
-    api_client_set_token(c->params.client, buf_cstr(b));
-    c->token = from;
-    return ERR_OK;
-}
-
-/* The first token: that of the file, or, as long as the file cannot be read, that of the kubeconfig
- * (docs/kubernetes-protocol.md "Kubeconfig fields"). */
-static enum err_kind use_token(struct cred *c)
-{
-    const struct cred_source *src = &c->params.items[CRED_TOKEN];
-
-    if (!c->params.tls || (src->data == NULL && src->path == NULL))
-        return ERR_OK;
-    enum cred_token from = src->path != NULL ? TOKEN_FILE : TOKEN_DATA;
-    if (set_token(c, from) != ERR_OK && from == TOKEN_FILE && src->data != NULL) {
-        log_warn("token file cannot be used: the token from the kubeconfig is used for now",
-                 KV_STR("cluster", api_client_name(c->params.client)), KV_ERR(&c->token_err));
-        wipe(&c->text[CRED_TOKEN]);
-        buf_puts(&c->text[CRED_TOKEN], src->data);
-        c->token_err = (struct err){0};
-        (void)set_token(c, TOKEN_DATA);
-    }
-    c->err = c->token_err;
-    return c->err.kind;
-}
-
-/* A good token is read again when it may be old. While the kubeconfig's token serves because the
- * file has never been readable, the file is tried again with the backoff of any other failure. */
-static void schedule_refresh(struct cred *c)
-{
-    bool stands_in = c->token == TOKEN_DATA;
-
-    c->state = CRED_READY;
-    if (!stands_in)
-        backoff_reset(&c->backoff);
-    if (has_token_file(c))
-        deadline_start(c->timer, stands_in ? backoff_step(&c->backoff, &c->params.retry, &c->rng)
-                                           : TOKEN_AGE_MS);
-}
-
-/* Some item could not be read or used: all items are read again after a pause. */
-static void retry(struct cred *c)
-{
-    uint64_t ms = backoff_step(&c->backoff, &c->params.retry, &c->rng);
-
-    log_error("credentials cannot be used", KV_STR("cluster", api_client_name(c->params.client)),
-              KV_ERR(&c->err), KV_MS("retry_in", ms));
-    c->state = CRED_BACKOFF;
-    deadline_start(c->timer, ms);
-}
-
-/* The token's file was read again, or not. The warning for a file that was never readable is out
- * already (use_token()), so repeated failures are for debugging only. */
-static void refreshed(struct cred *c)
-{
-    enum cred_token was = c->token;
-    const struct kv *fields =
-        LOG_FIELDS(KV_STR("cluster", api_client_name(c->params.client)), KV_ERR(&c->token_err));
-
-    if (set_token(c, TOKEN_FILE) != ERR_OK)
-        log_emit(was == TOKEN_DATA ? LOG_LVL_DEBUG : LOG_LVL_WARN,
-                 "token was not renewed; the old one stays in use", fields);
-    else if (was == TOKEN_DATA)
-        log_info("token file can be used now",
-                 KV_STR("cluster", api_client_name(c->params.client)));
-    schedule_refresh(c);
-}
-
-/* All answers of the helper are there: the round of reading is over. */
-static void complete(struct cred *c)
-{
-    enum cred_state was = c->state;
-
-    if (c->token_err.kind != ERR_OK) /* the file could not be read: use no part of it */
-        wipe(&c->text[CRED_TOKEN]);
-    if (was == CRED_REFRESHING) {
-        refreshed(c);
-    } else if (c->err.kind != ERR_OK || use_tls(c) != ERR_OK || use_token(c) != ERR_OK) {
-        retry(c);
-    } else {
-        backoff_reset(&c->backoff);
-        schedule_refresh(c);
-        if (c->ready != NULL)
-            c->ready(c->arg);
-        c->ready = NULL;
-    }
-    /* The TLS context and the API client have copies: no secret stays here longer than needed. */
-    for (int i = 0; i < CRED_ITEMS; i++)
-        wipe(&c->text[i]);
-}
-
 void cred_opened(struct cred *c, uint64_t tag, int fd, int error)
 {
     enum cred_item item = (enum cred_item)(tag - c->params.tag);
 
-    ensure(tag >= c->params.tag && item < CRED_ITEMS && c->waiting > 0);
-    const char *why = fd >= 0          ? read_all(fd, &c->text[item])
+    ensure(tag >= c->params.tag && item < CRED_ITEMS && c->waiting[source_of[item]] > 0);
+    const char *why = fd >= 0          ? read_all(fd, &c->read[item])
                       : error == EPERM ? "not trusted: the helper has logged who could change it"
                                        : strerror(error);
     if (why != NULL)
         fail(c, item, why);
     if (fd >= 0)
         close(fd);
-    if (--c->waiting == 0)
-        complete(c);
+    if (--c->waiting[source_of[item]] > 0)
+        return;
+    complete(c, source_of[item]);
+    go_on(c);
+}
+
+void cred_changed(struct cred *c, uint32_t file)
+{
+    for (int i = 0; i < CRED_ITEMS; i++)
+        if (c->params.items[i].path != NULL && c->params.items[i].file == file)
+            credentials_changed(&c->credentials, source_of[i], loop_now_ms(c->params.loop));
+    schedule(c);
+}
+
+void cred_renew(struct cred *c)
+{
+    credentials_refused(&c->credentials, loop_now_ms(c->params.loop));
+    schedule(c);
+}
+
+/* ---- Begin and end */
+
+struct cred *cred_create(const struct cred_params *params, const struct cred_events *events,
+                         void *arg)
+{
+    struct cred *c = MEM_NEW(struct cred, .params = *params, .events = events, .arg = arg);
+    struct credentials_params p = {.retry = params->retry, .seed = params->seed};
+
+    for (enum credentials_source s = CREDENTIALS_CA; s < CREDENTIALS_SOURCES; s++)
+        p.how[s] = how_of(c, s);
+    p.has_stand_in[CREDENTIALS_TOKEN] = read_stand_in(c);
+    wipe(&c->read[CRED_TOKEN]);
+    credentials_init(&c->credentials, &p, loop_now_ms(params->loop));
+    c->timer = deadline_create(params->loop, on_timer, c);
+    schedule(c);
+    return c;
 }
 
 const struct tls_keys *cred_authorities(const struct cred *c)
 {
     return &c->authorities;
+}
+
+uint64_t cred_expires_s(const struct cred *c, enum cred_item item)
+{
+    return c->expires_s[item];
 }
 
 void cred_dispose(struct cred **cp)
@@ -314,8 +477,10 @@ void cred_dispose(struct cred **cp)
     if (c == NULL)
         return;
     *cp = NULL;
-    for (int i = 0; i < CRED_ITEMS; i++)
-        wipe(&c->text[i]);
+    for (int i = 0; i < CRED_ITEMS; i++) {
+        wipe(&c->read[i]);
+        wipe(&c->used[i]);
+    }
     deadline_dispose(&c->timer);
     free(c);
 }

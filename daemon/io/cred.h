@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cred - the credentials of one cluster: has the helper open the files, gives TLS context and token
- * to the API client, and reads the token again when it may be old
- * (docs/kubernetes-protocol.md "Bearer tokens"); driver.
+ * cred - credentials for servers: has the helper open their files, and gives TLS contexts and
+ * tokens out, at the start and whenever they were replaced. kube/credentials decides when files are
+ * read and what is used; driver.
  */
 #ifndef IO_CRED_H
 #define IO_CRED_H
@@ -13,15 +13,15 @@
 #include "base/backoff.h"
 #include "proto/tls_keys.h"
 
-struct api_client;
 struct cred;
 struct helper_link;
 struct loop;
+struct tls_ctx;
 
 enum cred_item { CRED_CA, CRED_CERT, CRED_KEY, CRED_TOKEN, CRED_ITEMS };
 
 /* Where one item comes from: from data of the kubeconfig, or from a file; neither = the item is not
- * configured. A token may have both: then the data serves until the file can be read for the first
+ * configured. A token may have both: then the data serves until the file can be used for the first
  * time (docs/kubernetes-protocol.md "Kubeconfig fields"). */
 struct cred_source {
     const char *data; /* PEM or token; NULL = from a file */
@@ -33,34 +33,51 @@ struct cred_source {
 struct cred_params {
     struct loop *loop;
     struct helper_link *link;
-    struct api_client *client;
-    bool tls; /* false: plain http, no credentials are sent */
+    const char *cluster; /* its name, for the log */
+    bool tls;            /* false: plain http, no credentials are sent or read */
     struct cred_source items[CRED_ITEMS];
-    struct backoff_params retry; /* while the credentials cannot be read or used */
+    struct backoff_params retry; /* while credentials cannot be read or used */
     uint64_t seed;               /* of the jitter of retry */
     uint64_t tag;                /* files are opened with the tags tag + enum cred_item */
 };
 
-/* The API client has its credentials for the first time: requests may start. Runs at most once,
- * from the loop, never inside a call of the user. Must not dispose the object. */
-typedef void cred_ready_cb(void *arg);
+/* All are called from the loop, never inside a call of the user, and must not dispose the
+ * object. */
+struct cred_events {
+    /* New connections use this context from now on: certificate, key or CA are other ones. ctx is
+     * borrowed. */
+    void (*on_tls)(void *arg, struct tls_ctx *ctx);
+    /* New requests use this token from now on. It is borrowed, and has no byte that a header must
+     * not have. */
+    void (*on_token)(void *arg, const char *token);
+    /* All that is configured was given to on_tls and on_token: requests may start. Once. */
+    void (*on_ready)(void *arg);
+};
 
-/* Starts to read in the next turn. Credentials that cannot be read or used are logged, and
- * everything is read again after the pauses of retry. ready may be NULL. Never NULL; release with
+/* Starts to read in the next turn. Files that cannot be read or used are logged and tried again;
+ * earlier credentials stay in use meanwhile. events is borrowed. Never NULL; release with
  * cred_dispose(). */
-struct cred *cred_create(const struct cred_params *params, cred_ready_cb *ready, void *arg);
+struct cred *cred_create(const struct cred_params *params, const struct cred_events *events,
+                         void *arg);
 
 /* The helper's answer for a tag of this object: fd is an open file, which this closes, or -1 and
  * error is an errno. */
 void cred_opened(struct cred *c, uint64_t tag, int fd, int error);
 
-/* The keys of the certificate authorities that servers are checked against, once the credentials
- * are there; none before, and with plain http. Valid until cred_dispose(). */
+/* The helper says that the file of this number may have changed. It need not be one of this
+ * object. */
+void cred_changed(struct cred *c, uint32_t file);
+
+/* A server has answered 401: has the files of certificate, key and token read again now. */
+void cred_renew(struct cred *c);
+
+/* The keys of the certificate authorities that servers are checked against, once they are known,
+ * and behind them those of the CAs that were replaced: a rotation of the CA is none of the cluster
+ * (docs/design.md "Cluster identity"). None with plain http. Valid until cred_dispose(). */
 const struct tls_keys *cred_authorities(const struct cred *c);
 
-/* The server refused the token (401): reads the token's file again now. Nothing happens if the
- * token has no file, or if credentials are just being read or waited for. */
-void cred_renew(struct cred *c);
+/* When an item that is in use expires, in seconds since 1970. 0 = never, or not known. */
+uint64_t cred_expires_s(const struct cred *c, enum cred_item item);
 
 /* The end for the user: *c is NULL, secrets are wiped. NULL is fine. */
 void cred_dispose(struct cred **c);

@@ -393,6 +393,9 @@ static enum err_kind deliver(struct helper_link *l, const struct wire_reply *rep
     case WIRE_OPENED:
         l->events->on_opened(l->arg, reply->id, fd, is_file && fd < 0 ? EMFILE : reply->error);
         break;
+    case WIRE_CHANGED:
+        l->events->on_changed(l->arg, (uint32_t)reply->id);
+        break;
     }
     return ERR_OK;
 }

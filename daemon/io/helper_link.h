@@ -40,6 +40,9 @@ struct helper_link_events {
     /* Once for each helper_link_open(), unless the link is lost before: fd belongs to the receiver,
      * or is -1 and error is an errno. */
     void (*on_opened)(void *arg, uint64_t tag, int fd, int error);
+    /* The content of a credential file may be another one; file is its number in helper_params. At
+     * most once a second for each file, and only for files that were opened before. */
+    void (*on_changed)(void *arg, uint32_t file);
     /* The helper has ended, and its programs with it: no event follows. At most once. */
     void (*on_lost)(void *arg, const struct err *err);
 };

@@ -156,7 +156,7 @@ static size_t argument(int argc, char **argv, int i, size_t otherwise)
 
 int main(int argc, char **argv)
 {
-    static const struct helper_link_events events = {on_opened, on_lost};
+    static const struct helper_link_events events = {.on_opened = on_opened, .on_lost = on_lost};
     static const char *const program[] = {"/bin/true", NULL};
     static const char *const fixed[] = {"PATH=/usr/sbin:/usr/bin:/sbin:/bin", NULL};
     const struct helper_hook hook = {

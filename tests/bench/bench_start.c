@@ -185,7 +185,7 @@ static void open_gate(struct bench *b)
 
 static void build(struct bench *b, int fd)
 {
-    static const struct helper_link_events events = {on_opened, on_lost};
+    static const struct helper_link_events events = {.on_opened = on_opened, .on_lost = on_lost};
     static const struct runner_hook hook = {
         .program = "/bin/true", .timeout_ms = 30000, .kill_signal = SIGTERM, .kill_grace_ms = 1000};
     struct hook_source source = {.name = "services"};

@@ -33,6 +33,7 @@ class Leaf:
 
     def __init__(self, stem, cert, key):
         self.cert, self.key = cert, key
+        self.serial = x509.load_pem_x509_certificate(cert).serial_number
         self.cert_file, self.key_file = stem.with_suffix(".crt"), stem.with_suffix(".key")
         self.cert_file.write_bytes(cert)
         self.key_file.touch(mode=0o600)

@@ -95,6 +95,12 @@ class Conn(asyncio.Protocol):
                     return value
         return None
 
+    @property
+    def client_serial(self):
+        """The serial number of the client's certificate as a number; None = it showed none."""
+        cert = self.tls.getpeercert() if self.tls else None
+        return int(cert["serialNumber"], 16) if cert else None
+
     # asyncio.Protocol
 
     def connection_made(self, transport):

@@ -38,7 +38,8 @@ static void read_reply(struct str message)
         ensure(err.kind == ERR_PROTOCOL && err.text[0] != '\0');
         return;
     }
-    if (reply.type == WIRE_OPENED)
+    ensure(reply.type != WIRE_CHANGED || reply.id <= UINT32_MAX);
+    if (reply.type != WIRE_EXITED)
         return;
     ensure(run_stage_name(reply.end.stage) != NULL);
     ensure(strnlen(reply.end.left_comm, RUN_END_COMM_SIZE) < RUN_END_COMM_SIZE);

@@ -75,7 +75,17 @@ static void on_lost(void *arg, const struct err *err)
     after_event(w);
 }
 
-static const struct helper_link_events events = {on_opened, on_lost};
+static void on_changed(void *arg, uint32_t file)
+{
+    struct helper_rig *w = arg;
+
+    assert_non_null(w->link);
+    w->changed++;
+    w->changed_file = file;
+    after_event(w);
+}
+
+static const struct helper_link_events events = {on_opened, on_changed, on_lost};
 
 struct helper_run *helper_rig_asked(struct helper_rig *w, uint64_t id)
 {
@@ -88,9 +98,10 @@ struct helper_run *helper_rig_asked(struct helper_rig *w, uint64_t id)
     return &a->run;
 }
 
-void helper_rig_open_with(struct helper_rig *w, const struct helper_hook *hooks, size_t count)
+static void open_with(struct helper_rig *w, const struct helper_hook *hooks, size_t count,
+                      const char *path)
 {
-    static const struct helper_file file = {.path = "/etc/passwd"};
+    const struct helper_file file = {.path = path};
     struct helper_hook *many = test_calloc(count, sizeof(*many));
     const struct helper_params params = {
         .hooks = many, .hook_count = count, .files = &file, .file_count = 1, .shared_runs = MANY};
@@ -110,7 +121,12 @@ void helper_rig_open_with(struct helper_rig *w, const struct helper_hook *hooks,
     w->link = helper_link_create(w->loop, fd, &events, w);
 }
 
-void helper_rig_open(struct helper_rig *w)
+void helper_rig_open_with(struct helper_rig *w, const struct helper_hook *hooks, size_t count)
+{
+    open_with(w, hooks, count, "/proc/version"); /* it never changes */
+}
+
+void helper_rig_open_file(struct helper_rig *w, const char *path)
 {
     static const char *const true_argv[] = {"/bin/true", NULL};
     static const char *const shell_argv[] = {"/bin/sh", "-c", "eval \"$INFORMERD_SCRIPT\"", NULL};
@@ -129,7 +145,12 @@ void helper_rig_open(struct helper_rig *w)
         hooks[i].env = env;
         hooks[i].kill_signal = SIGTERM;
     }
-    helper_rig_open_with(w, hooks, ARRAY_LEN(hooks));
+    open_with(w, hooks, ARRAY_LEN(hooks), path);
+}
+
+void helper_rig_open(struct helper_rig *w)
+{
+    helper_rig_open_file(w, "/proc/version");
 }
 
 int helper_rig_wait(struct helper_rig *w)

@@ -18,7 +18,7 @@
 
 enum {
     HELPER_RIG_NOBODY = 65534,
-    HELPER_RIG_FDS = 6 /* of an idle helper: 0-2, socket, signals, children */
+    HELPER_RIG_FDS = 7 /* of an idle helper: 0-2, socket, signals, children, inotify */
 };
 
 /* SHELL and the hooks behind it run the script that they are given. */
@@ -33,14 +33,15 @@ struct helper_rig {
     struct loop *loop;
     struct helper_link *link;
     pid_t helper;
-    size_t exited, opened, lost; /* events so far */
-    size_t started;              /* how many of the runs that exited had a program started */
-    struct list asked;           /* what helper_rig_asked() made */
-    struct run_end end;          /* of the last event */
-    uint64_t end_of;             /* the number of its run */
-    struct err err;              /* of on_lost */
-    bool dispose;                /* to be called from inside the next event */
-    bool called;                 /* inside a call of the test: no event may come */
+    size_t exited, opened, changed, lost; /* events so far */
+    uint32_t changed_file;                /* of the last on_changed */
+    size_t started;     /* how many of the runs that exited had a program started */
+    struct list asked;  /* what helper_rig_asked() made */
+    struct run_end end; /* of the last event */
+    uint64_t end_of;    /* the number of its run */
+    struct err err;     /* of on_lost */
+    bool dispose;       /* to be called from inside the next event */
+    bool called;        /* inside a call of the test: no event may come */
 };
 
 /* Runs the loop until the condition holds. */
@@ -50,6 +51,9 @@ struct helper_rig {
 
 /* Starts a helper of its own. An alarm ends a test that hangs. */
 void helper_rig_open(struct helper_rig *w);
+
+/* The same with this credential file, as file 0. */
+void helper_rig_open_file(struct helper_rig *w, const char *path);
 
 /* The same with hooks of the test's own, any number of runs at a time if their concurrency is 0;
  * the programs may use INFORMERD_SCRIPT. */

@@ -24,7 +24,7 @@ static void on_lost(void *arg, const struct err *err)
 
 struct helper_link *silent_link_create(struct loop *loop, int *far)
 {
-    static const struct helper_link_events events = {on_opened, on_lost};
+    static const struct helper_link_events events = {.on_opened = on_opened, .on_lost = on_lost};
     int ends[2];
 
     assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);

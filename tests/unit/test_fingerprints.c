@@ -110,7 +110,7 @@ static void on_lost(void *arg, const struct err *err)
 
 static void run_look(struct look *l, const struct helper_hook *hooks, size_t n, uint64_t timeout_ms)
 {
-    static const struct helper_link_events events = {on_opened, on_lost};
+    static const struct helper_link_events events = {.on_opened = on_opened, .on_lost = on_lost};
     const struct helper_params params = {.hooks = hooks, .hook_count = n};
     int status;
     pid_t pid;
@@ -368,7 +368,7 @@ static void test_no_hooks(void **state)
 /* A hook without files in the request is a bug of main: the helper ends. */
 static void test_hook_without_files(void **state)
 {
-    static const struct helper_link_events events = {on_opened, on_lost};
+    static const struct helper_link_events events = {.on_opened = on_opened, .on_lost = on_lost};
     struct helper_hook hook = hook_of(NULL);
     const struct helper_params params = {.hooks = &hook, .hook_count = 1};
     struct look l = {.left = 1};

@@ -22,6 +22,7 @@
 #include "helper_rig.h"
 #include "io/loop.h"
 #include "io/memfile.h"
+#include "temp_folder.h"
 
 /* ---- The document */
 
@@ -281,18 +282,49 @@ static void test_helper_without_descriptors(void **state)
     (void)state;
     helper_rig_open(&w);
     close(helper_rig_run(&w, 1, HELPER_RIG_TRUE, ""));
-    HELPER_RIG_AWAIT(&w, w.exited == 1); /* the program has descriptors 0 to 5 of its own */
-    for (rlim_t n = 6; n <= 10; n++) {
+    HELPER_RIG_AWAIT(&w, w.exited == 1); /* the helper has descriptors 0 to 6 of its own */
+    for (rlim_t n = 7; n <= 11; n++) {
         const char *const stages[] = {"receive", "receive", "receive", "pipe", "pipe"};
         struct rlimit limit = {n, 4096};
 
         assert_int_equal(prlimit(w.helper, RLIMIT_NOFILE, &limit, NULL), 0);
         close(helper_rig_run(&w, n, HELPER_RIG_TRUE, ""));
-        HELPER_RIG_AWAIT(&w, w.exited == n - 4);
+        HELPER_RIG_AWAIT(&w, w.exited == n - 5);
         assert_true(w.end.kind == RUN_END_REFUSED && w.end.value == EMFILE);
-        assert_string_equal(run_stage_name(w.end.stage), stages[n - 6]);
+        assert_string_equal(run_stage_name(w.end.stage), stages[n - 7]);
     }
     helper_rig_close(&w);
+}
+
+static void write_file(const char *path, const char *text)
+{
+    FILE *f = fopen(path, "we");
+
+    assert_non_null(f);
+    fputs(text, f);
+    fclose(f);
+}
+
+/* Only files that were opened once are watched. */
+static void test_a_changed_file(void **state)
+{
+    struct helper_rig w;
+
+    (void)state;
+    write_file("credential", "1");
+    char *path = mem_printf("%s/credential", temp_folder_path());
+    helper_rig_open_file(&w, path);
+    write_file("credential", "2");
+    helper_link_open(w.link, 0, 0);
+    HELPER_RIG_AWAIT(&w, w.opened == 1);
+    write_file("credential", "3");
+    HELPER_RIG_AWAIT(&w, w.changed == 1);
+    assert_int_equal(w.changed_file, 0);
+    w.dispose = true;
+    write_file("credential", "4");
+    HELPER_RIG_AWAIT(&w, w.link == NULL);
+    helper_rig_close(&w);
+    free(path);
 }
 
 static void test_dispose_from_any_event(void **state)
@@ -340,6 +372,7 @@ int main(void)
         cmocka_unit_test(test_a_slow_main),
         cmocka_unit_test(test_too_big_an_environment),
         cmocka_unit_test(test_helper_without_descriptors),
+        cmocka_unit_test_setup_teardown(test_a_changed_file, temp_folder_enter, temp_folder_leave),
         cmocka_unit_test(test_dispose_from_any_event),
     };
 

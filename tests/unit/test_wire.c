@@ -195,7 +195,7 @@ static int exit_after(const void *bytes, size_t n, size_t fd_count, size_t *answ
 {
     static const char *const argv[] = {"/bin/true", NULL};
     static const char *const env[] = {NULL};
-    static const struct helper_file file = {.path = "/no/such/file"};
+    static const struct helper_file file = {.path = "/proc/no-such-file"};
     const struct helper_hook hook = {.argv = argv, .env = env, .concurrency = 1, .kill_signal = 15};
     const struct helper_params params = {
         .hooks = &hook, .hook_count = 1, .files = &file, .file_count = 1};
@@ -309,6 +309,14 @@ static void on_opened(void *arg, uint64_t tag, int fd, int error)
     w->events++;
 }
 
+static void on_changed(void *arg, uint32_t file)
+{
+    struct world *w = arg;
+
+    assert_int_equal(file, 1);
+    w->events++;
+}
+
 static void on_lost(void *arg, const struct err *err)
 {
     struct world *w = arg;
@@ -322,7 +330,7 @@ static void on_lost(void *arg, const struct err *err)
  * before. */
 static int lost_after(const void *bytes, size_t n, int fd, enum err_kind kind)
 {
-    static const struct helper_link_events events = {on_opened, on_lost};
+    static const struct helper_link_events events = {on_opened, on_changed, on_lost};
     union {
         struct cmsghdr head;
         char bytes[CMSG_SPACE(sizeof(int))];
@@ -372,7 +380,7 @@ static void test_broken_helper(void **state)
     assert_int_equal(lost_after(good, sizeof(reply) + 1, -1, ERR_PROTOCOL), 0);
     for (unsigned type = 0; type < 5; type++) {
         bad.type = type;
-        bool is_known = type >= WIRE_EXITED && type <= WIRE_OPENED; /* without its descriptor */
+        bool is_known = type >= WIRE_EXITED && type <= WIRE_CHANGED; /* OPENED: no descriptor */
         assert_int_equal(lost_after(&bad, sizeof(bad), -1, is_known ? ERR_CLOSED : ERR_PROTOCOL),
                          is_known);
     }
