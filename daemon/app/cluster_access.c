@@ -99,6 +99,26 @@ static void set_server(struct cluster_access *a, const char *server, struct wher
     a->server = mem_strdup(server);
 }
 
+/* Fields that would change who is asked, or how: to ignore them would send requests to the wrong
+ * server or as the wrong user. */
+static void refuse_unsupported(const struct kubeconfig *k, struct where at, struct problems *p)
+{
+    const struct {
+        const char *field;
+        bool set;
+    } fields[] = {
+        {"exec",                     k->exec.command != NULL      },
+        {"proxy-url",                k->proxy_url != NULL         },
+        {"insecure-skip-tls-verify", k->insecure_skip_tls_verify  },
+        {"username",                 k->username != NULL          },
+        {"as",                       k->impersonation.user != NULL},
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(fields); i++)
+        if (fields[i].set)
+            problems_add(p, at, "kubeconfig: %s is not supported in this release", fields[i].field);
+}
+
 /* A CA, certificate or key given as data wins over one given as a file; a token may have both
  * (docs/kubernetes-protocol.md "Kubeconfig fields"). Paths in a kubeconfig are the word of its
  * owner, so read_file() notes the owner in path_trust.named_by before any of these paths is
@@ -113,9 +133,11 @@ static void from_kubeconfig(struct cluster_access_list *l, struct cluster_access
     struct err err;
 
     if (read_file(&file, &text, &path_trust.named_by, &err) != ERR_OK ||
-        kubeconfig_parse(buf_str(&text), c->kubeconfig.v, c->context.v, k, &err) != ERR_OK) {
+        kubeconfig_parse(&(struct kubeconfig_file){c->kubeconfig.v, buf_str(&text)}, 1,
+                         c->context.v, k, &err) != ERR_OK) {
         problems_add(p, c->kubeconfig.at, "kubeconfig: %s", err.text);
     } else {
+        refuse_unsupported(k, c->kubeconfig.at, p);
         set_server(a, k->server, c->kubeconfig.at, p);
         a->tls_server_name = mem_strdup(k->tls_server_name != NULL ? k->tls_server_name : "");
         if (k->ca_data == NULL && k->ca_file == NULL)

@@ -10,11 +10,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size); /* NOLINT: libFuzz
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) /* NOLINT: libFuzzer's name */
 {
-    struct str text = str_of((const char *)data, size);
+    const struct kubeconfig_file file = {"fuzz", str_of((const char *)data, size)};
     struct kubeconfig k;
     struct err err = {0};
 
-    if (kubeconfig_parse(text, "fuzz", NULL, &k, &err) == ERR_OK)
+    if (kubeconfig_parse(&file, 1, NULL, &k, &err) == ERR_OK)
         ensure(k.server != NULL && k.context != NULL);
     else
         ensure(k.server == NULL && err.kind == ERR_CONFIG && err.text[0] != '\0');
