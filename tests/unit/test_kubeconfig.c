@@ -23,7 +23,7 @@
 static struct buf read_data(const char *name)
 {
     struct buf text = {0};
-    char *path = mem_printf(TEST_DATA "/kubeconfig/%s", name);
+    char *path = mem_printf(TEST_DATA "/kubeconfigs/%s", name);
     FILE *f = fopen(path, "r");
 
     assert_non_null(f);
@@ -45,7 +45,7 @@ static enum err_kind parse(struct str text, const char *path, const char *contex
 
 static void test_kubeadm_with_data(void **state)
 {
-    struct buf text = read_data("kubeadm.yaml");
+    struct buf text = read_data("two-contexts.yaml");
     struct kubeconfig k;
     struct err err = {0};
 
@@ -70,7 +70,7 @@ static void test_kubeadm_with_data(void **state)
 
 static void test_chosen_context_with_files(void **state)
 {
-    struct buf text = read_data("kubeadm.yaml");
+    struct buf text = read_data("two-contexts.yaml");
     struct kubeconfig k;
     struct err err = {0};
 
@@ -103,7 +103,7 @@ static void test_json(void **state)
 /* Wherever a file ends, reading it ends too, with a result or with a message. */
 static void test_cut_at_every_byte(void **state)
 {
-    static const char *const files[] = {"kubeadm.yaml", "compact.json"};
+    static const char *const files[] = {"two-contexts.yaml", "compact.json"};
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(files); i++) {
