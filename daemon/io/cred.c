@@ -51,7 +51,8 @@ struct cred {
     struct deadline *timer; /* BACKOFF: until the next try; READY: until the token is read again */
 };
 
-static const char *const item_names[] = {"CA", "client certificate", "client key", "token"};
+static const char *const item_names[] = {"CA", "client certificate", "client key", "token",
+                                         "password"};
 
 /* The whole capacity: earlier secrets may lie behind the length. */
 static void wipe(struct buf *b)
@@ -221,6 +222,13 @@ static enum err_kind use_token(struct cred *c)
     return c->err.kind;
 }
 
+/* With plain http no password is sent, as no token is. */
+static void use_basic(struct cred *c)
+{
+    if (c->params.tls && c->text[CRED_BASIC].len > 0)
+        api_client_set_basic(c->params.client, buf_cstr(&c->text[CRED_BASIC]));
+}
+
 /* A good token is read again when it may be old. While the kubeconfig's token serves because the
  * file has never been readable, the file is tried again with the backoff of any other failure. */
 static void schedule_refresh(struct cred *c)
@@ -275,6 +283,7 @@ static void complete(struct cred *c)
     } else if (c->err.kind != ERR_OK || use_tls(c) != ERR_OK || use_token(c) != ERR_OK) {
         retry(c);
     } else {
+        use_basic(c);
         backoff_reset(&c->backoff);
         schedule_refresh(c);
         if (c->ready != NULL)

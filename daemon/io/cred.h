@@ -18,13 +18,14 @@ struct cred;
 struct helper_link;
 struct loop;
 
-enum cred_item { CRED_CA, CRED_CERT, CRED_KEY, CRED_TOKEN, CRED_ITEMS };
+/* BASIC is USER:PASSWORD, which is never in a file. */
+enum cred_item { CRED_CA, CRED_CERT, CRED_KEY, CRED_TOKEN, CRED_BASIC, CRED_ITEMS };
 
 /* Where one item comes from: from data of the kubeconfig, or from a file; neither = the item is not
  * configured. A token may have both: then the data serves until the file can be read for the first
  * time (docs/kubernetes-protocol.md "Kubeconfig fields"). */
 struct cred_source {
-    const char *data; /* PEM or token; NULL = from a file */
+    const char *data; /* PEM, token or password; NULL = from a file */
     const char *path; /* for messages only, as the helper opens it; NULL = no file */
     uint32_t file;    /* the number of that file in helper_params */
 };
