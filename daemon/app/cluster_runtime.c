@@ -125,11 +125,13 @@ static struct api_client *make_client(struct cluster_runtime *s)
 {
     const struct cluster_runtime_params *p = &s->params;
     const struct conf_tuning *t = &p->conf->tuning;
+    const struct cluster_server *server = &p->cluster_access->servers[0];
     const struct api_client_params params = {
         .name = p->conf->name.v,
-        .url = &p->cluster_access->url,
-        .tls_server_name = p->cluster_access->tls_server_name,
+        .url = &server->url,
+        .tls_server_name = server->tls_server_name,
         .user_agent = p->user_agent,
+        .headers = p->cluster_access->headers,
         .connect_timeout_ms = t->connect_timeout.v,
         .tls_timeout_ms = t->tls_timeout.v,
         .response_timeout_ms = t->response_timeout.v,
@@ -260,7 +262,7 @@ struct cluster_runtime *cluster_runtime_create(const struct cluster_runtime_para
     struct cred_params cp = {
         .loop = params->loop,
         .link = params->link,
-        .tls = params->cluster_access->url.tls,
+        .tls = params->cluster_access->servers[0].url.tls,
         .retry = retry_params(&params->conf->tuning.backoff),
         .seed = params->seed,
         .tag = params->tag,
@@ -271,7 +273,7 @@ struct cluster_runtime *cluster_runtime_create(const struct cluster_runtime_para
     s->client = make_client(s);
     s->ask_version = deadline_create(params->loop, on_ask_version, s);
     cp.client = s->client;
-    memcpy(cp.items, params->cluster_access->items, sizeof(cp.items));
+    memcpy(cp.items, params->cluster_access->servers[0].items, sizeof(cp.items));
     s->cred = cred_create(&cp, on_cred_ready, s);
     return s;
 }
