@@ -183,6 +183,7 @@ static bool load_text(const struct builder *b, struct kubeconfig_texts *t, char 
     enum err_kind kind = read_file(&file, &new.text, &new.owner, &err);
 
     if (kind == ERR_OK) {
+        t->v = mem_realloc(t->v, (t->n + 1) * sizeof(*t->v));
         t->v[t->n++] = new;
         return true;
     }
@@ -203,7 +204,6 @@ static bool load_texts(const struct builder *b, struct kubeconfig_texts *t)
     bool alone = strchr(all, ':') == NULL;
     bool ok = true;
 
-    t->v = mem_array(strlen(all) + 1, sizeof(*t->v)); /* as many as there could be */
     for (const char *at = all; *at != '\0'; at += strcspn(at, ":")) {
         at += strspn(at, ":");
         char *path = mem_strndup(at, strcspn(at, ":"));

@@ -147,12 +147,22 @@ static enum err_kind copy_strings(const struct map *m, const char *key, char ***
 
 /* ---- The cluster */
 
+static enum err_kind copy_json(const struct map *m, int node, char **out)
+{
+    struct buf json = {0};
+    enum err_kind kind = yaml_tree_put_json(m->tree, node, &json, m->err);
+
+    if (kind == ERR_OK)
+        *out = mem_strdup(buf_cstr(&json));
+    buf_free(&json);
+    return kind;
+}
+
 /* The extension of the cluster that is meant for exec plugins, as JSON. */
 static enum err_kind copy_cluster_config(const struct map *m, char **out)
 {
     static const char wanted[] = "client.authentication.k8s.io/exec";
     int list;
-    struct buf json = {0};
     enum err_kind kind = yaml_tree_find_list(m->tree, m->node, "extensions", &list, m->err);
 
     for (size_t i = 0; kind == ERR_OK && i < yaml_tree_count(m->tree, list); i++) {
@@ -167,10 +177,8 @@ static enum err_kind copy_cluster_config(const struct map *m, char **out)
             continue;
         if (*out != NULL)
             return fail_at(m, entry, "the extension \"%s\" is there twice", wanted);
-        kind = yaml_tree_put_json(m->tree, extension, &json, m->err);
-        *out = mem_strdup(buf_cstr(&json));
+        kind = copy_json(m, extension, out);
     }
-    buf_free(&json);
     return kind;
 }
 

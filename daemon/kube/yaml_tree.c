@@ -273,6 +273,17 @@ static enum err_kind check_twin(const struct yaml_tree *t, int map, size_t i, st
     return ERR_OK;
 }
 
+/* A merge key stands for the keys of another mapping: to pass over it would lose these. */
+static bool is_merge(const struct yaml_tree *t, int key)
+{
+    return is_plain(t, key) && str_is(yaml_tree_bytes(t, key), "<<");
+}
+
+static enum err_kind fail_merge(const struct yaml_tree *t, int key, struct err *err)
+{
+    return yaml_tree_fail(t, key, err, "merge keys (<<) are not supported: write it out");
+}
+
 enum err_kind yaml_tree_find(const struct yaml_tree *t, int map, const char *key, int *value,
                              struct err *err)
 {
@@ -284,6 +295,8 @@ enum err_kind yaml_tree_find(const struct yaml_tree *t, int map, const char *key
         int found;
 
         yaml_tree_entry(t, map, i, &name, &found);
+        if (is_merge(t, name))
+            return fail_merge(t, name, err);
         if (!is_scalar(t, name) || !str_is(yaml_tree_bytes(t, name), key))
             continue;
         if (check_twin(t, map, i, err) != ERR_OK)
@@ -479,8 +492,8 @@ static enum err_kind put_name(const struct yaml_tree *t, int map, size_t i, int 
 
     if (!is_scalar(t, key) || is_null(t, key) || strlen(name) != yaml_tree_bytes(t, key).n)
         kind = yaml_tree_fail(t, key, err, "the name of a member must be a string");
-    else if (is_plain(t, key) && strcmp(name, "<<") == 0)
-        kind = yaml_tree_fail(t, key, err, "merge keys (<<) are not supported: write it out");
+    else if (is_merge(t, key))
+        kind = fail_merge(t, key, err);
     else
         kind = check_twin(t, map, i, err);
     if (kind == ERR_OK)

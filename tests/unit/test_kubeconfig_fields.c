@@ -215,6 +215,8 @@ static const struct mistake of_user[] = {
         "11: as-user-extra: each key needs a list of strings"),
     ROW("    as: a\n    as-user-extra: {'': [c]}\n",
         "10: as-user-extra has an empty key: that cannot be sent to a server"),
+    ROW("    token: t\n    <<: {as: root}\n",
+        "11: merge keys (<<) are not supported: write it out"),
     ROW("    token: t\n    auth-provider: {name: gcp}\n",
         "11: auth-provider is not supported, as exec plugins have replaced it: use an exec plugin, "
         "a token or a client certificate"),
