@@ -17,8 +17,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) /* NOLINT: libFuzze
     const char *cut = size > 0 ? memchr(text, 0x1e, size) : NULL;
     size_t n = cut != NULL ? (size_t)(cut - text) : size;
     const struct kubeconfig_file files[] = {
-        {"one", str_of(text, n)},
-        {"two", cut != NULL ? str_of(cut + 1, size - n - 1) : str_of("", 0)},
+        {"one",                         str_of(text,               n)},
+        { "two", cut != NULL ? str_of(cut + 1, size - n - 1) : str_of("", 0)},
     };
     struct kubeconfig k;
     struct err err = {0};
