@@ -107,8 +107,8 @@ static uint32_t file_number(struct cluster_access_list *l, const char *path,
         if (strcmp(l->files[i].path, path) == 0 &&
             is_same_trust(&l->files[i].path_trust, path_trust))
             return (uint32_t)i;
-    l->files = mem_realloc(l->files, (l->file_count + 1) * sizeof(*l->files));
-    l->places = mem_realloc(l->places, (l->file_count + 1) * sizeof(*l->places));
+    l->files = mem_grow(l->files, l->file_count, sizeof(*l->files));
+    l->places = mem_grow(l->places, l->file_count, sizeof(*l->places));
     l->files[l->file_count] = (struct helper_file){path, *path_trust};
     l->places[l->file_count] = at;
     return (uint32_t)l->file_count++;
@@ -131,7 +131,8 @@ static void set_system_ca(const struct builder *b, struct cluster_server *s, str
 
     /* No path of the user: the file must be root's. */
     root.path_trust = (struct path_trust){0};
-    set_item(&root, &s->items[CRED_CA], NULL, SYSTEM_CA, at);
+    /* The user has written nothing about a CA that a problem could point to. */
+    set_item(&root, &s->items[CRED_CA], NULL, SYSTEM_CA, at.line > 0 ? at : b->conf->name.at);
 }
 
 /* Adds a server of tier 1 with nothing but its address; what is the setting that names it. The
@@ -142,7 +143,7 @@ static struct cluster_server *add_server(const struct builder *b, const char *ad
     struct cluster_access *a = b->access;
     struct err err;
 
-    a->servers = mem_realloc(a->servers, (a->server_count + 1) * sizeof(*a->servers));
+    a->servers = mem_grow(a->servers, a->server_count, sizeof(*a->servers));
     struct cluster_server *s = &a->servers[a->server_count++];
     *s = (struct cluster_server){
         .name = "", .address = mem_strdup(address), .tls_server_name = "", .tier = 1};
@@ -183,7 +184,7 @@ static bool load_text(const struct builder *b, struct kubeconfig_texts *t, char 
     enum err_kind kind = read_file(&file, &new.text, &new.owner, &err);
 
     if (kind == ERR_OK) {
-        t->v = mem_realloc(t->v, (t->n + 1) * sizeof(*t->v));
+        t->v = mem_grow(t->v, t->n, sizeof(*t->v));
         t->v[t->n++] = new;
         return true;
     }
