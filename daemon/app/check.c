@@ -249,26 +249,11 @@ void check_settings(const struct conf *conf, struct problems *p)
         check_root_start(conf, p);
 }
 
-void check_credentials(const struct conf *conf, const struct cluster_access_list *cluster_access,
-                       struct problems *p)
+void check_credentials(const struct cluster_access_list *cluster_access, struct problems *p)
 {
-    for (size_t i = 0; geteuid() == 0 && i < cluster_access->n; i++) {
-        const struct conf_cluster *c = &conf->clusters[i];
-        const struct where at[CRED_ITEMS] = {
-            [CRED_CA] = c->ca_file.at,
-            [CRED_CERT] = c->client_cert_file.at,
-            [CRED_KEY] = c->client_key_file.at,
-            [CRED_TOKEN] = c->token_file.at,
-        };
-
-        for (size_t k = 0; k < CRED_ITEMS; k++) {
-            const struct cred_source *item = &cluster_access->v[i].items[k];
-
-            if (item->path != NULL)
-                check_trust(item->path, &cluster_access->files[item->file].path_trust,
-                            c->kubeconfig.v[0] != '\0' ? c->kubeconfig.at : at[k], p);
-        }
-    }
+    for (size_t i = 0; geteuid() == 0 && i < cluster_access->file_count; i++)
+        check_trust(cluster_access->files[i].path, &cluster_access->files[i].path_trust,
+                    cluster_access->places[i], p);
 }
 
 /* Only the execute bits are looked at: whether the user of the hook may execute the program shows

@@ -16,8 +16,7 @@ void check_settings(const struct conf *conf, struct problems *p);
 
 /* If started as root: adds to p each credential file that the helper would open as root and that
  * root may not trust (docs/design.md "Trusted files"). */
-void check_credentials(const struct conf *conf, const struct cluster_access_list *cluster_access,
-                       struct problems *p);
+void check_credentials(const struct cluster_access_list *cluster_access, struct problems *p);
 
 /* Adds to p what is wrong outside of the configuration and may be mended while informerd runs:
  * missing or not executable programs, missing files and folders, a state folder that is not usable.

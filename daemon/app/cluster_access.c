@@ -10,13 +10,19 @@
 
 #include "app/identity.h"
 #include "base/buf.h"
+#include "base/log.h"
 #include "base/mem.h"
+#include "base/panic.h"
 #include "kube/resource.h"
+#include "proto/proxy_url.h"
 #include "proto/tls_identity.h"
 
 /* If a cluster has no CA of its own, the system's CAs count
  * (docs/kubernetes-protocol.md "Certificates and CAs"). */
 #define SYSTEM_CA "/etc/ssl/certs/ca-certificates.crt"
+
+/* Where the kubelet puts the service account of a pod. */
+#define POD_FOLDER "/var/run/secrets/kubernetes.io/serviceaccount"
 
 /* Far more than any kubeconfig or credential has. It keeps a wrong path (a device, a log) from
  * filling the memory. */
@@ -75,92 +81,430 @@ static struct path_trust path_trust_of(const struct conf *conf, const struct con
     return path_trust;
 }
 
-/* Sets a credential: data, a file, or both (a token may have both). A file is added to the list
- * that the helper gets, and known by its index there. */
-static void set_item(struct cluster_access_list *l, struct cred_source *item, const char *data,
-                     const char *path, struct path_trust path_trust)
+/* ---- Servers and their credentials */
+
+/* What the servers of one cluster have in common while they are put together. */
+struct builder {
+    struct cluster_access_list *list;
+    struct cluster_access *access;
+    const struct conf_cluster *conf;
+    struct path_trust path_trust;
+    struct problems *problems;
+};
+
+static bool is_same_trust(const struct path_trust *a, const struct path_trust *b)
+{
+    return a->owners[0] == b->owners[0] && a->owners[1] == b->owners[1] &&
+           a->named_by == b->named_by;
+}
+
+/* The number of a file in the list that the helper gets. A file that several servers name is there
+ * once. */
+static uint32_t file_number(struct cluster_access_list *l, const char *path,
+                            const struct path_trust *path_trust, struct where at)
+{
+    for (size_t i = 0; i < l->file_count; i++)
+        if (strcmp(l->files[i].path, path) == 0 &&
+            is_same_trust(&l->files[i].path_trust, path_trust))
+            return (uint32_t)i;
+    l->files = mem_grow(l->files, l->file_count, sizeof(*l->files));
+    l->places = mem_grow(l->places, l->file_count, sizeof(*l->places));
+    l->files[l->file_count] = (struct helper_file){path, *path_trust};
+    l->places[l->file_count] = at;
+    return (uint32_t)l->file_count++;
+}
+
+/* Sets a credential: data, a file, or both (a token may have both). */
+static void set_item(const struct builder *b, struct cred_source *item, const char *data,
+                     const char *path, struct where at)
 {
     *item = (struct cred_source){.data = data};
     if (path != NULL && path[0] != '\0') {
         item->path = path;
-        item->file = (uint32_t)l->file_count;
-        l->files = mem_realloc(l->files, (l->file_count + 1) * sizeof(*l->files));
-        l->files[l->file_count++] = (struct helper_file){path, path_trust};
+        item->file = file_number(b->list, path, &b->path_trust, at);
     }
 }
 
-static void set_server(struct cluster_access *a, const char *server, struct where at,
-                       struct problems *p)
+static void set_system_ca(const struct builder *b, struct cluster_server *s, struct where at)
 {
+    struct builder root = *b;
+
+    /* No path of the user: the file must be root's. */
+    root.path_trust = (struct path_trust){0};
+    /* The user has written nothing about a CA that a problem could point to. */
+    set_item(&root, &s->items[CRED_CA], NULL, SYSTEM_CA, at.line > 0 ? at : b->conf->name.at);
+}
+
+/* Adds a server of tier 1 with nothing but its address; what is the setting that names it. The
+ * result is valid until the next server is added. */
+static struct cluster_server *add_server(const struct builder *b, const char *address,
+                                         const char *what, struct where at)
+{
+    struct cluster_access *a = b->access;
     struct err err;
 
-    if (url_parse(server, &a->url, &err) != ERR_OK)
-        problems_add(p, at, "server: %s", err.text);
-    a->server = mem_strdup(server);
+    a->servers = mem_grow(a->servers, a->server_count, sizeof(*a->servers));
+    struct cluster_server *s = &a->servers[a->server_count++];
+    *s = (struct cluster_server){
+        .name = "", .address = mem_strdup(address), .tls_server_name = "", .tier = 1};
+    if (url_parse(address, &s->url, &err) != ERR_OK)
+        problems_add(b->problems, at, "clusters.%s.%s: %s", b->conf->name.v, what, err.text);
+    return s;
+}
+
+/* ---- A kubeconfig */
+
+/* One of the files that are one kubeconfig together. */
+struct kubeconfig_text {
+    char *path;
+    struct buf text;
+    uid_t owner;
+};
+
+struct kubeconfig_texts {
+    struct kubeconfig_text *v;
+    size_t n;
+};
+
+static bool is_loaded(const struct kubeconfig_texts *t, const char *path)
+{
+    for (size_t i = 0; i < t->n; i++)
+        if (strcmp(t->v[i].path, path) == 0)
+            return true;
+    return false;
+}
+
+/* Reads one file; takes path. If others may stand in for it, it need not exist. False after a
+ * report. */
+static bool load_text(const struct builder *b, struct kubeconfig_texts *t, char *path, bool alone)
+{
+    struct kubeconfig_text new = {.path = path};
+    const struct helper_file file = {path, b->path_trust};
+    struct err err;
+    enum err_kind kind = read_file(&file, &new.text, &new.owner, &err);
+
+    if (kind == ERR_OK) {
+        t->v = mem_grow(t->v, t->n, sizeof(*t->v));
+        t->v[t->n++] = new;
+        return true;
+    }
+    mem_wipe(new.text.data, new.text.cap);
+    buf_free(&new.text);
+    free(path);
+    if (err.code == ENOENT && !alone)
+        return true;
+    problems_add(b->problems, b->conf->kubeconfig.at, "kubeconfig: %s", err.text);
+    return false;
+}
+
+/* Reads all files of the setting, as KUBECONFIG is read: missing files and empty names are passed
+ * over. False after a report. */
+static bool load_texts(const struct builder *b, struct kubeconfig_texts *t)
+{
+    const char *all = b->conf->kubeconfig.v;
+    bool alone = strchr(all, ':') == NULL;
+    bool ok = true;
+
+    for (const char *at = all; *at != '\0'; at += strcspn(at, ":")) {
+        at += strspn(at, ":");
+        char *path = mem_strndup(at, strcspn(at, ":"));
+
+        if (path[0] == '\0' || is_loaded(t, path))
+            free(path);
+        else
+            ok = load_text(b, t, path, alone) && ok;
+    }
+    if (ok && t->n == 0)
+        problems_add(b->problems, b->conf->kubeconfig.at,
+                     "kubeconfig: none of the files exists: %s", all);
+    return ok && t->n > 0;
+}
+
+/* The texts have keys and tokens in them. */
+static void free_texts(struct kubeconfig_texts *t)
+{
+    for (size_t i = 0; i < t->n; i++) {
+        free(t->v[i].path);
+        mem_wipe(t->v[i].text.data, t->v[i].text.cap);
+        buf_free(&t->v[i].text);
+    }
+    free(t->v);
+}
+
+static bool parse_texts(const struct builder *b, const struct kubeconfig_texts *t)
+{
+    struct kubeconfig_file *files = mem_array(t->n, sizeof(*files));
+    struct err err;
+
+    for (size_t i = 0; i < t->n; i++)
+        files[i] = (struct kubeconfig_file){t->v[i].path, buf_str(&t->v[i].text)};
+    enum err_kind kind =
+        kubeconfig_parse(files, t->n, b->conf->context.v, &b->access->kubeconfig, &err);
+    if (kind != ERR_OK)
+        problems_add(b->problems, b->conf->kubeconfig.at, "kubeconfig: %s", err.text);
+    free(files);
+    return kind == ERR_OK;
 }
 
 /* A CA, certificate or key given as data wins over one given as a file; a token may have both
- * (docs/kubernetes-protocol.md "Kubeconfig fields"). Paths in a kubeconfig are the word of its
- * owner, so read_file() notes the owner in path_trust.named_by before any of these paths is
- * used. */
-static void from_kubeconfig(struct cluster_access_list *l, struct cluster_access *a,
-                            const struct conf_cluster *c, struct path_trust path_trust,
-                            struct problems *p)
+ * (docs/kubernetes-protocol.md "Kubeconfig fields"). Paths in a kubeconfig are the word of the owner
+ * of the file that they stand in. */
+static void use_kubeconfig(const struct builder *b, const struct kubeconfig_texts *t)
 {
-    const struct helper_file file = {c->kubeconfig.v, path_trust};
-    struct kubeconfig *k = &a->kubeconfig;
+    const struct kubeconfig *k = &b->access->kubeconfig;
+    const struct where at = b->conf->kubeconfig.at;
+    struct builder by_cluster = *b;
+    struct builder by_user = *b;
+    struct cluster_server *s = add_server(b, k->server, "kubeconfig", at);
+
+    by_cluster.path_trust.named_by = t->v[k->cluster_from].owner;
+    by_user.path_trust.named_by = t->v[k->user_from].owner;
+    if (k->tls_server_name != NULL)
+        s->tls_server_name = k->tls_server_name;
+    s->insecure = k->insecure_skip_tls_verify;
+    if (k->ca_data != NULL || k->ca_file != NULL)
+        set_item(&by_cluster, &s->items[CRED_CA], k->ca_data, k->ca_file, at);
+    else if (!s->insecure)
+        set_system_ca(b, s, at);
+    set_item(&by_user, &s->items[CRED_CERT], k->client_cert_data, k->client_cert_file, at);
+    set_item(&by_user, &s->items[CRED_KEY], k->client_key_data, k->client_key_file, at);
+    set_item(&by_user, &s->items[CRED_TOKEN], k->token, k->token_file, at);
+    if (k->username != NULL)
+        b->access->basic = mem_printf("%s:%s", k->username, k->password);
+}
+
+static void from_kubeconfig(const struct builder *b)
+{
+    struct cluster_access *a = b->access;
+    struct kubeconfig_texts texts = {0};
+    struct buf headers = {0};
+
+    if (load_texts(b, &texts) && parse_texts(b, &texts)) {
+        use_kubeconfig(b, &texts);
+        a->proxy_url = a->kubeconfig.proxy_url != NULL ? a->kubeconfig.proxy_url : "";
+        a->gzip = a->gzip && !a->kubeconfig.disable_compression;
+        a->exec = a->kubeconfig.exec.command != NULL ? &a->kubeconfig.exec : NULL;
+        /* kubeconfig_parse() has refused values that cannot be sent. */
+        ensure(impersonation_put(&a->kubeconfig.impersonation, &headers, NULL) == ERR_OK);
+        free(a->headers);
+        a->headers = mem_strdup(buf_cstr(&headers));
+    }
+    buf_free(&headers);
+    free_texts(&texts);
+}
+
+/* ---- Plain settings */
+
+/* A setting of the server if it is written, else that of the cluster. */
+static const struct conf_str *own_or(const struct conf_str *own, const struct conf_str *common)
+{
+    return own->v[0] != '\0' ? own : common;
+}
+
+/* Whom a server must be: the server's own choice between CA and insecure_skip_tls_verify, else that
+ * of the cluster. */
+static void set_verification(const struct builder *b, struct cluster_server *s,
+                             const struct conf_server *own)
+{
+    const struct conf_str *ca = own_or(&own->ca_file, &b->conf->ca_file);
+
+    if (own->insecure_skip_tls_verify.at.line > 0)
+        s->insecure = own->insecure_skip_tls_verify.v;
+    else
+        s->insecure = own->ca_file.v[0] == '\0' && b->conf->insecure_skip_tls_verify.v;
+    if (!s->insecure && ca->v[0] != '\0')
+        set_item(b, &s->items[CRED_CA], NULL, ca->v, ca->at);
+    else if (!s->insecure)
+        set_system_ca(b, s, ca->at);
+}
+
+/* Certificate and key are one choice: those of the server, or those of the cluster. */
+static void set_credentials(const struct builder *b, struct cluster_server *s,
+                            const struct conf_server *own)
+{
+    const struct conf_cluster *c = b->conf;
+    bool pair = own->client_cert_file.v[0] != '\0';
+    const struct conf_str *cert = pair ? &own->client_cert_file : &c->client_cert_file;
+    const struct conf_str *key = pair ? &own->client_key_file : &c->client_key_file;
+    const struct conf_str *token = own_or(&own->token_file, &c->token_file);
+
+    set_item(b, &s->items[CRED_CERT], NULL, cert->v, cert->at);
+    set_item(b, &s->items[CRED_KEY], NULL, key->v, key->at);
+    set_item(b, &s->items[CRED_TOKEN], NULL, token->v, token->at);
+}
+
+static void add_configured(const struct builder *b, const struct conf_server *own)
+{
+    struct cluster_server *s = add_server(b, own->url.v, "servers", own->url.at);
+
+    s->name = own->name.v;
+    s->tier = (unsigned)own->tier.v;
+    s->tls_server_name = own_or(&own->tls_server_name, &b->conf->tls_server_name)->v;
+    set_verification(b, s, own);
+    set_credentials(b, s, own);
+}
+
+static void from_settings(const struct builder *b)
+{
+    static char none[] = "";
+    const struct conf_cluster *c = b->conf;
+    const struct conf_str unset = {.v = none};
+    struct err err;
+
+    for (size_t i = 0; i < c->servers.n; i++)
+        add_configured(b, &(struct conf_server){.name = unset,
+                                                .url = c->servers.v[i],
+                                                .tier.v = 1,
+                                                .ca_file = unset,
+                                                .client_cert_file = unset,
+                                                .client_key_file = unset,
+                                                .token_file = unset,
+                                                .tls_server_name = unset});
+    for (size_t i = 0; i < c->n_server; i++)
+        add_configured(b, &c->server[i]);
+    b->access->proxy_url = c->proxy_url.v;
+    if (c->proxy_url.v[0] != '\0' && proxy_url_check(c->proxy_url.v, &err) != ERR_OK)
+        problems_add(b->problems, c->proxy_url.at, "clusters.%s.proxy_url: %s", c->name.v,
+                     err.text);
+}
+
+/* ---- A pod */
+
+/* Reports that a file of the pod cannot be read. What root may not trust is reported by
+ * check_credentials(). */
+static void check_pod_token(const struct builder *b)
+{
+    const struct helper_file file = {POD_FOLDER "/token", b->path_trust};
     struct buf text = {0};
     struct err err;
 
-    if (read_file(&file, &text, &path_trust.named_by, &err) != ERR_OK ||
-        kubeconfig_parse(buf_str(&text), c->kubeconfig.v, c->context.v, k, &err) != ERR_OK) {
-        problems_add(p, c->kubeconfig.at, "kubeconfig: %s", err.text);
-    } else {
-        set_server(a, k->server, c->kubeconfig.at, p);
-        a->tls_server_name = mem_strdup(k->tls_server_name != NULL ? k->tls_server_name : "");
-        if (k->ca_data == NULL && k->ca_file == NULL)
-            /* No path of the user: the file must be root's. */
-            set_item(l, &a->items[CRED_CA], NULL, SYSTEM_CA, (struct path_trust){0});
-        else
-            set_item(l, &a->items[CRED_CA], k->ca_data, k->ca_data == NULL ? k->ca_file : NULL,
-                     path_trust);
-        set_item(l, &a->items[CRED_CERT], k->client_cert_data,
-                 k->client_cert_data == NULL ? k->client_cert_file : NULL, path_trust);
-        set_item(l, &a->items[CRED_KEY], k->client_key_data,
-                 k->client_key_data == NULL ? k->client_key_file : NULL, path_trust);
-        set_item(l, &a->items[CRED_TOKEN], k->token, k->token_file, path_trust);
-    }
-    /* The text has keys and tokens in it. */
+    if (read_file(&file, &text, NULL, &err) != ERR_OK && err.code != EPERM)
+        problems_add(b->problems, b->conf->in_cluster.at,
+                     "clusters.%s.in_cluster: %s: the pod has no token of a service account (see "
+                     "automountServiceAccountToken)",
+                     b->conf->name.v, err.text);
     mem_wipe(text.data, text.cap);
     buf_free(&text);
 }
 
-static void from_settings(struct cluster_access_list *l, struct cluster_access *a,
-                          const struct conf_cluster *c, struct path_trust path_trust,
-                          struct problems *p)
+/* The service account of the pod, as client-go finds it
+ * (docs/kubernetes-protocol.md "Which credential counts"). */
+static void from_pod(const struct builder *b)
 {
-    if (c->servers.n == 0)
-        return; /* conf_read() has reported it */
-    set_server(a, c->servers.v[0].v, c->servers.v[0].at, p);
-    a->tls_server_name = mem_strdup(c->tls_server_name.v);
-    set_item(l, &a->items[CRED_CA], NULL, c->ca_file.v[0] != '\0' ? c->ca_file.v : SYSTEM_CA,
-             path_trust);
-    set_item(l, &a->items[CRED_CERT], NULL, c->client_cert_file.v, path_trust);
-    set_item(l, &a->items[CRED_KEY], NULL, c->client_key_file.v, path_trust);
-    set_item(l, &a->items[CRED_TOKEN], NULL, c->token_file.v, path_trust);
+    const char *host = getenv("KUBERNETES_SERVICE_HOST");
+    const char *port = getenv("KUBERNETES_SERVICE_PORT");
+    const struct where at = b->conf->in_cluster.at;
+
+    if (host == NULL || host[0] == '\0' || port == NULL || port[0] == '\0') {
+        problems_add(
+            b->problems, at,
+            "clusters.%s.in_cluster: KUBERNETES_SERVICE_HOST and "
+            "KUBERNETES_SERVICE_PORT are not in the environment: informerd was not started "
+            "in a pod; name a kubeconfig instead",
+            b->conf->name.v);
+        return;
+    }
+    char *address =
+        mem_printf(strchr(host, ':') != NULL ? "https://[%s]:%s" : "https://%s:%s", host, port);
+    struct cluster_server *s = add_server(b, address, "in_cluster", at);
+    free(address);
+    if (access(POD_FOLDER "/ca.crt", F_OK) == 0)
+        set_item(b, &s->items[CRED_CA], NULL, POD_FOLDER "/ca.crt", at);
+    else
+        set_system_ca(b, s, at);
+    set_item(b, &s->items[CRED_TOKEN], NULL, POD_FOLDER "/token", at);
+    check_pod_token(b);
+}
+
+/* ---- All clusters */
+
+/* The configuration can say more than this release can do. To ignore it would send requests to the
+ * wrong server, on another way or as another user. */
+static void refuse_unfinished(const struct builder *b)
+{
+    const struct cluster_access *a = b->access;
+    const struct conf_cluster *c = b->conf;
+    bool by_file = c->kubeconfig.v[0] != '\0';
+    size_t insecure = 0;
+
+    while (insecure < a->server_count && !a->servers[insecure].insecure)
+        insecure++;
+    const struct {
+        const char *what;
+        struct where at;
+        bool set;
+    } unfinished[] = {
+        {"an exec plugin",                c->kubeconfig.at,                                       a->exec != NULL           },
+        {"a proxy",                       by_file ? c->kubeconfig.at : c->proxy_url.at,           a->proxy_url[0] != '\0'   },
+        {"more than one server",          c->n_server > 0 ? c->server[0].name.at : c->servers.at,
+         a->server_count > 1                                                                                                },
+        {"a server that is not verified",
+         by_file ? c->kubeconfig.at : c->insecure_skip_tls_verify.at,                             insecure < a->server_count},
+        {"compression",                   c->tuning.compression.at,                               a->gzip                   },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(unfinished); i++)
+        if (unfinished[i].set)
+            problems_add(b->problems, unfinished[i].at.line > 0 ? unfinished[i].at : c->name.at,
+                         "clusters.%s: %s is not supported in this release", c->name.v,
+                         unfinished[i].what);
+}
+
+static void load_cluster(const struct builder *b)
+{
+    const struct conf_cluster *c = b->conf;
+
+    *b->access = (struct cluster_access){
+        .proxy_url = "",
+        .headers = mem_strdup(""),
+        .gzip = c->tuning.compression.v == CONF_COMPRESSION_GZIP,
+    };
+    if (c->kubeconfig.v[0] != '\0')
+        from_kubeconfig(b);
+    else if (c->in_cluster.v)
+        from_pod(b);
+    else
+        from_settings(b);
+    refuse_unfinished(b);
 }
 
 void cluster_access_load(struct cluster_access_list *l, const struct conf *conf, struct problems *p)
 {
     *l = (struct cluster_access_list){.v = mem_array(conf->n_clusters + 1, sizeof(*l->v)),
                                       .n = conf->n_clusters};
-    for (size_t i = 0; i < conf->n_clusters; i++) {
-        const struct conf_cluster *c = &conf->clusters[i];
+    for (size_t i = 0; i < conf->n_clusters; i++)
+        load_cluster(&(struct builder){.list = l,
+                                       .access = &l->v[i],
+                                       .conf = &conf->clusters[i],
+                                       .path_trust = path_trust_of(conf, &conf->clusters[i]),
+                                       .problems = p});
+}
 
-        if (c->kubeconfig.v[0] != '\0')
-            from_kubeconfig(l, &l->v[i], c, path_trust_of(conf, c), p);
-        else
-            from_settings(l, &l->v[i], c, path_trust_of(conf, c), p);
+static bool is_set(const struct cred_source *item)
+{
+    return item->data != NULL || item->path != NULL;
+}
+
+static bool has_credential(const struct cluster_access *a, const struct cluster_server *s)
+{
+    return a->exec != NULL || is_set(&s->items[CRED_CERT]) || is_set(&s->items[CRED_TOKEN]) ||
+           a->basic != NULL;
+}
+
+void cluster_access_warn(const struct cluster_access_list *l, const struct conf *conf)
+{
+    for (size_t i = 0; i < l->n; i++) {
+        const struct cluster_access *a = &l->v[i];
+        const char *cluster = conf->clusters[i].name.v;
+
+        for (size_t k = 0; k < a->server_count; k++)
+            if (!a->servers[k].url.tls && has_credential(a, &a->servers[k]))
+                log_warn("credentials are not sent to a server without TLS: write https://",
+                         KV_STR("cluster", cluster), KV_STR("server", a->servers[k].address));
+        if (conf->clusters[i].in_cluster.v && access(POD_FOLDER "/ca.crt", F_OK) != 0)
+            log_warn("the pod has no CA: the certificate of the server must come from one of the "
+                     "system's CAs",
+                     KV_STR("cluster", cluster), KV_STR("file", POD_FOLDER "/ca.crt"));
     }
 }
 
@@ -212,6 +556,24 @@ static char *name_in_certificate(const struct cluster_access_list *l,
     return name;
 }
 
+/* The name of the node as whose kubelet informerd works in this cluster, or NULL; the caller frees
+ * it. */
+static char *node_of_cluster(const struct cluster_access_list *l, const struct cluster_access *a)
+{
+    const char *user = a->kubeconfig.impersonation.user;
+    const char *as = user != NULL ? node_of(user) : NULL;
+
+    if (as != NULL)
+        return mem_strdup(as);
+    for (size_t i = 0; i < a->server_count; i++) {
+        char *name = name_in_certificate(l, &a->servers[i].items[CRED_CERT]);
+
+        if (name != NULL)
+            return name;
+    }
+    return NULL;
+}
+
 char *cluster_access_node_name(const struct cluster_access_list *l, const struct conf *conf)
 {
     char host[256] = "";
@@ -219,7 +581,7 @@ char *cluster_access_node_name(const struct cluster_access_list *l, const struct
     if (conf->node_name.v[0] != '\0')
         return mem_strdup(conf->node_name.v);
     for (size_t i = 0; i < l->n; i++) {
-        char *name = name_in_certificate(l, &l->v[i].items[CRED_CERT]);
+        char *name = node_of_cluster(l, &l->v[i]);
 
         if (name != NULL)
             return name;
@@ -230,15 +592,26 @@ char *cluster_access_node_name(const struct cluster_access_list *l, const struct
     return mem_strdup(host);
 }
 
+static void free_access(struct cluster_access *a)
+{
+    for (size_t i = 0; i < a->server_count; i++) {
+        url_fini(&a->servers[i].url);
+        free(a->servers[i].address);
+    }
+    free(a->servers);
+    free(a->headers);
+    if (a->basic != NULL)
+        mem_wipe(a->basic, strlen(a->basic));
+    free(a->basic);
+    kubeconfig_fini(&a->kubeconfig);
+}
+
 void cluster_access_fini(struct cluster_access_list *l)
 {
-    for (size_t i = 0; i < l->n; i++) {
-        url_fini(&l->v[i].url);
-        kubeconfig_fini(&l->v[i].kubeconfig);
-        free(l->v[i].server);
-        free(l->v[i].tls_server_name);
-    }
+    for (size_t i = 0; i < l->n; i++)
+        free_access(&l->v[i]);
     free(l->v);
     free(l->files);
+    free(l->places);
     *l = (struct cluster_access_list){0};
 }

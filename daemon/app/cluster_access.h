@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cluster_access - how each cluster is reached: its server, the name to verify, and where its
- * credentials come from, as a kubeconfig or plain settings say.
+ * cluster_access - how each cluster is reached: its servers, the names to verify, and where its
+ * credentials come from, as kubeconfigs, plain settings or the pod say.
  */
 #ifndef APP_CLUSTER_ACCESS_H
 #define APP_CLUSTER_ACCESS_H
+
+#include <stdbool.h>
 
 #include "base/buf.h"
 #include "conf/conf.h"
@@ -13,13 +15,26 @@
 #include "kube/kubeconfig.h"
 #include "proto/url.h"
 
-struct cluster_access {
+/* An API server of a cluster. */
+struct cluster_server {
+    const char *name; /* of its group in the configuration; "" = it has none */
+    char *address;    /* as the user wrote it, for the status */
     struct url url;
-    char *server; /* as the user wrote it, for the status */
-    /* The name in the certificate; "" = the host of the URL. */
-    char *tls_server_name;
-    struct kubeconfig kubeconfig;         /* owns the data of items; zeroed with plain settings */
+    const char *tls_server_name; /* the name in the certificate; "" = the host of url */
+    bool insecure;               /* its certificate is not verified; then items has no CA */
+    unsigned tier;               /* servers of the lowest tier are used first; 1 .. 9 */
     struct cred_source items[CRED_ITEMS]; /* .file is an index of the list's files */
+};
+
+struct cluster_access {
+    struct cluster_server *servers; /* in the order of the configuration; none after an error */
+    size_t server_count;
+    const char *proxy_url; /* proxy_url_check() takes it; may be secret; "" = none is named */
+    bool gzip;             /* servers are asked to compress lists */
+    char *headers;         /* header lines for every request, each with its CRLF; "" = none */
+    const struct kubeconfig_exec *exec; /* a plugin that gives credentials; NULL = none */
+    struct kubeconfig kubeconfig;       /* owns the data of items; zeroed with plain settings */
+    char *basic;                        /* secret: USER:PASSWORD; NULL = none */
 };
 
 /* All clusters, in the order of conf->clusters, and the files that the helper opens for them. */
@@ -27,19 +42,24 @@ struct cluster_access_list {
     struct cluster_access *v;
     size_t n;
     struct helper_file *files;
+    struct where *places; /* of files: the line that a problem with that file is told with */
     size_t file_count;
 };
 
-/* Reads the kubeconfigs. Started as root it reads only those that root may trust: files of root, of
- * the user that main becomes, or of the owner that the cluster names for its credentials. Errors go
- * to p, with the line of the setting or of the kubeconfig. conf must outlive the list. Release with
- * cluster_access_fini(). */
+/* Reads the kubeconfigs, and the environment for in_cluster. Started as root it reads only
+ * kubeconfigs that root may trust: files of root, of the user that main becomes, or of the owner
+ * that the cluster names for its credentials. Errors go to p, with the line of the setting or of the
+ * kubeconfig. conf must outlive the list. Release with cluster_access_fini(). */
 void cluster_access_load(struct cluster_access_list *l, const struct conf *conf,
                          struct problems *p);
 
-/* The name of this node: `node_name` of the configuration; else NAME of the first client
- * certificate that is issued to system:node:NAME; else the host name in lower case, as the kubelet
- * has it. The caller frees it. */
+/* Logs what informerd does in another way than the user may expect: credentials that are not sent
+ * to a server without TLS, a pod without a CA. */
+void cluster_access_warn(const struct cluster_access_list *l, const struct conf *conf);
+
+/* The name of this node: `node_name` of the configuration; else NAME of the first cluster where
+ * informerd is the user system:node:NAME, by impersonation or client certificate; else the host
+ * name in lower case, as the kubelet has it. The caller frees it. */
 char *cluster_access_node_name(const struct cluster_access_list *l,
                                const struct conf *conf) MUST_CHECK;
 

@@ -125,11 +125,13 @@ static struct api_client *make_client(struct cluster_runtime *s)
 {
     const struct cluster_runtime_params *p = &s->params;
     const struct conf_tuning *t = &p->conf->tuning;
+    const struct cluster_server *server = &p->cluster_access->servers[0];
     const struct api_client_params params = {
         .name = p->conf->name.v,
-        .url = &p->cluster_access->url,
-        .tls_server_name = p->cluster_access->tls_server_name,
+        .url = &server->url,
+        .tls_server_name = server->tls_server_name,
         .user_agent = p->user_agent,
+        .headers = p->cluster_access->headers,
         .connect_timeout_ms = t->connect_timeout.v,
         .tls_timeout_ms = t->tls_timeout.v,
         .response_timeout_ms = t->response_timeout.v,
@@ -140,7 +142,12 @@ static struct api_client *make_client(struct cluster_runtime *s)
         .judge_arg = s,
     };
 
-    return api_client_create(p->loop, &params);
+    struct api_client *client = api_client_create(p->loop, &params);
+
+    /* With plain http no password is sent, as no token is. */
+    if (p->cluster_access->servers[0].url.tls)
+        api_client_set_basic(client, p->cluster_access->basic);
+    return client;
 }
 
 /* The judge has decided. Further questions come from connections of watches, not from this
@@ -292,7 +299,7 @@ struct cluster_runtime *cluster_runtime_create(const struct cluster_runtime_para
         .loop = params->loop,
         .link = params->link,
         .cluster = params->conf->name.v,
-        .tls = params->cluster_access->url.tls,
+        .tls = params->cluster_access->servers[0].url.tls,
         .retry = retry_params(&params->conf->tuning.backoff),
         .seed = params->seed,
         .tag = params->tag,
@@ -301,7 +308,7 @@ struct cluster_runtime *cluster_runtime_create(const struct cluster_runtime_para
     s->said = -1;
     s->client = make_client(s);
     s->ask_version = deadline_create(params->loop, on_ask_version, s);
-    memcpy(cp.items, params->cluster_access->items, sizeof(cp.items));
+    memcpy(cp.items, params->cluster_access->servers[0].items, sizeof(cp.items));
     s->cred = cred_create(&cp, &cred_events, s);
     return s;
 }

@@ -102,7 +102,7 @@ static struct admin_cluster cluster_of(const struct control *c, size_t i)
 
     return (struct admin_cluster){
         .name = p->conf->clusters[i].name.v,
-        .server = p->cluster_access->v[i].server,
+        .server = p->cluster_access->v[i].servers[0].address,
         .contact_ms = cluster_runtime_contact_ms(p->clusters[i]),
         .trouble = persist_driver_trouble(p->persist, i),
     };

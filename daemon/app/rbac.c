@@ -36,40 +36,82 @@ static enum err_kind from_certificate(struct holder *h, struct str pem, struct e
     return ERR_OK;
 }
 
+/* If this is the name of a service account, has h name it as one; else returns false. */
+static bool from_account(struct holder *h, const char *name)
+{
+    static const char prefix[] = "system:serviceaccount:";
+    struct err ignored;
+
+    if (strncmp(name, prefix, sizeof(prefix) - 1) != 0)
+        return false;
+    h->account = mem_printf("ServiceAccount:%s", name + sizeof(prefix) - 1);
+    return rbac_parse_subject(h->account, &h->subject, &ignored) == ERR_OK;
+}
+
 /* Takes the subject of a token only if it is a service account. For other tokens `sub` need not be
  * the name of the user: the server may take another claim, or put a prefix before it. */
 static enum err_kind from_token(struct holder *h, struct str token, struct err *err)
 {
-    static const char prefix[] = "system:serviceaccount:";
-    struct err ignored;
     char *sub = token_subject(token);
+    bool known = sub != NULL && from_account(h, sub);
 
-    if (sub != NULL && strncmp(sub, prefix, sizeof(prefix) - 1) == 0)
-        h->account = mem_printf("ServiceAccount:%s", sub + sizeof(prefix) - 1);
     free(sub);
-    if (h->account == NULL || rbac_parse_subject(h->account, &h->subject, &ignored) != ERR_OK)
+    if (!known)
         return err_set(err, ERR_CREDENTIAL, 0, "the token is not that of a service account");
     return ERR_OK;
 }
 
-/* Finds out whom the credential of a cluster names. An API server looks at the certificate first,
- * so a token counts only without one (docs/kubernetes-protocol.md "Which credential counts"). */
-static enum err_kind find_holder(struct holder *h, const struct cluster_access_list *l,
-                                 const struct cluster_access *a, struct err *err)
+/* name must live as long as h. */
+static enum err_kind from_name(struct holder *h, const char *name)
 {
-    bool certificate = a->items[CRED_CERT].data != NULL || a->items[CRED_CERT].path != NULL;
-    const struct cred_source *item = &a->items[certificate ? CRED_CERT : CRED_TOKEN];
-    struct buf text = {0};
-    enum err_kind kind = cluster_access_read_item(l, item, &text, err);
+    if (!from_account(h, name))
+        h->subject = (struct rbac_subject){.kind = RBAC_USER, .name = str_c(name)};
+    return ERR_OK;
+}
 
-    if (kind == ERR_OK && item->data == NULL && item->path == NULL)
-        kind = err_set(err, ERR_CREDENTIAL, 0, "there is no client certificate and no token");
-    else if (kind == ERR_OK)
+static bool is_set(const struct cred_source *item)
+{
+    return item->data != NULL || item->path != NULL;
+}
+
+/* Reads whom a certificate or token names. */
+static enum err_kind from_item(struct holder *h, const struct cluster_access_list *l,
+                               const struct cluster_server *s, struct err *err)
+{
+    bool certificate = is_set(&s->items[CRED_CERT]);
+    struct buf text = {0};
+    enum err_kind kind =
+        cluster_access_read_item(l, &s->items[certificate ? CRED_CERT : CRED_TOKEN], &text, err);
+
+    if (kind == ERR_OK)
         kind = certificate ? from_certificate(h, buf_str(&text), err)
                            : from_token(h, buf_str(&text), err);
     mem_wipe(text.data, text.cap);
     buf_free(&text);
     return kind;
+}
+
+/* Finds out as whom informerd makes requests in a cluster. An impersonation replaces the user of
+ * the credential. An API server looks at the certificate first, so a password or token counts only
+ * without one (docs/kubernetes-protocol.md "Which credential counts"). All servers of a cluster must
+ * know the same user, so the first one tells. */
+static enum err_kind find_holder(struct holder *h, const struct cluster_access_list *l,
+                                 const struct cluster_access *a, struct err *err)
+{
+    const struct cluster_server *s = &a->servers[0];
+
+    if (a->kubeconfig.impersonation.user != NULL)
+        return from_name(h, a->kubeconfig.impersonation.user);
+    if (is_set(&s->items[CRED_CERT]) || is_set(&s->items[CRED_TOKEN]))
+        return from_item(h, l, s, err);
+    if (a->kubeconfig.username != NULL)
+        return from_name(h, a->kubeconfig.username);
+    if (a->exec != NULL)
+        return err_set(err, ERR_CREDENTIAL, 0,
+                       "the credential comes from an exec plugin, which --print-rbac does not "
+                       "start");
+    return err_set(err, ERR_CREDENTIAL, 0,
+                   "there is no client certificate, no token and no username");
 }
 
 /* Grants the rights for one namespace of a watch. Each name of the watch is a list and a watch with
@@ -138,14 +180,49 @@ static void put_groups(const struct holder *h, struct buf *out)
     }
 }
 
+/* Adds one line of what the credential must be allowed to impersonate. */
+static void put_impersonated(const char *resource, char *const *names, size_t n, struct buf *out)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (i == 0)
+            buf_printf(out, "#   on %s: ", resource);
+        else
+            buf_puts(out, ", ");
+        rbac_put_quoted(str_c(names[i]), out);
+    }
+    buf_puts(out, n > 0 ? "\n" : "");
+}
+
+/* Adds a hint: the roles are for the user in whose name requests are made, and the holder of the
+ * credential needs rights of its own. */
+static void put_impersonation(const struct impersonation *i, struct buf *out)
+{
+    if (i->user == NULL)
+        return;
+    buf_puts(out, "# The credential makes requests in this name: it needs the verb impersonate\n");
+    put_impersonated("users (of a service account: serviceaccounts)", &i->user, 1, out);
+    put_impersonated("uids.authentication.k8s.io", &i->uid, i->uid != NULL ? 1 : 0, out);
+    put_impersonated("groups", i->groups, i->group_count, out);
+    for (size_t k = 0; k < i->extra_count; k++) {
+        const struct impersonation_extra *extra = &i->extra[k];
+        struct buf resource = {0};
+
+        buf_puts(&resource, "userextras.authentication.k8s.io/");
+        rbac_put_quoted(str_c(extra->key), &resource);
+        put_impersonated(buf_cstr(&resource), extra->values, extra->value_count, out);
+        buf_free(&resource);
+    }
+}
+
 static void put_cluster(struct rbac *rbac, const struct conf_cluster *c, const struct holder *h,
-                        struct buf *out)
+                        const struct impersonation *impersonation, struct buf *out)
 {
     buf_printf(out, "# cluster %s, for ", c->name.v);
     rbac_put_subject(&h->subject, out);
     buf_puts(out,
              "\n# Discovery needs nothing: system:discovery is for all who are authenticated.\n");
     put_groups(h, out);
+    put_impersonation(impersonation, out);
     rbac_put(rbac, &h->subject, out);
 }
 
@@ -196,7 +273,7 @@ static bool print_cluster(const struct conf_cluster *c, const struct cluster_acc
     else
         known = find_holder(&h, l, a, &err) == ERR_OK;
     if (known)
-        put_cluster(rbac, c, &h, out);
+        put_cluster(rbac, c, &h, &a->kubeconfig.impersonation, out);
     else
         fprintf(stderr,
                 "informerd: cluster %s: %s: say who it is with --subject User:NAME, Group:NAME or "

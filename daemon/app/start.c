@@ -269,6 +269,7 @@ static int run_checked(const struct options *o, const struct conf *conf,
     log_set_level((enum log_level)(o->log_level >= 0 ? o->log_level : conf->log.level.v));
     log_set_format((enum log_format)(o->log_format >= 0 ? o->log_format : conf->log.format.v));
     warn_surroundings(conf);
+    cluster_access_warn(cluster_access, conf);
     char *node_name = cluster_access_node_name(cluster_access, conf);
     int code = start_daemon(o, conf, cluster_access, node_name);
     free(node_name);
@@ -308,7 +309,7 @@ int start_run(const struct options *o)
     if (conf != NULL) {
         check_settings(conf, &problems);
         cluster_access_load(&cluster_access, conf, &problems);
-        check_credentials(conf, &cluster_access, &problems);
+        check_credentials(&cluster_access, &problems);
         /* A start only warns of these problems. */
         if (o->check)
             check_surroundings(conf, &problems);

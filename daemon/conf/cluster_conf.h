@@ -27,6 +27,9 @@ struct conf_backoff {
  * "Streaming lists"). AUTO: docs/decisions.md "watch_list auto lists first and streams later". */
 enum conf_watch_list { CONF_WATCH_LIST_AUTO, CONF_WATCH_LIST_ON, CONF_WATCH_LIST_OFF };
 
+/* What the server may compress: nothing, or lists (docs/kubernetes-protocol.md "Compression"). */
+enum conf_compression { CONF_COMPRESSION_OFF, CONF_COMPRESSION_GZIP };
+
 struct conf_tuning {
     struct conf_ms connect_timeout;
     struct conf_ms tls_timeout;
@@ -39,16 +42,34 @@ struct conf_tuning {
     struct conf_ms start_jitter;  /* 0 = none */
     struct conf_ms relist_jitter; /* 0 = none */
     struct conf_word watch_list;  /* enum conf_watch_list */
+    struct conf_word compression; /* enum conf_compression */
     struct conf_backoff backoff;
 };
 
-/* Either kubeconfig (and context) is set, or servers and, as needed, the credentials and names
- * below it. Paths are absolute. */
+/* One server of several that serve the same cluster. What is not written is as in the cluster. Two
+ * pairs count as one choice each: certificate and key; CA and insecure_skip_tls_verify. */
+struct conf_server {
+    struct conf_str name;
+    struct conf_str url;
+    struct conf_int tier; /* servers of a higher number are used only if all of lower ones fail */
+    struct conf_str ca_file;
+    struct conf_str client_cert_file;
+    struct conf_str client_key_file;
+    struct conf_str token_file;
+    struct conf_str tls_server_name;
+    struct conf_bool insecure_skip_tls_verify;
+};
+
+/* One of kubeconfig (and context), in_cluster, servers and server is set; with the last two, as
+ * needed, the credentials and names below them. Paths are absolute. */
 struct conf_cluster {
     struct conf_str name;
-    struct conf_str kubeconfig;
-    struct conf_str context;  /* "" = the current context of the kubeconfig */
-    struct conf_list servers; /* one URL in this release */
+    struct conf_str kubeconfig; /* one path, or several with colons between them */
+    struct conf_str context;    /* "" = the current context of the kubeconfig */
+    struct conf_bool in_cluster;
+    struct conf_list servers;   /* URLs */
+    struct conf_server *server; /* in the order of the file */
+    size_t n_server;
     struct conf_str ca_file;
     struct conf_str client_cert_file;
     struct conf_str client_key_file;
@@ -56,6 +77,8 @@ struct conf_cluster {
     struct conf_str credential_owner; /* a user who may own credential files, beside root and the
                                        * daemon's user; "" = nobody else */
     struct conf_str tls_server_name;
+    struct conf_bool insecure_skip_tls_verify;
+    struct conf_str proxy_url; /* may hold a password; not checked here */
     struct conf_ms stale_after;
     struct conf_tuning tuning;
 };

@@ -16,6 +16,7 @@
 #include "io/pool.h"
 #include "io/server_identity.h"
 #include "io/tls_session_cache.h"
+#include "kube/base64.h"
 #include "proto/http_in.h"
 #include "proto/http_out.h"
 #include "proto/tls.h"
@@ -41,7 +42,9 @@ struct api_client {
     char *host_header;     /* HOST[:PORT], IPv6 in brackets */
     char *tls_server_name; /* NULL = host */
     char *user_agent;
-    char *token; /* secret; NULL = none */
+    char *headers; /* NULL = none */
+    char *token;   /* secret; NULL = none */
+    char *basic;   /* secret: USER:PASSWORD in base64; NULL = none */
     uint16_t port;
     bool tls;
     struct tls_session_cache session;
@@ -334,7 +337,9 @@ static void send_get(struct request *r, const char *target, const char *accept,
         .host = c->host_header,
         .accept = accept,
         .bearer = c->token,
+        .basic = c->basic,
         .user_agent = c->user_agent,
+        .headers = c->headers,
     };
     r->exchange = exchange_create(c->loop, r->conn, &params, &events, r);
     free(path);
@@ -770,7 +775,8 @@ struct api_client *api_client_create(struct loop *loop, const struct api_client_
                 .name = mem_strdup(params->name), .host = mem_strdup(url->host),
                 .prefix = mem_strdup(url->prefix), .host_header = mem_strdup(buf_cstr(&header)),
                 .tls_server_name = mem_strdup(named ? params->tls_server_name : NULL),
-                .user_agent = mem_strdup(params->user_agent), .port = url->port, .tls = url->tls,
+                .user_agent = mem_strdup(params->user_agent),
+                .headers = mem_strdup(params->headers), .port = url->port, .tls = url->tls,
                 .server_identity.interval_ms = params->question_interval_ms);
     buf_free(&header);
     list_init(&c->requests);
@@ -790,15 +796,35 @@ void api_client_set_tls(struct api_client *c, struct tls_ctx *ctx)
     dispatch_later(c);
 }
 
+/* A secret that is not used any more must not be left in freed memory. */
+static void free_secret(char *s)
+{
+    if (s != NULL)
+        mem_wipe(s, strlen(s));
+    free(s);
+}
+
 void api_client_set_token(struct api_client *c, const char *token)
 {
     char *copy = mem_strdup(token);
 
-    /* A token that is not used any more must not be left in freed memory. */
-    if (c->token != NULL)
-        mem_wipe(c->token, strlen(c->token));
-    free(c->token);
+    free_secret(c->token);
     c->token = copy;
+}
+
+void api_client_set_basic(struct api_client *c, const char *user_password)
+{
+    struct buf encoded = {0};
+
+    free_secret(c->basic);
+    c->basic = NULL;
+    if (user_password == NULL)
+        return;
+    /* With this room no realloc() leaves a copy in freed memory. */
+    (void)!buf_reserve(&encoded, 2 * strlen(user_password) + 8);
+    base64_encode(str_c(user_password), &encoded);
+    buf_cstr(&encoded); /* adds the NUL; the memory is the client's now */
+    c->basic = encoded.data;
 }
 
 uint64_t api_client_last_contact_ms(const struct api_client *c)
@@ -829,6 +855,8 @@ void api_client_dispose(struct api_client **cp)
     deadline_dispose(&c->age);
     deadline_dispose(&c->ask_timer);
     api_client_set_token(c, NULL);
+    api_client_set_basic(c, NULL);
+    free(c->headers);
     free(c->name);
     free(c->host);
     free(c->prefix);

@@ -43,6 +43,7 @@ struct api_client_params {
     const struct url *url;
     const char *tls_server_name; /* the name in the certificate; NULL or "" = the host of url */
     const char *user_agent;
+    const char *headers; /* header lines for every request, each with its CRLF; NULL = none */
     uint64_t connect_timeout_ms;
     uint64_t tls_timeout_ms;
     uint64_t response_timeout_ms;
@@ -105,6 +106,10 @@ void api_client_set_tls(struct api_client *c, struct tls_ctx *ctx);
 /* Sets the bearer token of requests that are sent from now on; copied; NULL = none. The token
  * before it is wiped. A token must not have control bytes. */
 void api_client_set_token(struct api_client *c, const char *token);
+
+/* Sets USER:PASSWORD for Basic authentication of requests that are sent from now on without a
+ * bearer token; copied; NULL = none. The one before it is wiped. */
+void api_client_set_basic(struct api_client *c, const char *user_password);
 
 /* Starts a GET. If a connection that was kept alive ends before the first byte of the response, the
  * request is repeated once, on a new connection. events must outlive the request. Never NULL;

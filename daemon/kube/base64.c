@@ -4,14 +4,15 @@
 #include <stdint.h>
 #include <string.h>
 
+static const char all_digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
 /* The value of a digit, or -1. strchr() would find the NUL that ends the digits, so that byte is
  * checked first. */
 static int digit_of(char c)
 {
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    const char *at = c != '\0' ? strchr(digits, c) : NULL;
+    const char *at = c != '\0' ? strchr(all_digits, c) : NULL;
 
-    return at != NULL ? (int)(at - digits) : -1;
+    return at != NULL ? (int)(at - all_digits) : -1;
 }
 
 bool base64_decode(struct str text, struct buf *out)
@@ -45,4 +46,19 @@ bool base64_decode(struct str text, struct buf *out)
     }
     /* Digits come in groups of four, and bits that do not fill a byte are 0 in a correct text. */
     return padding <= 2 && (digits + padding) % 4 == 0 && (bits & ((1u << have) - 1)) == 0;
+}
+
+void base64_encode(struct str bytes, struct buf *out)
+{
+    for (size_t i = 0; i < bytes.n; i += 3) {
+        uint32_t bits = 0;
+
+        for (size_t k = 0; k < 3; k++)
+            bits = bits << 8 | (i + k < bytes.n ? (unsigned char)bytes.p[i + k] : 0u);
+        for (size_t k = 0; k < 4; k++) {
+            char digit = all_digits[bits >> (18 - 6 * k) & 63];
+
+            buf_putc(out, (char)(i + k <= bytes.n ? digit : '='));
+        }
+    }
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base64 - decodes standard base64 (RFC 4648 section 4), as kubeconfigs hold it; pure.
+ * base64 - standard base64 (RFC 4648 section 4), as kubeconfigs and Basic authentication have it;
+ * pure.
  */
 #ifndef KUBE_BASE64_H
 #define KUBE_BASE64_H
@@ -14,5 +15,8 @@
  * False, with *out in any state, for any other byte, wrong padding, or bits left over that are
  * not 0. */
 bool base64_decode(struct str text, struct buf *out) MUST_CHECK;
+
+/* Appends bytes in base64, with padding and without line ends. */
+void base64_encode(struct str bytes, struct buf *out);
 
 #endif

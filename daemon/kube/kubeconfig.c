@@ -1,162 +1,105 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kube/kubeconfig.h"
 
-#include <stdarg.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
-
-#include <yaml.h>
 
 #include "base/buf.h"
 #include "base/mem.h"
-#include "base/panic.h"
 #include "kube/base64.h"
+#include "kube/yaml_tree.h"
+#include "proto/proxy_url.h"
+#include "proto/url.h"
 
-/* A kubeconfig has a few kilobytes. libyaml takes time that grows with the square of depth and
- * anchors, and a hundred bytes for each value, so all of these are bounded. */
-enum { TEXT_MAX = 1024 * 1024, DEPTH_MAX = 32, ANCHORS_MAX = 100, VALUES_MAX = 100000 };
-
-/* The document that is being read. The first error stays in *err, as reading ends with it. */
-struct reader {
+struct source {
     const char *path;
-    yaml_document_t doc;
+    struct yaml_tree *tree;
+};
+
+/* The files, read. The first error stays in *err, as reading ends with it. */
+struct reader {
+    struct source *v;
+    size_t n;
     struct err *err;
 };
 
-/* A name of a context, cluster or user, and the line that mentions it, for errors. */
-struct named {
-    struct str name;
-    size_t line;
+/* A mapping in one of the files; node 0 = none. */
+struct place {
+    size_t from;
+    int node;
 };
 
-static void describe(const struct reader *r, size_t line, const char *fmt, ...) PRINTF_LIKE(3, 4);
+/* A name of a context, cluster or user, and the node that mentions it, for errors. */
+struct named {
+    struct str name;
+    struct place at;
+};
 
-static void describe(const struct reader *r, size_t line, const char *fmt, ...)
+/* What is read just now: a mapping of a file. */
+struct map {
+    const struct yaml_tree *tree;
+    int node;
+    const char *path;
+    struct err *err;
+};
+
+static struct map map_at(const struct reader *r, struct place at)
 {
-    char text[256];
-    va_list ap;
-
-    va_start(ap, fmt);
-    vsnprintf(text, sizeof(text), fmt, ap);
-    va_end(ap);
-    err_set(r->err, ERR_CONFIG, 0, "%s:%zu: %s", r->path, line, text);
+    return (struct map){r->v[at.from].tree, at.node, r->v[at.from].path, r->err};
 }
 
 /* Each fills the error with the line of the fault; the value of the expression is ERR_CONFIG. */
-#define fail_line(r, line, ...) (describe((r), (line), __VA_ARGS__), ERR_CONFIG)
-#define fail_at(r, node, ...)   fail_line((r), (node)->start_mark.line + 1, __VA_ARGS__)
+#define fail_at(m, at, ...) yaml_tree_fail((m)->tree, (at), (m)->err, __VA_ARGS__)
+#define fail(m, ...)        fail_at(m, (m)->node, __VA_ARGS__)
 
-static struct str bytes_of(const yaml_node_t *node)
+static enum err_kind copy_text(const struct map *m, const char *key, char **out)
 {
-    return str_of((const char *)node->data.scalar.value, node->data.scalar.length);
+    return yaml_tree_copy_text(m->tree, m->node, key, out, m->err);
 }
 
-/* Finds the value of a key, or NULL. A key that is there twice is an error: YAML forbids it, and
- * parsers differ in which value they take. */
-static enum err_kind find_key(struct reader *r, const yaml_node_t *map, const char *key,
-                              yaml_node_t **value)
+static enum err_kind find_bool(const struct map *m, const char *key, bool *out)
 {
-    *value = NULL;
-    if (map->type != YAML_MAPPING_NODE)
-        return fail_at(r, map, "a mapping with %s was expected", key);
-    for (const yaml_node_pair_t *p = map->data.mapping.pairs.start; p < map->data.mapping.pairs.top;
-         p++) {
-        const yaml_node_t *name = yaml_document_get_node(&r->doc, p->key);
-
-        if (name->type != YAML_SCALAR_NODE || !str_is(bytes_of(name), key))
-            continue;
-        if (*value != NULL)
-            return fail_at(r, name, "%s is there twice", key);
-        *value = yaml_document_get_node(&r->doc, p->value);
-    }
-    return ERR_OK;
+    return yaml_tree_find_bool(m->tree, m->node, key, out, m->err);
 }
 
-/* Is the value null for YAML 1.1? Quoted words are strings; an empty string counts as null, too,
- * as client-go takes it for not given. */
-static bool is_null(const yaml_node_t *node)
+/* Puts the folder of the kubeconfig in front of a relative file name, as client-go does. */
+static void resolve(const struct map *m, char **name)
 {
-    static const char *const nulls[] = {"", "~", "null", "Null", "NULL"};
+    const char *slash = strrchr(m->path, '/');
 
-    if (node->type != YAML_SCALAR_NODE)
-        return false;
-    for (size_t i = 0; i < ARRAY_LEN(nulls); i++)
-        if (str_is(bytes_of(node), nulls[i]) &&
-            (i == 0 || node->data.scalar.style == YAML_PLAIN_SCALAR_STYLE))
-            return true;
-    return false;
+    if (*name == NULL || (*name)[0] == '/' || slash == NULL)
+        return;
+    char *whole = mem_printf("%.*s/%s", (int)(slash - m->path), m->path, *name);
+    free(*name);
+    *name = whole;
 }
 
-/* Finds the value of a key that holds one string, or NULL if there is no such key or the string
- * is empty. A NUL byte would cut the C string off without a word, so it is an error. */
-static enum err_kind find_text(struct reader *r, const yaml_node_t *map, const char *key,
-                               yaml_node_t **value)
+static enum err_kind copy_file(const struct map *m, const char *key, char **out)
 {
-    yaml_node_t *node = NULL;
-    enum err_kind kind = find_key(r, map, key, &node);
+    enum err_kind kind = copy_text(m, key, out);
 
-    *value = NULL;
-    if (kind != ERR_OK || node == NULL)
-        return kind;
-    if (node->type != YAML_SCALAR_NODE)
-        return fail_at(r, node, "%s must be a string", key);
-    if (memchr(bytes_of(node).p, '\0', bytes_of(node).n) != NULL)
-        return fail_at(r, node, "%s holds a NUL byte", key);
-    if (!is_null(node))
-        *value = node;
-    return ERR_OK;
-}
-
-/* Copies the string of a key to *out, which stays as it is if there is none. */
-static enum err_kind copy_text(struct reader *r, const yaml_node_t *map, const char *key,
-                               char **out)
-{
-    yaml_node_t *node = NULL;
-    enum err_kind kind = find_text(r, map, key, &node);
-
-    if (kind == ERR_OK && node != NULL)
-        *out = mem_strndup(bytes_of(node).p, bytes_of(node).n);
-    return kind;
-}
-
-/* Copies a file name. A relative one belongs to the folder of the kubeconfig, as in client-go. */
-static enum err_kind copy_file(struct reader *r, const yaml_node_t *map, const char *key,
-                               char **out)
-{
-    const char *slash = strrchr(r->path, '/');
-    char *name = NULL;
-    enum err_kind kind = copy_text(r, map, key, &name);
-
-    if (name != NULL && name[0] != '/' && slash != NULL) {
-        *out = mem_printf("%.*s/%s", (int)(slash - r->path), r->path, name);
-        free(name);
-    } else {
-        *out = name;
-    }
+    resolve(m, out);
     return kind;
 }
 
 /* Decodes a base64 value to *out. It may be a private key, so every copy of it is wiped. */
-static enum err_kind copy_data(struct reader *r, const yaml_node_t *map, const char *key,
-                               char **out)
+static enum err_kind copy_data(const struct map *m, const char *key, char **out)
 {
-    yaml_node_t *node = NULL;
-    enum err_kind kind = find_text(r, map, key, &node);
+    int node;
     struct buf data = {0};
+    enum err_kind kind = yaml_tree_find_text(m->tree, m->node, key, &node, m->err);
 
-    if (kind != ERR_OK || node == NULL)
+    if (kind != ERR_OK || node == 0)
         return kind;
+    struct str text = yaml_tree_bytes(m->tree, node);
     /* Decoded data is smaller than its text: with this room no realloc() leaves a copy of a key in
      * freed memory. */
-    (void)!buf_reserve(&data, bytes_of(node).n);
-    if (base64_decode(bytes_of(node), &data) && data.len > 0 &&
-        memchr(data.data, '\0', data.len) == NULL)
+    (void)!buf_reserve(&data, text.n);
+    if (base64_decode(text, &data) && data.len > 0 && memchr(data.data, '\0', data.len) == NULL)
         *out = mem_strndup(data.data, data.len);
     else
-        kind = fail_at(r, node, "%s is not base64 of a PEM text", key);
+        kind = fail_at(m, node, "%s is not base64 of a PEM text", key);
     mem_wipe(data.data, data.len);
     buf_free(&data);
     return kind;
@@ -164,205 +107,451 @@ static enum err_kind copy_data(struct reader *r, const yaml_node_t *map, const c
 
 /* Reads KEY-data or else KEY, so that at most one of *file and *data is set: the data wins
  * (docs/kubernetes-protocol.md "Kubeconfig fields"). */
-static enum err_kind copy_file_or_data(struct reader *r, const yaml_node_t *map, const char *key,
-                                       char **file, char **data)
+static enum err_kind copy_file_or_data(const struct map *m, const char *key, char **file,
+                                       char **data)
 {
     char data_key[64];
 
     snprintf(data_key, sizeof(data_key), "%s-data", key);
-    enum err_kind kind = copy_data(r, map, data_key, data);
+    enum err_kind kind = copy_data(m, data_key, data);
     if (kind == ERR_OK && *data == NULL)
-        kind = copy_file(r, map, key, file);
+        kind = copy_file(m, key, file);
     return kind;
 }
 
-/* Gives the items of a list at the top of the document; both NULL if there is no such list. */
-static enum err_kind find_list(struct reader *r, const char *key, const yaml_node_item_t **item,
-                               const yaml_node_item_t **end)
+/* Copies the strings of a list, which may be empty ones. *v and *n are the caller's, after an error,
+ * too. */
+static enum err_kind copy_list(const struct map *m, const char *key, int list, char ***v, size_t *n)
 {
-    yaml_node_t *list = NULL;
-    enum err_kind kind = find_key(r, yaml_document_get_root_node(&r->doc), key, &list);
+    size_t count = yaml_tree_count(m->tree, list);
 
-    *item = NULL;
-    *end = NULL;
-    if (kind != ERR_OK || list == NULL || is_null(list))
-        return kind;
-    if (list->type != YAML_SEQUENCE_NODE)
-        return fail_at(r, list, "%s must be a list", key);
-    *item = list->data.sequence.items.start;
-    *end = list->data.sequence.items.top;
-    return ERR_OK;
-}
+    *v = mem_array(count + 1, sizeof(**v));
+    for (*n = 0; *n < count; (*n)++) {
+        int item = yaml_tree_item(m->tree, list, *n);
+        struct str text = yaml_tree_bytes(m->tree, item);
 
-/* Looks at one entry {name, FIELD} of a list: gives its FIELD if it has the wanted name, and
- * leaves *out alone otherwise. */
-static enum err_kind match_entry(struct reader *r, const yaml_node_t *entry, const char *field,
-                                 const struct named *wanted, yaml_node_t **out)
-{
-    yaml_node_t *name = NULL;
-    enum err_kind kind = find_text(r, entry, "name", &name);
-
-    if (kind != ERR_OK || name == NULL || !str_eq(bytes_of(name), wanted->name))
-        return kind;
-    if (*out != NULL)
-        return fail_at(r, entry, "%s \"%.*s\" is there twice", field, STR_ARG(wanted->name));
-    kind = find_key(r, entry, field, out);
-    if (kind == ERR_OK && (*out == NULL || (*out)->type != YAML_MAPPING_NODE))
-        return fail_at(r, entry, "the entry \"%.*s\" has no %s", STR_ARG(wanted->name), field);
-    return kind;
-}
-
-/* Finds the entry of the wanted name in a list of {name, FIELD} and gives its FIELD. All entries
- * are looked at, so that a name that is there twice is noticed. */
-static enum err_kind find_entry(struct reader *r, const char *list_key, const char *field,
-                                const struct named *wanted, yaml_node_t **out)
-{
-    const yaml_node_item_t *item = NULL;
-    const yaml_node_item_t *end = NULL;
-    enum err_kind kind = find_list(r, list_key, &item, &end);
-
-    *out = NULL;
-    for (; kind == ERR_OK && item < end; item++)
-        kind = match_entry(r, yaml_document_get_node(&r->doc, *item), field, wanted, out);
-    if (kind == ERR_OK && *out == NULL)
-        return fail_line(r, wanted->line, "there is no %s \"%.*s\" in %s", field,
-                         STR_ARG(wanted->name), list_key);
-    return kind;
-}
-
-/* Is the value false by the words of YAML 1.1, or null? */
-static bool is_false(const yaml_node_t *node)
-{
-    static const char *const words[] = {"false", "no", "off", "n"};
-
-    for (size_t i = 0; i < ARRAY_LEN(words); i++)
-        if (node->type == YAML_SCALAR_NODE && bytes_of(node).n == strlen(words[i]) &&
-            strncasecmp(bytes_of(node).p, words[i], bytes_of(node).n) == 0)
-            return true;
-    return is_null(node);
-}
-
-/* Refuses settings that would change who is asked, or how, and are not supported: to ignore them
- * would send requests to the wrong server or as the wrong user. */
-static enum err_kind refuse_keys(struct reader *r, const yaml_node_t *map, const char *const *keys)
-{
-    for (; *keys != NULL; keys++) {
-        yaml_node_t *value = NULL;
-        enum err_kind kind = find_key(r, map, *keys, &value);
-
-        if (kind != ERR_OK)
-            return kind;
-        if (value != NULL && !is_null(value))
-            return fail_at(r, value, "%s is not supported in this release", *keys);
+        if (text.p == NULL || memchr(text.p, '\0', text.n) != NULL)
+            return fail_at(m, item, "%s must hold strings only", key);
+        (*v)[*n] = mem_strndup(text.p, text.n);
     }
     return ERR_OK;
 }
 
-/* Servers are always verified. The setting may be there as false, which is its default. */
-static enum err_kind refuse_insecure(struct reader *r, const yaml_node_t *map)
+static enum err_kind copy_strings(const struct map *m, const char *key, char ***v, size_t *n)
 {
-    yaml_node_t *value = NULL;
-    enum err_kind kind = find_key(r, map, "insecure-skip-tls-verify", &value);
+    int list;
+    enum err_kind kind = yaml_tree_find_list(m->tree, m->node, key, &list, m->err);
 
-    if (kind == ERR_OK && value != NULL && !is_false(value))
-        kind = fail_at(r, value,
-                       "insecure-skip-tls-verify is not supported in this release: give the CA as "
-                       "certificate-authority");
+    return kind == ERR_OK ? copy_list(m, key, list, v, n) : kind;
+}
+
+/* ---- The cluster */
+
+static enum err_kind copy_json(const struct map *m, int node, char **out)
+{
+    struct buf json = {0};
+    enum err_kind kind = yaml_tree_put_json(m->tree, node, &json, m->err);
+
+    if (kind == ERR_OK)
+        *out = mem_strdup(buf_cstr(&json));
+    buf_free(&json);
     return kind;
 }
 
-static enum err_kind read_cluster(struct reader *r, const yaml_node_t *map, struct kubeconfig *k)
+/* The extension of the cluster that is meant for exec plugins, as JSON. */
+static enum err_kind copy_cluster_config(const struct map *m, char **out)
 {
-    static const char *const refused[] = {"proxy-url", NULL};
-    enum err_kind kind = refuse_keys(r, map, refused);
+    static const char wanted[] = "client.authentication.k8s.io/exec";
+    int list;
+    enum err_kind kind = yaml_tree_find_list(m->tree, m->node, "extensions", &list, m->err);
 
-    if (kind == ERR_OK)
-        kind = refuse_insecure(r, map);
-    if (kind == ERR_OK)
-        kind = copy_text(r, map, "server", &k->server);
-    if (kind == ERR_OK && k->server == NULL)
-        kind = fail_at(r, map, "the cluster has no server");
-    if (kind == ERR_OK)
-        kind = copy_text(r, map, "tls-server-name", &k->tls_server_name);
-    if (kind == ERR_OK)
-        kind = copy_file_or_data(r, map, "certificate-authority", &k->ca_file, &k->ca_data);
+    for (size_t i = 0; kind == ERR_OK && i < yaml_tree_count(m->tree, list); i++) {
+        int entry = yaml_tree_item(m->tree, list, i);
+        int name;
+        int extension;
+
+        kind = yaml_tree_find_text(m->tree, entry, "name", &name, m->err);
+        if (kind == ERR_OK)
+            kind = yaml_tree_find(m->tree, entry, "extension", &extension, m->err);
+        if (kind != ERR_OK || !str_is(yaml_tree_bytes(m->tree, name), wanted) || extension == 0)
+            continue;
+        if (*out != NULL)
+            return fail_at(m, entry, "the extension \"%s\" is there twice", wanted);
+        kind = copy_json(m, extension, out);
+    }
     return kind;
 }
 
-/* Reads the credentials of the user. A certificate is of no use without its key, nor a key
- * without its certificate. */
-static enum err_kind read_user(struct reader *r, const yaml_node_t *map, struct kubeconfig *k)
+/* Checks an address; the error gets the line of its value. */
+static enum err_kind check_url(const struct map *m, const char *key, const char *url,
+                               enum err_kind (*check)(const char *text, struct err *err))
 {
-    static const char *const refused[] = {"exec", "auth-provider", "username",  "password",
-                                          "as",   "as-uid",        "as-groups", "as-user-extra",
-                                          NULL};
-    enum err_kind kind = refuse_keys(r, map, refused);
+    int node;
+    struct err err;
+
+    if (url == NULL || check(url, &err) == ERR_OK)
+        return ERR_OK;
+    if (yaml_tree_find_text(m->tree, m->node, key, &node, m->err) != ERR_OK)
+        return ERR_CONFIG;
+    return fail_at(m, node, "%s: %s", key, err.text);
+}
+
+static enum err_kind check_server(const char *text, struct err *err)
+{
+    struct url url = {0};
+    enum err_kind kind = url_parse(text, &url, err);
+
+    url_fini(&url);
+    return kind;
+}
+
+static enum err_kind check_cluster(const struct map *m, const struct kubeconfig *k)
+{
+    if (k->server == NULL)
+        return fail(m, "the cluster has no server");
+    if (k->insecure_skip_tls_verify && (k->ca_file != NULL || k->ca_data != NULL))
+        return fail(m, "insecure-skip-tls-verify cannot stand beside certificate-authority: leave "
+                       "one of them out");
+    if (check_url(m, "server", k->server, check_server) != ERR_OK)
+        return ERR_CONFIG;
+    return check_url(m, "proxy-url", k->proxy_url, proxy_url_check);
+}
+
+static enum err_kind read_cluster(const struct map *m, struct kubeconfig *k)
+{
+    enum err_kind kind = copy_text(m, "server", &k->server);
 
     if (kind == ERR_OK)
-        kind = copy_file_or_data(r, map, "client-certificate", &k->client_cert_file,
-                                 &k->client_cert_data);
+        kind = copy_text(m, "tls-server-name", &k->tls_server_name);
     if (kind == ERR_OK)
-        kind = copy_file_or_data(r, map, "client-key", &k->client_key_file, &k->client_key_data);
+        kind = find_bool(m, "insecure-skip-tls-verify", &k->insecure_skip_tls_verify);
     if (kind == ERR_OK)
-        kind = copy_text(r, map, "token", &k->token);
+        kind = copy_file_or_data(m, "certificate-authority", &k->ca_file, &k->ca_data);
     if (kind == ERR_OK)
-        kind = copy_file(r, map, "tokenFile", &k->token_file);
+        kind = copy_text(m, "proxy-url", &k->proxy_url);
+    if (kind == ERR_OK)
+        kind = find_bool(m, "disable-compression", &k->disable_compression);
+    return kind == ERR_OK ? check_cluster(m, k) : kind;
+}
+
+/* ---- The exec plugin of a user */
+
+static enum err_kind check_exec_version(const struct map *m, const struct kubeconfig_exec *e)
+{
+    if (e->api_version == NULL)
+        return fail(m, "exec needs apiVersion: client.authentication.k8s.io/v1 or v1beta1, "
+                       "whichever the plugin knows");
+    if (strcmp(e->api_version, "client.authentication.k8s.io/v1") != 0 &&
+        strcmp(e->api_version, "client.authentication.k8s.io/v1beta1") != 0)
+        return fail(m,
+                    "exec.apiVersion \"%.60s\" is not supported: "
+                    "client.authentication.k8s.io/v1 and v1beta1 are; newer releases of the "
+                    "plugin know them",
+                    e->api_version);
+    return ERR_OK;
+}
+
+/* Of the modes only Always has an effect: such a plugin asks a person something. v1beta1 has a
+ * default, IfAvailable. */
+static enum err_kind check_exec_mode(const struct map *m, const struct kubeconfig_exec *e)
+{
+    int node;
+    enum err_kind kind = yaml_tree_find_text(m->tree, m->node, "interactiveMode", &node, m->err);
+    struct str mode = yaml_tree_bytes(m->tree, node);
+
     if (kind != ERR_OK)
         return kind;
+    if (node == 0 && strcmp(e->api_version, "client.authentication.k8s.io/v1") == 0)
+        return fail(m, "exec needs interactiveMode: Never, or IfAvailable");
+    if (str_is(mode, "Always"))
+        return fail_at(m, node,
+                       "interactiveMode Always needs a terminal, which a daemon does not have: "
+                       "write Never if the plugin can do without, else use a token or certificate");
+    if (node != 0 && !str_is(mode, "Never") && !str_is(mode, "IfAvailable"))
+        return fail_at(m, node, "interactiveMode must be Never or IfAvailable");
+    return ERR_OK;
+}
+
+static enum err_kind copy_exec_env(const struct map *m, struct kubeconfig_exec *e)
+{
+    int list;
+    enum err_kind kind = yaml_tree_find_list(m->tree, m->node, "env", &list, m->err);
+    size_t n = yaml_tree_count(m->tree, list);
+
+    e->env = mem_array(n + 1, sizeof(*e->env));
+    for (size_t i = 0; i < n && kind == ERR_OK; i++) {
+        int item = yaml_tree_item(m->tree, list, i);
+        const struct map entry = {m->tree, item, m->path, m->err};
+        struct kubeconfig_env *env = &e->env[e->env_count++];
+
+        kind = copy_text(&entry, "name", &env->name);
+        if (kind == ERR_OK)
+            kind = copy_text(&entry, "value", &env->value);
+        if (kind == ERR_OK && (env->name == NULL || strchr(env->name, '=') != NULL))
+            kind = fail(&entry, "each variable in exec.env needs a name without \"=\"");
+        if (env->value == NULL)
+            env->value = mem_strdup("");
+    }
+    return kind;
+}
+
+/* Only a command with a slash is a file name; others are looked up in PATH. */
+static enum err_kind copy_command(const struct map *m, struct kubeconfig_exec *e)
+{
+    enum err_kind kind = copy_text(m, "command", &e->command);
+
+    if (kind != ERR_OK)
+        return kind;
+    if (e->command == NULL)
+        return fail(m, "exec needs command: the program that gives the credentials");
+    if (strchr(e->command, '/') != NULL)
+        resolve(m, &e->command);
+    return ERR_OK;
+}
+
+static enum err_kind read_exec(const struct map *m, struct kubeconfig_exec *e)
+{
+    enum err_kind kind = copy_text(m, "apiVersion", &e->api_version);
+
+    if (kind == ERR_OK)
+        kind = check_exec_version(m, e);
+    if (kind == ERR_OK)
+        kind = check_exec_mode(m, e);
+    if (kind == ERR_OK)
+        kind = copy_command(m, e);
+    if (kind == ERR_OK)
+        kind = copy_strings(m, "args", &e->args, &e->arg_count);
+    if (kind == ERR_OK)
+        kind = copy_exec_env(m, e);
+    if (kind == ERR_OK)
+        kind = copy_text(m, "installHint", &e->install_hint);
+    if (kind == ERR_OK)
+        kind = find_bool(m, "provideClusterInfo", &e->provide_cluster_info);
+    return kind;
+}
+
+/* ---- The user */
+
+/* Reads the lists of as-user-extra: KEY: [VALUE, ...]. */
+static enum err_kind copy_extra(const struct map *m, struct impersonation *i)
+{
+    static const char key[] = "as-user-extra";
+    int map;
+    enum err_kind kind = yaml_tree_find(m->tree, m->node, key, &map, m->err);
+
+    if (kind != ERR_OK || map == 0)
+        return kind;
+    if (!yaml_tree_is_map(m->tree, map))
+        return fail_at(m, map, "%s must be a mapping of lists", key);
+    size_t n = yaml_tree_count(m->tree, map);
+    i->extra = mem_array(n + 1, sizeof(*i->extra));
+    while (i->extra_count < n && kind == ERR_OK) {
+        struct impersonation_extra *extra = &i->extra[i->extra_count];
+        int name;
+        int list;
+
+        yaml_tree_entry(m->tree, map, i->extra_count++, &name, &list);
+        struct str text = yaml_tree_bytes(m->tree, name);
+        extra->key = mem_strndup(text.n > 0 ? text.p : "", text.n);
+        if (yaml_tree_is_map(m->tree, list) || yaml_tree_bytes(m->tree, list).n > 0)
+            return fail_at(m, list, "%s: each key needs a list of strings", key);
+        kind = copy_list(m, key, list, &extra->values, &extra->value_count);
+    }
+    return kind;
+}
+
+static enum err_kind check_impersonation(const struct map *m, const struct impersonation *i)
+{
+    struct buf lines = {0};
+    struct err err;
+
+    if (i->user == NULL && (i->uid != NULL || i->group_count > 0 || i->extra_count > 0))
+        return fail(m, "as-uid, as-groups and as-user-extra need as: the user to impersonate");
+    enum err_kind kind = impersonation_put(i, &lines, &err);
+    buf_free(&lines);
+    return kind == ERR_OK ? ERR_OK : fail(m, "%s: that cannot be sent to a server", err.text);
+}
+
+static enum err_kind read_impersonation(const struct map *m, struct impersonation *i)
+{
+    enum err_kind kind = copy_text(m, "as", &i->user);
+
+    if (kind == ERR_OK)
+        kind = copy_text(m, "as-uid", &i->uid);
+    if (kind == ERR_OK)
+        kind = copy_strings(m, "as-groups", &i->groups, &i->group_count);
+    if (kind == ERR_OK)
+        kind = copy_extra(m, i);
+    return kind == ERR_OK ? check_impersonation(m, i) : kind;
+}
+
+/* A certificate is of no use without its key, nor a key without its certificate. The rest is as in
+ * docs/kubernetes-protocol.md "Which credential counts". */
+static enum err_kind check_user(const struct map *m, const struct kubeconfig *k)
+{
     bool cert = k->client_cert_file != NULL || k->client_cert_data != NULL;
     bool key = k->client_key_file != NULL || k->client_key_data != NULL;
+
     if (cert && !key)
-        return fail_at(r, map, "client-certificate needs client-key");
+        return fail(m, "client-certificate needs client-key");
     if (key && !cert)
-        return fail_at(r, map, "client-key needs client-certificate");
+        return fail(m, "client-key needs client-certificate");
+    if (k->username != NULL && k->password == NULL)
+        return fail(m, "username needs password");
+    if (k->password != NULL && k->username == NULL)
+        return fail(m, "password needs username");
+    if (k->username != NULL && (k->token != NULL || k->token_file != NULL))
+        return fail(m, "username and password cannot stand beside token or tokenFile: leave one of "
+                       "the two out");
+    if (k->username != NULL && strchr(k->username, ':') != NULL)
+        return fail(m, "username holds a colon, which Basic authentication cannot send");
     return ERR_OK;
 }
 
-/* Chooses the context: the wanted one, else current-context. The line is that of the name in the
- * file; a context from the caller has no line, so an error names line 1. */
-static enum err_kind choose_context(struct reader *r, const char *wanted, struct named *out)
+static enum err_kind read_credentials(const struct map *m, struct kubeconfig *k)
 {
-    const yaml_node_t *root = yaml_document_get_root_node(&r->doc);
-    yaml_node_t *current = NULL;
+    enum err_kind kind =
+        copy_file_or_data(m, "client-certificate", &k->client_cert_file, &k->client_cert_data);
 
-    *out = (struct named){str_c(wanted), 1};
-    if (out->name.n > 0)
-        return ERR_OK;
-    enum err_kind kind = find_text(r, root, "current-context", &current);
+    if (kind == ERR_OK)
+        kind = copy_file_or_data(m, "client-key", &k->client_key_file, &k->client_key_data);
+    if (kind == ERR_OK)
+        kind = copy_text(m, "token", &k->token);
+    if (kind == ERR_OK)
+        kind = copy_file(m, "tokenFile", &k->token_file);
+    if (kind == ERR_OK)
+        kind = copy_text(m, "username", &k->username);
+    if (kind == ERR_OK)
+        kind = copy_text(m, "password", &k->password);
+    return kind == ERR_OK ? check_user(m, k) : kind;
+}
+
+/* Reads the plugin, unless another credential goes before it: then client-go does not start it, and
+ * what is wrong with it does no harm. */
+static enum err_kind read_plugin(const struct map *m, const struct map *cluster,
+                                 struct kubeconfig *k)
+{
+    int provider = 0;
+    int exec = 0;
+    enum err_kind kind = yaml_tree_find(m->tree, m->node, "auth-provider", &provider, m->err);
+
+    if (kind == ERR_OK)
+        kind = yaml_tree_find(m->tree, m->node, "exec", &exec, m->err);
     if (kind != ERR_OK)
         return kind;
-    if (current == NULL)
-        return fail_at(r, root, "there is no current-context: name a context");
-    *out = (struct named){bytes_of(current), current->start_mark.line + 1};
-    return ERR_OK;
+    if (provider != 0 && exec != 0)
+        return fail_at(m, provider, "auth-provider cannot stand beside exec: leave it out");
+    if (provider != 0)
+        return fail_at(m, provider,
+                       "auth-provider is not supported, as exec plugins have replaced it: use an "
+                       "exec plugin, a token or a client certificate");
+    if (exec == 0 || k->token != NULL || k->token_file != NULL || k->username != NULL ||
+        k->client_cert_file != NULL || k->client_cert_data != NULL)
+        return ERR_OK;
+    const struct map inner = {m->tree, exec, m->path, m->err};
+    kind = read_exec(&inner, &k->exec);
+    return kind == ERR_OK ? copy_cluster_config(cluster, &k->exec.cluster_config) : kind;
+}
+
+/* ---- Contexts, clusters and users by their names */
+
+/* Looks at one entry {name, FIELD} of a list: gives its FIELD if it has the wanted name, and
+ * leaves *out alone otherwise. */
+static enum err_kind match_entry(const struct map *entry, const char *field, struct str wanted,
+                                 int *out)
+{
+    int name;
+    enum err_kind kind = yaml_tree_find_text(entry->tree, entry->node, "name", &name, entry->err);
+
+    if (kind != ERR_OK || name == 0 || !str_eq(yaml_tree_bytes(entry->tree, name), wanted))
+        return kind;
+    if (*out != 0)
+        return fail(entry, "%s \"%.*s\" is there twice", field, STR_ARG(wanted));
+    kind = yaml_tree_find(entry->tree, entry->node, field, out, entry->err);
+    if (kind == ERR_OK && !yaml_tree_is_map(entry->tree, *out))
+        return fail(entry, "the entry \"%.*s\" has no %s", STR_ARG(wanted), field);
+    return kind;
+}
+
+/* Finds the entry of the wanted name in a list of {name, FIELD} of one file and gives its FIELD, 0
+ * if there is none. All entries are looked at, so that a name that is there twice is noticed. */
+static enum err_kind find_in_file(const struct reader *r, size_t from, const char *list_key,
+                                  const char *field, struct str wanted, int *out)
+{
+    const struct yaml_tree *t = r->v[from].tree;
+    int list;
+    enum err_kind kind = yaml_tree_find_list(t, yaml_tree_root(t), list_key, &list, r->err);
+
+    *out = 0;
+    for (size_t i = 0; kind == ERR_OK && i < yaml_tree_count(t, list); i++) {
+        const struct map entry = map_at(r, (struct place){from, yaml_tree_item(t, list, i)});
+
+        kind = match_entry(&entry, field, wanted, out);
+    }
+    return kind;
+}
+
+/* The same over all files: the first that has the entry wins, whatever the others say. */
+static enum err_kind find_entry(const struct reader *r, const char *list_key, const char *field,
+                                const struct named *wanted, struct place *out)
+{
+    for (size_t i = 0; i < r->n; i++) {
+        *out = (struct place){.from = i};
+        enum err_kind kind = find_in_file(r, i, list_key, field, wanted->name, &out->node);
+
+        if (kind != ERR_OK || out->node != 0)
+            return kind;
+    }
+    const struct map at = map_at(r, wanted->at);
+    return fail(&at, "there is no %s \"%.*s\" in %s", field, STR_ARG(wanted->name), list_key);
+}
+
+/* Chooses the context: the wanted one, else the first current-context. A context from the caller
+ * has no node, so an error names line 1 of the first file. */
+static enum err_kind choose_context(const struct reader *r, const char *wanted, struct named *out)
+{
+    *out = (struct named){.name = str_c(wanted)};
+    for (size_t i = 0; i < r->n && out->name.n == 0; i++) {
+        const struct yaml_tree *t = r->v[i].tree;
+
+        out->at.from = i;
+        if (yaml_tree_find_text(t, yaml_tree_root(t), "current-context", &out->at.node, r->err) !=
+            ERR_OK)
+            return ERR_CONFIG;
+        out->name = yaml_tree_bytes(t, out->at.node);
+    }
+    if (out->name.n > 0)
+        return ERR_OK;
+    const struct map root = map_at(r, (struct place){0, yaml_tree_root(r->v[0].tree)});
+    return fail(&root, "there is no current-context: name a context");
 }
 
 /* Finds the cluster or user (field) that the context names. */
-static enum err_kind follow(struct reader *r, const yaml_node_t *context, const char *list_key,
-                            const char *field, yaml_node_t **out)
+static enum err_kind follow(const struct reader *r, struct place context, const char *list_key,
+                            const char *field, struct place *out)
 {
-    yaml_node_t *name = NULL;
-    enum err_kind kind = find_text(r, context, field, &name);
+    const struct map m = map_at(r, context);
+    int name;
+    enum err_kind kind = yaml_tree_find_text(m.tree, m.node, field, &name, m.err);
 
     if (kind != ERR_OK)
         return kind;
-    if (name == NULL)
-        return fail_at(r, context, "the context names no %s", field);
-    struct named wanted = {bytes_of(name), name->start_mark.line + 1};
+    if (name == 0)
+        return fail(&m, "the context names no %s", field);
+    const struct named wanted = {
+        yaml_tree_bytes(m.tree, name), {context.from, name}
+    };
     return find_entry(r, list_key, field, &wanted, out);
 }
 
-/* Follows the references: context, then cluster and user, then their settings. Entries of other
- * contexts are not looked at, so unsupported settings there do no harm. */
-static enum err_kind read_document(struct reader *r, const char *wanted, struct kubeconfig *k)
+/* Follows the references: context, then cluster and user, then their fields. Entries of other
+ * contexts are not looked at, so unsupported fields there do no harm. */
+static enum err_kind read_files(const struct reader *r, const char *wanted, struct kubeconfig *k)
 {
-    struct named name = {
-        {NULL, 0},
-        1
-    };
-    yaml_node_t *context = NULL;
-    yaml_node_t *cluster = NULL;
-    yaml_node_t *user = NULL;
+    struct named name = {0};
+    struct place context = {0};
+    struct place cluster = {0};
+    struct place user = {0};
     enum err_kind kind = choose_context(r, wanted, &name);
 
     if (kind == ERR_OK)
@@ -371,128 +560,67 @@ static enum err_kind read_document(struct reader *r, const char *wanted, struct 
         kind = follow(r, context, "clusters", "cluster", &cluster);
     if (kind == ERR_OK)
         kind = follow(r, context, "users", "user", &user);
+    const struct map cluster_map = map_at(r, cluster);
+    const struct map user_map = map_at(r, user);
     if (kind == ERR_OK)
-        kind = read_cluster(r, cluster, k);
+        kind = read_cluster(&cluster_map, k);
     if (kind == ERR_OK)
-        kind = read_user(r, user, k);
-    k->context = mem_strndup(name.name.p, name.name.n);
+        kind = read_credentials(&user_map, k);
+    if (kind == ERR_OK)
+        kind = read_impersonation(&user_map, &k->impersonation);
+    if (kind == ERR_OK)
+        kind = read_plugin(&user_map, &cluster_map, k);
+    k->context = mem_strndup(name.name.n > 0 ? name.name.p : "", name.name.n);
+    k->cluster_from = cluster.from;
+    k->user_from = user.from;
     return kind;
 }
 
-/* Deletes the document. libyaml frees without wiping, and its scalars may be secrets. */
-static void delete_document(yaml_document_t *doc)
-{
-    for (yaml_node_t *node = doc->nodes.start; node < doc->nodes.top; node++)
-        if (node->type == YAML_SCALAR_NODE)
-            mem_wipe(node->data.scalar.value, node->data.scalar.length);
-    yaml_document_delete(doc);
-}
-
-/* Counts over the whole file, against the limits at the top. */
-struct shape {
-    int depth;
-    int anchors;
-    int values;
-    int documents;
-};
-
-static bool has_anchor(const yaml_event_t *e)
-{
-    if (e->type == YAML_SCALAR_EVENT)
-        return e->data.scalar.anchor != NULL;
-    if (e->type == YAML_SEQUENCE_START_EVENT)
-        return e->data.sequence_start.anchor != NULL;
-    return e->type == YAML_MAPPING_START_EVENT && e->data.mapping_start.anchor != NULL;
-}
-
-/* Counts one event of the parser. The nesting and anchors are found before yaml_parser_load()
- * builds anything from them. */
-static enum err_kind check_event(struct reader *r, const yaml_event_t *e, struct shape *s)
-{
-    if (e->type == YAML_SEQUENCE_START_EVENT || e->type == YAML_MAPPING_START_EVENT)
-        s->depth++;
-    if (e->type == YAML_SEQUENCE_END_EVENT || e->type == YAML_MAPPING_END_EVENT)
-        s->depth--;
-    if (e->type == YAML_DOCUMENT_START_EVENT)
-        s->documents++;
-    if (has_anchor(e))
-        s->anchors++;
-    s->values++;
-    if (s->documents > 1)
-        return fail_at(r, e, "a second document begins here: keep one per file");
-    if (s->depth > DEPTH_MAX || s->anchors > ANCHORS_MAX || s->values > VALUES_MAX)
-        return fail_at(r, e, "too deep, too many anchors or too many values for a kubeconfig");
-    return ERR_OK;
-}
-
-/* libyaml gives no problem when it had no memory. */
-static enum err_kind fail_yaml(struct reader *r, const yaml_parser_t *parser)
-{
-    return fail_line(r, parser->problem_mark.line + 1, "bad YAML: %s",
-                     parser->problem != NULL ? parser->problem : "out of memory");
-}
-
-/* Goes through the whole text without keeping anything, before load() builds the document. */
-static enum err_kind check_shape(struct reader *r, yaml_parser_t *parser)
-{
-    struct shape shape = {0};
-    enum err_kind kind = ERR_OK;
-    bool ended = false;
-
-    while (kind == ERR_OK && !ended) {
-        yaml_event_t event;
-
-        if (yaml_parser_parse(parser, &event) == 0)
-            return fail_yaml(r, parser);
-        kind = check_event(r, &event, &shape);
-        ended = event.type == YAML_STREAM_END_EVENT;
-        if (event.type == YAML_SCALAR_EVENT)
-            mem_wipe(event.data.scalar.value, event.data.scalar.length);
-        yaml_event_delete(&event);
-    }
-    if (kind == ERR_OK && shape.documents == 0)
-        kind = fail_line(r, 1, "the file is empty");
-    return kind;
-}
-
-static enum err_kind load(struct reader *r, yaml_parser_t *parser, const char *wanted,
-                          struct kubeconfig *k)
-{
-    if (yaml_parser_load(parser, &r->doc) == 0)
-        return fail_yaml(r, parser);
-    enum err_kind kind = read_document(r, wanted, k);
-    delete_document(&r->doc);
-    return kind;
-}
-
-enum err_kind kubeconfig_parse(struct str text, const char *path, const char *context,
+enum err_kind kubeconfig_parse(const struct kubeconfig_file *files, size_t n, const char *context,
                                struct kubeconfig *out, struct err *err)
 {
-    struct reader r = {.path = path, .err = err};
+    struct reader r = {.v = mem_array(n, sizeof(*r.v)), .err = err};
     enum err_kind kind = ERR_OK;
 
     *out = (struct kubeconfig){0};
-    if (text.n > TEXT_MAX)
-        return err_set(err, ERR_CONFIG, 0, "%s: is larger than 1MiB: that is no kubeconfig", path);
-    /* A parser cannot be rewound, so each pass has its own: check_shape() first, then load(). */
-    for (int pass = 0; pass < 2 && kind == ERR_OK; pass++) {
-        yaml_parser_t parser;
-
-        ensure(yaml_parser_initialize(&parser) != 0); /* fails only without memory */
-        yaml_parser_set_input_string(&parser, (const unsigned char *)text.p, text.n);
-        kind = pass == 0 ? check_shape(&r, &parser) : load(&r, &parser, context, out);
-        yaml_parser_delete(&parser);
+    for (; r.n < n && kind == ERR_OK; r.n++) {
+        r.v[r.n].path = files[r.n].path;
+        kind = yaml_tree_read(files[r.n].text, files[r.n].path, &r.v[r.n].tree, err);
     }
+    if (kind == ERR_OK)
+        kind = read_files(&r, context, out);
+    for (size_t i = 0; i < r.n; i++)
+        yaml_tree_destroy(&r.v[i].tree);
+    free(r.v);
     if (kind != ERR_OK)
         kubeconfig_fini(out);
     return kind;
 }
+
+/* ---- The end */
 
 static void free_secret(char *s)
 {
     if (s != NULL)
         mem_wipe(s, strlen(s));
     free(s);
+}
+
+/* What is given to a plugin may be secret: all of it is wiped. */
+static void exec_fini(struct kubeconfig_exec *e)
+{
+    free(e->command);
+    free(e->api_version);
+    for (size_t i = 0; i < e->arg_count; i++)
+        free_secret(e->args[i]);
+    free(e->args);
+    for (size_t i = 0; i < e->env_count; i++) {
+        free(e->env[i].name);
+        free_secret(e->env[i].value);
+    }
+    free(e->env);
+    free(e->install_hint);
+    free_secret(e->cluster_config);
 }
 
 void kubeconfig_fini(struct kubeconfig *k)
@@ -502,11 +630,16 @@ void kubeconfig_fini(struct kubeconfig *k)
     free(k->tls_server_name);
     free(k->ca_file);
     free(k->ca_data);
+    free_secret(k->proxy_url);
     free(k->client_cert_file);
     free(k->client_cert_data);
     free(k->client_key_file);
     free_secret(k->client_key_data);
     free_secret(k->token);
     free(k->token_file);
+    free(k->username);
+    free_secret(k->password);
+    impersonation_fini(&k->impersonation);
+    exec_fini(&k->exec);
     *k = (struct kubeconfig){0};
 }

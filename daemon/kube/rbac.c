@@ -151,7 +151,7 @@ static void put_utf8(const unsigned char *p, size_t n, struct buf *out)
 
 /* Appends s as a YAML string in double quotes, in ASCII whatever s holds. A YAML comment may hold it
  * as well, as there is no line end in it. */
-static void put_quoted(struct str s, struct buf *out)
+void rbac_put_quoted(struct str s, struct buf *out)
 {
     const unsigned char *p = (const unsigned char *)s.p;
 
@@ -172,7 +172,7 @@ static void put_item(struct buf *list, const char *text)
 {
     if (list->len > 0)
         buf_puts(list, ", ");
-    put_quoted(str_c(text), list);
+    rbac_put_quoted(str_c(text), list);
 }
 
 /* Could both grants stand in one rule, as far as group, verbs and comment go? */
@@ -256,7 +256,7 @@ static void put_rule(struct buf *out, const struct rule *r)
     if (r->first->why[0] != '\0')
         buf_printf(out, "  # %s\n", r->first->why);
     buf_puts(out, "  - apiGroups: [");
-    put_quoted(str_c(r->first->group), out);
+    rbac_put_quoted(str_c(r->first->group), out);
     buf_puts(out, "]\n");
     put_list(out, "resources", &r->resources);
     put_list(out, "resourceNames", &r->names);
@@ -306,7 +306,7 @@ static void put_head(struct buf *out, const char *kind, const char *ns, const ch
     if (ns[0] == '\0')
         return;
     buf_puts(out, "  namespace: ");
-    put_quoted(str_c(ns), out);
+    rbac_put_quoted(str_c(ns), out);
     buf_putc(out, '\n');
 }
 
@@ -324,12 +324,12 @@ static void put_binding(struct buf *out, const char *role, const char *name,
                role, name, kinds[s->kind]);
     if (s->ns.n > 0) {
         buf_puts(out, "    namespace: ");
-        put_quoted(s->ns, out);
+        rbac_put_quoted(s->ns, out);
     } else {
         buf_puts(out, "    apiGroup: " API_GROUP);
     }
     buf_puts(out, "\n    name: ");
-    put_quoted(s->name, out);
+    rbac_put_quoted(s->name, out);
     buf_putc(out, '\n');
 }
 
@@ -431,6 +431,6 @@ void rbac_put_subject(const struct rbac_subject *subject, struct buf *out)
 
     buf_printf(&text, "%s:%.*s%s%.*s", kinds[subject->kind], STR_ARG(subject->ns),
                subject->ns.n > 0 ? ":" : "", STR_ARG(subject->name));
-    put_quoted(buf_str(&text), out);
+    rbac_put_quoted(buf_str(&text), out);
     buf_free(&text);
 }

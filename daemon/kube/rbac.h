@@ -58,4 +58,8 @@ enum err_kind rbac_parse_subject(const char *text, struct rbac_subject *out,
  * in ASCII and without a line end whatever it holds, so that a YAML comment may hold it, too. */
 void rbac_put_subject(const struct rbac_subject *subject, struct buf *out);
 
+/* Appends s as a YAML string in double quotes, in ASCII whatever s holds. A YAML comment may hold
+ * it as well, as there is no line end in it. */
+void rbac_put_quoted(struct str s, struct buf *out);
+
 #endif

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "proto/http_out.h"
 
+#include <stdbool.h>
+
 #include "base/panic.h"
 
 /* Writes a header line, or nothing if value is NULL. A line break in a value would let it add
@@ -17,6 +19,15 @@ static void put_field(struct buf *out, const char *name, const char *prefix, con
     buf_puts(out, "\r\n");
 }
 
+/* An empty line would end the head, and a line without its end would swallow the next one. */
+static bool is_block(const char *lines)
+{
+    size_t n = strlen(lines);
+
+    return n == 0 || (n > 2 && strcmp(lines + n - 2, "\r\n") == 0 && lines[0] != '\r' &&
+                      strstr(lines, "\r\n\r\n") == NULL);
+}
+
 void http_out_request(struct buf *out, const struct http_request *r)
 {
     ensure(r->target[0] == '/' && strpbrk(r->target, " \r\n") == NULL);
@@ -26,6 +37,12 @@ void http_out_request(struct buf *out, const struct http_request *r)
     put_field(out, "Accept", "", r->accept != NULL ? r->accept : "application/json");
     put_field(out, "User-Agent", "", r->user_agent);
     put_field(out, "Authorization", "Bearer ", r->bearer);
+    if (r->bearer == NULL)
+        put_field(out, "Authorization", "Basic ", r->basic);
+    if (r->headers != NULL) {
+        ensure(is_block(r->headers));
+        buf_puts(out, r->headers);
+    }
     buf_puts(out, "\r\n");
 }
 

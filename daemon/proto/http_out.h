@@ -14,10 +14,13 @@ struct http_request {
     const char *host;       /* the value of the Host header */
     const char *accept;     /* NULL = application/json */
     const char *bearer;     /* token for Authorization, or NULL; must hold no control bytes */
+    const char *basic;      /* USER:PASSWORD in base64 for Authorization, if there is no bearer */
     const char *user_agent; /* NULL = none */
+    const char *headers;    /* further lines, each with its CRLF; NULL = none */
 };
 
-/* Appends the request head. Values with CR, LF or NUL are a bug of the caller (ensure). */
+/* Appends the request head. Values with CR, LF or NUL, and headers with an empty line, are a bug of
+ * the caller (ensure). */
 void http_out_request(struct buf *out, const struct http_request *r);
 
 /* Appends a response head with Content-Length; the caller appends the body. */

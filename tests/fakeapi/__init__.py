@@ -31,7 +31,9 @@ and what else queries.py checks. Attributes switch it, before or while it runs:
                                  such namespace), a status (403), "rst", "eof", "stall";
                                  identity_gate (None) holds the answer; these requests are in
                                  api.identity_requests and in no other list
-    tokens, client_cns (None)    sets of credentials that are let in; else 401
+    tokens, client_cns, passwords (None)    sets of credentials that are let in; else 401; a
+                                 password is "USER:PASSWORD"
+    prefix ("")                  what stands in front of each path, as behind Rancher; else 404
 
 A script overrides requests one by one, in order; times=None serves for ever; see script.py:
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The unscripted answers: who may ask, discovery, GET, LIST with paging, errors."""
+import base64
+
 from . import discovery
 from .objects import compact, simple, status_object
 from .queries import form_of, refusal, selection
@@ -8,10 +10,12 @@ from .watching import reached, too_large_details, too_large_text, watch
 
 def allowed(api, request):
     """Whether the test lets this credential in; True when the test names no credentials."""
-    if api.tokens is None and api.client_cns is None:
+    if api.tokens is None and api.client_cns is None and api.passwords is None:
         return True
-    kind, _, token = request.header("authorization").partition(" ")
-    if kind == "Bearer" and token in (api.tokens or ()):
+    kind, _, value = request.header("authorization").partition(" ")
+    if kind == "Bearer" and value in (api.tokens or ()):
+        return True
+    if kind == "Basic" and base64.b64decode(value).decode() in (api.passwords or ()):
         return True
     return request.conn.client_cn in (api.client_cns or ())
 

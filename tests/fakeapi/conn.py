@@ -19,7 +19,8 @@ class Request:
 
     kind: L list, W watch, S watch-list stream, G one object, "-" all else. rv, limit, token (of
     `continue`) and timeout_seconds are None when the parameter is absent; accept is the header.
-    size and answered are bytes of HTTP: of the request, and of its answer so far.
+    size and answered are bytes of HTTP: of the request, and of its answer so far. lines are its
+    header lines as they came.
     """
 
     def __init__(self, conn, method, target, headers, body):
@@ -35,6 +36,7 @@ class Request:
         self.group = self.table = self.status = None
         self.form = ""
         self.size = self.answered = 0
+        self.lines = []
         self.rv, self.token = self.query.get("resourceVersion"), self.query.get("continue")
         self.limit, self.timeout_seconds = self._number("limit"), self._number("timeoutSeconds")
         self.accept = self.header("accept")
@@ -212,6 +214,7 @@ class Conn(asyncio.Protocol):
         del self._plain[:length]
         self.requests += 1
         self.request = Request(self, method, target, headers, body)
+        self.request.lines = lines[1:]
         self.request.size = sum(len(line) + 2 for line in lines) + 2 + length
         return self.request
 

@@ -17,7 +17,7 @@ def _yaml(value, indent=0):
         elif isinstance(item, list):
             out.append(f"{pad}{key}:")
             for entry in item:
-                lines = _yaml(entry, indent + 1)
+                lines = _yaml(entry, indent + 1) if isinstance(entry, dict) else [str(entry)]
                 out += [f"{pad}- {lines[0].strip()}", *lines[1:]]
         elif isinstance(item, bool):
             out.append(f"{pad}{key}: {'true' if item else 'false'}")
@@ -27,9 +27,11 @@ def _yaml(value, indent=0):
 
 
 def kubeconfig_text(server, ca=None, ca_file=None, client=None, client_files=False, token=None,
-                    token_file=None, tls_server_name=None, context="fake", namespace=None):
-    """ca: PEM bytes; client: a Leaf, inlined unless client_files; the rest as in a kubeconfig."""
-    cluster, user = {}, {}
+                    token_file=None, tls_server_name=None, context="fake", namespace=None,
+                    cluster=None, user=None):
+    """ca: PEM bytes; client: a Leaf, inlined unless client_files; cluster, user: further fields of
+    the two; the rest as in a kubeconfig."""
+    cluster, user = dict(cluster or {}), dict(user or {})
     if ca_file:
         cluster["certificate-authority"] = ca_file
     elif ca:

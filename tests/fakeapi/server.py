@@ -83,6 +83,8 @@ class FakeApi:
         self.stall_handshake = False
         self.client_cns = None
         self.tokens = None
+        self.passwords = None
+        self.prefix = ""
         self.bookmarks = True
         self.bookmark_period = 60
         self.watch_cache = True
@@ -445,6 +447,10 @@ class FakeApi:
             self._cond.notify_all()
 
     async def serve(self, conn, request):
+        if not request.path.startswith(f"{self.prefix}/"):
+            await Exchange(self, conn, request).answer(404, body=b"404 page not found\n")
+            return
+        request.path = request.path[len(self.prefix):]
         classify(self.store, request)
         exchange = Exchange(self, conn, request)
         if asks_identity(request):

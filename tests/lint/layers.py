@@ -34,7 +34,7 @@ HOMES = {
     "llhttp": ("proto/http",),
     "yajl/": ("proto/json",),
     "zlib.h": ("proto/",),
-    "yaml.h": ("kube/kubeconfig",),
+    "yaml.h": ("kube/yaml_tree",),
     "libconfig.h": ("conf/",),
     "sqlite3.h": ("state/",),
     "systemd/": ("app/",),

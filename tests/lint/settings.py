@@ -63,6 +63,26 @@ def uncommented(text):
     return lines
 
 
+def named_sections(all_tables, table, prefix=""):
+    """The dotted paths of groups whose members have names that the user chooses."""
+    out = set()
+    for kind, key, _, group in all_tables[table]:
+        if group:
+            out |= {prefix + key} if kind == "NAMED" else set()
+            out |= named_sections(all_tables, group, f"{prefix}{key}.")
+    return out
+
+
+def without_names(path, named):
+    """The path without the names that the user chooses."""
+    out, is_name = [], False
+    for key in path:
+        if not is_name:
+            out.append(key)
+        is_name = not is_name and ".".join(out) in named
+    return out
+
+
 def shown(text, named):
     """{dotted path: [values]}: the names of elements in named sections are left out."""
     out, path = {}, []
@@ -75,14 +95,14 @@ def shown(text, named):
             path.pop()
         else:
             key, value = re.match(r"(\w+)\s*[=:]\s*(.*);$", line).groups()
-            where = [p for i, p in enumerate(path) if not (i == 1 and path[0] in named)]
+            where = without_names(path, named)
             out.setdefault(".".join(where + [key]), []).append(squeeze(value))
     return out
 
 
 def check(top, _arguments):
     all_tables = tables(top)
-    named = {key for kind, key, _, _ in all_tables["main_conf_settings"] if kind == "NAMED"}
+    named = named_sections(all_tables, "main_conf_settings")
     want = expected(all_tables, "main_conf_settings")
     have = shown((top / "config/informerd.conf").read_text(), named)
     bad = [f"config/informerd.conf: {key} is missing" for key in want if key not in have]

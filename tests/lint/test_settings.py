@@ -30,6 +30,8 @@ def test_the_tree_passes():
      'hooks.timeout does not show its default, "30s"'),
     (MANUAL, "    #   page_size = 500;", "    #   page_size = 50;",
      "clusters.tuning.page_size does not show its default, 500"),
+    (MANUAL, "    #     tier = 1;", "    #     tier = 2;",
+     "clusters.server.tier does not show its default, 1"),
     (HOOKS, "SETTING_ROW(STR, shell", "SETTING_ROW(STR, shall", "hooks.shall is missing"),
     (HOOKS, r'SETTING_DEFAULT("\"0022\"")', r'SETTING_DEFAULT("\"0027\"")',
      'hooks.umask does not show its default, "0027"'),

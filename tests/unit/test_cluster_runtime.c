@@ -89,9 +89,9 @@ static struct watch *make_watch(const char *resource)
 }
 
 static struct conf_cluster conf;
-static struct cluster_access cluster_access_to;
+static struct cluster_server server_to;
+static struct cluster_access cluster_access_to = {.servers = &server_to, .server_count = 1};
 static char name[] = "prod";
-static char no_name[] = "";
 
 static void set_conf(void)
 {
@@ -119,8 +119,8 @@ static void set_up(struct rig *r, const struct server_step *const *scripts)
     r->server = server_start(&(struct server_params){.scripts = scripts});
     char *url = mem_printf("http://127.0.0.1:%u", server_port(r->server));
     set_conf();
-    cluster_access_to = (struct cluster_access){.tls_server_name = no_name};
-    assert_int_equal(url_parse(url, &cluster_access_to.url, NULL), ERR_OK);
+    server_to = (struct cluster_server){.tls_server_name = ""};
+    assert_int_equal(url_parse(url, &server_to.url, NULL), ERR_OK);
     free(url);
     const struct cluster_runtime_params p = {
         .loop = r->loop, .conf = &conf, .cluster_access = &cluster_access_to, .user_agent = "test"};
@@ -138,7 +138,7 @@ static void tear_down(struct rig *r)
     for (size_t i = 0; i < WATCHES; i++)
         watch_destroy(&r->watches[i]);
     server_stop(&r->server);
-    url_fini(&cluster_access_to.url);
+    url_fini(&server_to.url);
     alarm(0);
     play_clock_go();
 }

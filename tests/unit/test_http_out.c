@@ -31,6 +31,29 @@ static void test_request(void **state)
     buf_free(&out);
 }
 
+static void test_basic_and_further_lines(void **state)
+{
+    struct http_request r = {.method = "GET",
+                             .target = "/",
+                             .host = "a",
+                             .basic = "dTpw",
+                             .headers = "Impersonate-User: x\r\nImpersonate-Group: y\r\n"};
+    struct buf out = {0};
+
+    (void)state;
+    http_out_request(&out, &r);
+    assert_string_equal(buf_cstr(&out), "GET / HTTP/1.1\r\nHost: a\r\nAccept: application/json\r\n"
+                                        "Authorization: Basic dTpw\r\nImpersonate-User: x\r\n"
+                                        "Impersonate-Group: y\r\n\r\n");
+    buf_clear(&out);
+    r.bearer = "t";
+    r.headers = "";
+    http_out_request(&out, &r);
+    assert_string_equal(buf_cstr(&out), "GET / HTTP/1.1\r\nHost: a\r\nAccept: application/json\r\n"
+                                        "Authorization: Bearer t\r\n\r\n");
+    buf_free(&out);
+}
+
 static void test_response(void **state)
 {
     struct buf out = {0};
@@ -122,8 +145,11 @@ static void test_reasons(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_request),   cmocka_unit_test(test_response),
-        cmocka_unit_test(test_read_back), cmocka_unit_test(test_endless),
+        cmocka_unit_test(test_basic_and_further_lines),
+        cmocka_unit_test(test_request),
+        cmocka_unit_test(test_response),
+        cmocka_unit_test(test_read_back),
+        cmocka_unit_test(test_endless),
         cmocka_unit_test(test_reasons),
     };
 

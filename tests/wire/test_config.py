@@ -33,7 +33,7 @@ def test_check_passes_a_good_config_and_connects_to_no_server(api, daemon, hook)
 
 PROBLEMS = {
     "unknown setting": ({"hooks": {"h": {"no_such_setting": 1}}}, "no_such_setting"),
-    "setting of a later release": ({"limits": {"credential_expiry": "24h"}}, "credential_expiry"),
+    "setting of a later release": ({"limits": {"memory": "64MiB"}}, "memory"),
     "unknown group": ({"colours": {"a": {"b": 1}}}, "colours"),
     "wrong type": ({"hooks": {"h": {"concurrency": "three"}}}, "concurrency"),
     "bad unit": ({"hooks": {"h": {"timeout": "5 parsecs"}}}, "timeout"),

@@ -79,7 +79,7 @@ def test_wildcard_names_match_one_label(new_api, authority, daemon):
     assert not d.control.watch("services")["synced"]
 
 
-def test_tls_server_name_is_used_for_sni_and_verification(new_api, authority, daemon):
+def test_s121_tls_server_name_is_used_for_sni_and_verification(new_api, authority, daemon):
     api = new_api(tls=authority.server(dns=["kubernetes.default.svc"], ips=[]))
     daemon(api, credentials={"tls_server_name": "kubernetes.default.svc"}).synced()
     assert api.requests[0].conn.sni == "kubernetes.default.svc"
