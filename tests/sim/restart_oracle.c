@@ -150,17 +150,31 @@ struct change {
     bool bare;
 };
 
+/* The state of the object that counts as delivered: the told one; or the one that the hook has skipped;
+ * or, for a hook that takes no ADDED, whatever the object was before, as it needs no run. */
+static const struct api_object *delivered(const struct restart_oracle_hook *h,
+                                          const struct restart_oracle_key *k,
+                                          const struct api_object *was)
+{
+    bool accepts = !rules_take(h->rules, DELTA_ADDED) && was->uid == k->now.uid;
+
+    if (k->now.uid == 0 || k->told.uid == k->now.uid)
+        return &k->told;
+    if (k->skipped.uid == k->now.uid)
+        return &k->skipped;
+    return accepts ? was : &k->told;
+}
+
 /* Does the change un-park the key: is the event of its last run no longer due, or another event
- * due? If the hook has skipped the object and has been told nothing of it since, the skipped state
- * counts as handled. */
-static bool is_unparked(const struct restart_oracle_hook *h, const struct restart_oracle_key *k)
+ * due? */
+static bool is_unparked(const struct restart_oracle_hook *h, const struct restart_oracle_key *k,
+                        const struct api_object *was)
 {
     bool hears = rules_take(h->rules, DELTA_ADDED) || rules_take(h->rules, DELTA_MODIFIED);
-    bool skipped = k->skipped.uid == k->now.uid && k->told.uid != k->now.uid;
 
     if (k->told_end)
         return k->now.uid != 0 && (hears || k->now.uid == k->told.uid);
-    return differs(h->rules, &k->now, skipped ? &k->skipped : &k->told);
+    return differs(h->rules, &k->now, delivered(h, k, was));
 }
 
 static void note_change(struct restart_oracle *w, struct restart_oracle_hook *h, size_t source,
@@ -170,6 +184,8 @@ static void note_change(struct restart_oracle *w, struct restart_oracle_hook *h,
     /* The view of an earlier process may not have shown the object. */
     bool anew = !w->loading || h->rules->sources[source] == VIEW_ORACLE;
 
+    const struct api_object was = k->now;
+
     k->whole = k->whole || (w->loading && !c->bare && !differs(h->rules, &c->is, &k->handled));
     k->moved = k->moved || rules_is_end(c->type) || differs(h->rules, &c->is, &k->told);
     if (rules_is_end(c->type)) {
@@ -178,7 +194,7 @@ static void note_change(struct restart_oracle *w, struct restart_oracle_hook *h,
         k->now = c->is;
         h->lives[source][c->is.uid].ended = !anew && h->lives[source][c->is.uid].ended;
     }
-    if (!h->open[source] || !is_unparked(h, k))
+    if (!h->open[source] || !is_unparked(h, k, &was))
         return;
     k->parked = false;
     h->parked = h->parked && !rules_take(h->rules, c->type);
@@ -236,7 +252,7 @@ static void skip(struct restart_oracle *w, struct restart_oracle_hook *h, size_t
 static void see_key(struct restart_oracle_hook *h, struct restart_oracle_key *k,
                     enum delta_type end)
 {
-    if (is_unparked(h, k))
+    if (is_unparked(h, k, &k->now))
         k->parked = false;
     if (k->now.uid == 0 && !rules_take(h->rules, end))
         forget(k);
