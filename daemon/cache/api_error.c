@@ -16,6 +16,17 @@ void api_error_head(struct api_error *r, const struct http_head *head)
     r->retry_after_s = head->retry_after_s;
 }
 
+/* A 200 with HTML is mostly an address that belongs to a proxy or a web server. Some proxies drop
+ * the Content-Type, and then the parser finds out what the body is. */
+enum err_kind api_error_type(const struct http_head *head, struct err *err)
+{
+    if (head->content_type.n == 0 || str_is(head->content_type, "application/json"))
+        return ERR_OK;
+    return err_set(err, ERR_PROTOCOL, 200,
+                   "the server answered with %.*s, not JSON: is its address that of an API server?",
+                   STR_ARG(head->content_type));
+}
+
 bool api_error_body(struct api_error *r, const char *data, size_t n)
 {
     size_t room = BODY_BYTES - r->body.len;

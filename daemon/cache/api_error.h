@@ -24,6 +24,10 @@ struct api_error {
 /* Takes the head of a response of any status: a good response may ask for patience, too. */
 void api_error_head(struct api_error *r, const struct http_head *head);
 
+/* Is the body of a response with status 200 JSON, by its head? ERR_PROTOCOL: no, *err says what it
+ * is. A missing Content-Type is accepted. */
+enum err_kind api_error_type(const struct http_head *head, struct err *err);
+
 /* Takes a piece of the response's body. Returns false when no more of the body is needed. */
 bool api_error_body(struct api_error *r, const char *data, size_t n) MUST_CHECK;
 

@@ -13,6 +13,28 @@ void ingest_reset(struct ingest *in)
     in->failure = (struct err){0};
     in->retry_after_s = 0;
     in->had_bookmark = false;
+    overlap_end(&in->noted);
+    overlap_end(&in->repeated);
+}
+
+void ingest_begin_renewal(struct ingest *in)
+{
+    overlap_begin(&in->noted, reflector_last_sync_rv(in->reflector),
+                  reflector_collection_rv(in->reflector));
+}
+
+void ingest_end_renewal(struct ingest *in)
+{
+    overlap_end(&in->noted);
+}
+
+void ingest_renewed(struct ingest *in)
+{
+    struct overlap repeated = in->noted;
+
+    in->noted = (struct overlap){0};
+    ingest_reset(in);
+    in->repeated = repeated;
 }
 
 void ingest_begin(struct ingest *in)
@@ -23,6 +45,7 @@ void ingest_begin(struct ingest *in)
 
 void ingest_fini(struct ingest *in)
 {
+    ingest_reset(in);
     free(in->rv);
     in->rv = NULL;
 }
@@ -234,12 +257,43 @@ static bool initial_event(struct ingest *in, const struct event *e)
 static bool bookmark(struct ingest *in, const struct event *e)
 {
     in->had_bookmark = true;
+    if (!overlap_bookmark(&in->repeated, e->rv, reflector_collection_rv(in->reflector))) {
+        reflector_repeated(in->reflector);
+        return true;
+    }
     in->bookmark_ms = in->now.ms;
     if (reflector_bookmark(in->reflector, e->rv)) {
         in->resume = RESUME_OVER;
         return true;
     }
     in->stop = go_back(in, e->rv);
+    return false;
+}
+
+static struct overlap_event overlap_event_of(const struct event *e)
+{
+    bool unusable = e->type == EVENT_UNUSABLE;
+
+    return (struct overlap_event){.rv = e->rv,
+                                  .key = unusable ? e->unusable->key : object_key(e->object),
+                                  .deleted = unusable ? e->deleted : e->type == EVENT_DELETED};
+}
+
+/* Is the event one to take? False: the watch before this one has brought it already; or the two do
+ * not fit together, and this one has to end. */
+static bool is_new(struct ingest *in, const struct event *e)
+{
+    switch (overlap_judge(&in->repeated, overlap_event_of(e))) {
+    case OVERLAP_NEW:
+        return true;
+    case OVERLAP_REPEATED:
+        reflector_repeated(in->reflector);
+        break;
+    case OVERLAP_MISFIT:
+        reflector_repeated(in->reflector);
+        in->stop = INGEST_MISFIT;
+        break;
+    }
     return false;
 }
 
@@ -277,29 +331,13 @@ static void skip_unversioned(struct ingest *in, const struct object *o)
                                   .name = object_key(o)});
 }
 
-/* ERROR is the end of the response (docs/kubernetes-protocol.md "Errors"); the reflector's state
- * says how to take all others. The version of an event of the watch counts even if the object is
- * skipped, as a LIST would bring the same bytes; but e->rv is empty for an object of another kind
+/* Takes an event of an established watch. Its version counts even if the object is skipped, as a
+ * LIST would bring the same bytes; but e->rv is empty for an object of another kind
  * (docs/decisions.md "A skipped object moves the resourceVersion on"). */
-bool ingest_event(struct ingest *in, const struct event *e)
+static void watch_event(struct ingest *in, const struct event *e)
 {
     struct store *store = in->store;
 
-    if (e->type == EVENT_ERROR) {
-        status_to_err(e->status, &in->failure);
-        in->retry_after_s = e->status->retry_after_s;
-        return false;
-    }
-    if (e->type == EVENT_SKIPPED) {
-        log_emit(LOG_LVL_WARN, "bookmark skipped",
-                 LOG_FIELDS(KV_STR("cluster", in->cluster), KV_STR("watch", in->watch),
-                            KV_STR("why", e->why)));
-        return true;
-    }
-    if (reflector_state(in->reflector) == REFLECTOR_STREAMING)
-        return initial_event(in, e);
-    if (e->type == EVENT_BOOKMARK)
-        return bookmark(in, e);
     if (e->type == EVENT_UNUSABLE && e->deleted)
         store_remove_unusable(store, in->scope, e->unusable, in->now);
     else if (e->type == EVENT_UNUSABLE)
@@ -318,5 +356,29 @@ bool ingest_event(struct ingest *in, const struct event *e)
     in->events += e->type != EVENT_UNUSABLE || !e->unusable->foreign;
     in->event_ms = in->now.ms;
     reflector_seen(in->reflector, e->rv);
-    return true;
+    overlap_note(&in->noted, overlap_event_of(e));
+}
+
+/* ERROR is the end of the response (docs/kubernetes-protocol.md "Errors"); the reflector's state
+ * says how to take all others. */
+bool ingest_event(struct ingest *in, const struct event *e)
+{
+    if (e->type == EVENT_ERROR) {
+        status_to_err(e->status, &in->failure);
+        in->retry_after_s = e->status->retry_after_s;
+        return false;
+    }
+    if (e->type == EVENT_SKIPPED) {
+        log_emit(LOG_LVL_WARN, "bookmark skipped",
+                 LOG_FIELDS(KV_STR("cluster", in->cluster), KV_STR("watch", in->watch),
+                            KV_STR("why", e->why)));
+        return true;
+    }
+    if (reflector_state(in->reflector) == REFLECTOR_STREAMING)
+        return initial_event(in, e);
+    if (e->type == EVENT_BOOKMARK)
+        return bookmark(in, e);
+    if (is_new(in, e))
+        watch_event(in, e);
+    return in->stop == INGEST_GOES_ON;
 }

@@ -12,6 +12,7 @@
 
 #include "cache/delta.h"
 #include "cache/guard.h"
+#include "cache/overlap.h"
 #include "cache/reflector.h"
 #include "cache/resume_point.h"
 #include "cache/store.h"
@@ -25,6 +26,7 @@ enum ingest_stop {
     INGEST_BACKWARDS,
     INGEST_HELD,     /* the guard holds the list */
     INGEST_OVERDUE,  /* the response is too silent; set by list_watch.c */
+    INGEST_MISFIT,   /* a renewed watch does not repeat what the one before it has sent */
     INGEST_UNPROVEN, /* the list may be committed only after the proof in wants */
 };
 
@@ -53,6 +55,8 @@ struct ingest {
     struct err failure;    /* from an ERROR event; kind OK = none came */
     int64_t retry_after_s; /* <= 0 = the server gave none */
     bool had_bookmark;
+    struct overlap noted;    /* this watch is being renewed: the part that the next one repeats */
+    struct overlap repeated; /* this watch has renewed another one: the part that it repeats */
     /* Of the list that is staged; ingest_begin() clears proof. */
     enum ingest_proof proof;
     enum ingest_proof wants; /* UNPROVEN: the proof that the commit needs */
@@ -67,6 +71,16 @@ struct ingest {
 
 /* A response begins: clears the members that describe the last one. */
 void ingest_reset(struct ingest *in);
+
+/* A second watch is asked for with the version of now: notes the events of the first one from here
+ * on. */
+void ingest_begin_renewal(struct ingest *in);
+
+/* There will be no second watch. */
+void ingest_end_renewal(struct ingest *in);
+
+/* The second watch takes the place of the first one: the events that it repeats are passed over. */
+void ingest_renewed(struct ingest *in);
 
 /* A list begins: drops what is staged, of which nothing is proven. */
 void ingest_begin(struct ingest *in);

@@ -13,6 +13,8 @@
 #include "cache/liveness.h"
 #include "cache/pages.h"
 #include "cache/query.h"
+#include "cache/renewal.h"
+#include "kube/rv.h"
 
 /* The server was asked to end the watch after timeoutSeconds, and gets this much more
  * (docs/kubernetes-protocol.md "Dead connections": 5 to 15 s suffice). */
@@ -67,6 +69,7 @@ struct list_watch {
     struct pages pages;
     struct lookup lookup;
     struct liveness liveness;
+    struct renewal *renewal; /* of this watch by a second one; NULL = there is no second one */
     struct err last_error;
 };
 
@@ -127,6 +130,7 @@ static void end_response(struct list_watch *lw)
     list_reader_destroy(&lw->list);
     event_reader_destroy(&lw->events);
     api_error_reset(&lw->api_error);
+    renewal_destroy(&lw->renewal);
     lw->response = RESPONSE_NONE;
     lw->failure = (struct err){0};
     ingest_reset(&lw->in);
@@ -174,7 +178,7 @@ static void begin_staging(struct list_watch *lw)
         store_doubt(lw->params.store, lw->params.scope);
 }
 
-/* Makes the readers and the target for the request that the reflector wants. */
+/* Makes the readers for the request that the reflector wants. */
 static void begin_request(struct list_watch *lw, const struct reflector_action *a)
 {
     if (a->what == REFLECTOR_LIST) {
@@ -193,16 +197,28 @@ static void begin_request(struct list_watch *lw, const struct reflector_action *
     }
     if (a->what == REFLECTOR_WATCH && reflector_state(lw->reflector) == REFLECTOR_COMPARING)
         store_compare(lw->params.store, lw->params.scope);
+}
+
+/* The request as the driver sends it. */
+static struct list_watch_action request_for(struct list_watch *lw, const struct reflector_action *a)
+{
+    static const enum list_watch_do as[] = {LW_LIST, LW_STREAM, LW_WATCH, LW_LIST, LW_WAIT};
+    bool events = a->what == REFLECTOR_WATCH || a->what == REFLECTOR_STREAM;
+
     buf_clear(&lw->target);
     query_put_target(&lw->query, &lw->target, a);
+    return (struct list_watch_action){
+        .what = as[a->what],
+        .target = buf_cstr(&lw->target),
+        .accept = query_accept(a->what, lw->rules.partial),
+        .deadline_ms = events ? (uint64_t)a->timeout_s * 1000 + DEADLINE_MARGIN_MS : 0,
+    };
 }
 
 /* Ends the last request and begins the next one, as far as that needs no network. Nothing stays
  * staged over a wait: the list after it begins anew. */
 static struct list_watch_action act(struct list_watch *lw, struct reflector_action a)
 {
-    static const enum list_watch_do as[] = {LW_LIST, LW_STREAM, LW_WATCH, LW_LIST, LW_WAIT};
-    bool events = a.what == REFLECTOR_WATCH || a.what == REFLECTOR_STREAM;
 
     end_response(lw);
     end_lookup(lw);
@@ -212,12 +228,7 @@ static struct list_watch_action act(struct list_watch *lw, struct reflector_acti
         return (struct list_watch_action){.what = LW_WAIT, .wait_ms = a.wait_ms};
     }
     begin_request(lw, &a);
-    return (struct list_watch_action){
-        .what = as[a.what],
-        .target = buf_cstr(&lw->target),
-        .accept = query_accept(a.what, lw->rules.partial),
-        .deadline_ms = events ? (uint64_t)a.timeout_s * 1000 + DEADLINE_MARGIN_MS : 0,
-    };
+    return request_for(lw, &a);
 }
 
 void list_watch_resume(struct list_watch *lw, const struct resume_point *resume)
@@ -255,18 +266,6 @@ struct list_watch_action list_watch_timer(struct list_watch *lw, uint64_t now_ms
 
 /* ---- Responses, as they come */
 
-/* A 200 with HTML is mostly an address that belongs to a proxy or a web server. A missing
- * Content-Type is accepted: some proxies drop it, and the parser finds out what the body is. */
-static bool check_type(struct list_watch *lw, const struct http_head *head)
-{
-    if (head->content_type.n == 0 || str_is(head->content_type, "application/json"))
-        return true;
-    err_set(&lw->failure, ERR_PROTOCOL, 200,
-            "the server answered with %.*s, not JSON: is its address that of an API server?",
-            STR_ARG(head->content_type));
-    return false;
-}
-
 /* The head of a watch came, or the initial events of a streaming list are complete. A watch without
  * a version (COMPARING) first sends all objects, and one from a resume point sends old events: only
  * liveness can tell when these are over. */
@@ -292,7 +291,7 @@ void list_watch_head(struct list_watch *lw, const struct http_head *head, uint64
     }
     lw->response = RESPONSE_GOOD;
     guard_release_foreign(&lw->in.guard); /* while another cluster answers nothing is sent */
-    if (!check_type(lw, head))
+    if (api_error_type(head, &lw->failure) != ERR_OK)
         return;
     liveness_begin(&lw->liveness, lw->asked == REFLECTOR_STREAM, now_ms);
     if (lw->asked == REFLECTOR_WATCH)
@@ -452,9 +451,10 @@ static struct list_watch_action stopped(struct list_watch *lw, enum ingest_stop 
         lw->last_error = (struct err){0};
         liveness_current(&lw->liveness, now_ms);
         return act(lw, reflector_held(lw->reflector, guard_wait_ms(&lw->in.guard, now_ms)));
-    /* The driver drops a watch that is too silent, and it resumes from its version without a
-     * list. */
+    /* The driver drops a watch that is too silent, or of whose events nobody knows which are new.
+     * It resumes from its version without a list. */
     case INGEST_OVERDUE:
+    case INGEST_MISFIT:
     case INGEST_GOES_ON:
         break;
     }
@@ -646,18 +646,14 @@ struct list_watch_action list_watch_compare(struct list_watch *lw)
     pages_ask(&lw->pages, a.next);
     api_error_reset(&lw->api_error); /* free for the LIST: the watch's head was good */
     lw->list = list_reader_create(&lw->rules, &ingest_present_events, &lw->in);
-    buf_clear(&lw->target);
-    query_put_target(&lw->query, &lw->target, &a);
-    return (struct list_watch_action){.what = LW_LIST,
-                                      .target = buf_cstr(&lw->target),
-                                      .accept = query_accept(REFLECTOR_LIST, lw->rules.partial)};
+    return request_for(lw, &a);
 }
 
 void list_watch_compare_head(struct list_watch *lw, const struct http_head *head)
 {
     api_error_head(&lw->api_error, head);
     if (head->status == 200)
-        check_type(lw, head);
+        api_error_type(head, &lw->failure);
 }
 
 bool list_watch_compare_body(struct list_watch *lw, const char *data, size_t n, struct now now)
@@ -704,6 +700,69 @@ bool list_watch_compare_end(struct list_watch *lw, const struct err *err, struct
         compare(lw);
     list_reader_destroy(&lw->list);
     return lw->failure.kind == ERR_OK && lw->in.stop == INGEST_GOES_ON;
+}
+
+/* ---- A second watch beside the watch */
+
+/* Only a watch that follows the server is worth a second one. Any other request is over before long,
+ * and the next one has the new credentials anyway. Without a version a second watch would send all
+ * objects again (docs/decisions.md "A watch without a version is not renewed"). */
+bool list_watch_can_renew(const struct list_watch *lw)
+{
+    return reflector_state(lw->reflector) == REFLECTOR_WATCHING &&
+           lw->liveness.state == LIVENESS_FOLLOWS && lw->failure.kind == ERR_OK &&
+           lw->in.stop == INGEST_GOES_ON && !list_watch_is_ordered(lw) && lw->renewal == NULL &&
+           *reflector_last_sync_rv(lw->reflector) != '\0';
+}
+
+struct list_watch_action list_watch_renew(struct list_watch *lw, uint64_t now_ms)
+{
+    ensure(list_watch_can_renew(lw));
+    struct reflector_action a = reflector_renew(lw->reflector, now_ms);
+
+    lw->renewal = renewal_create(&lw->rules);
+    ingest_begin_renewal(&lw->in);
+    return request_for(lw, &a);
+}
+
+bool list_watch_renewal_is_ahead(const struct list_watch *lw, const char *revision)
+{
+    return rv_order(str_c(revision), str_c(lw->in.noted.from)) == RV_OLDER;
+}
+
+bool list_watch_renewal_head(struct list_watch *lw, const struct http_head *head)
+{
+    return renewal_head(lw->renewal, head);
+}
+
+enum renewal_outcome list_watch_renewal_body(struct list_watch *lw, const char *data, size_t n)
+{
+    return renewal_body(lw->renewal, data, n);
+}
+
+/* The half event that the first watch has brought is dropped: the second one brings it whole. */
+bool list_watch_renewed(struct list_watch *lw, struct now now)
+{
+    if (!overlap_is_known(&lw->in.noted))
+        return false;
+    event_reader_destroy(&lw->events);
+    lw->events = renewal_take(lw->renewal, &lw->api_error);
+    renewal_destroy(&lw->renewal);
+    lw->asked = REFLECTOR_WATCH;
+    lw->in.now = now;
+    ingest_renewed(&lw->in);
+    reflector_renewed(lw->reflector);
+    liveness_heard(&lw->liveness, now.ms);
+    return true;
+}
+
+uint64_t list_watch_renewal_end(struct list_watch *lw, const struct err *err, struct err *why)
+{
+    uint64_t wait_ms = renewal_why(lw->renewal, err, why);
+
+    renewal_destroy(&lw->renewal);
+    ingest_end_renewal(&lw->in);
+    return wait_ms;
 }
 
 /* ---- Silence */

@@ -12,33 +12,10 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "cache/guard.h"
+#include "cache/list_watch_params.h"
 #include "cache/reflector.h"
-#include "cache/store.h"
-#include "kube/resource.h"
-#include "kube/shape.h"
+#include "cache/renewal.h"
 #include "proto/http_in.h"
-
-/* ns, name and selectors are copied; all else is borrowed and must outlive the list_watch. */
-struct list_watch_params {
-    const char *cluster; /* with watch: for logs */
-    const char *watch;
-    const struct resource *resource;
-    const char *ns;             /* NULL = all namespaces, or cluster-scoped */
-    const char *name;           /* NULL = all names */
-    const char *label_selector; /* "" = none */
-    const char *field_selector;
-    const struct shape *shape; /* NULL = everything is kept */
-    size_t object_size;
-    struct reflector_params reflector;
-    struct guard_params guard;
-    struct guard_window *window;   /* of the watch: its scopes share it */
-    uint64_t bookmark_timeout_ms;  /* a watch that has had a bookmark may be silent so long */
-    uint64_t list_idle_timeout_ms; /* and a streaming list that is not complete */
-    uint64_t seed;
-    struct store *store;
-    size_t scope; /* of the store; only this list_watch fills it */
-};
 
 enum list_watch_do {
     LW_LIST,
@@ -123,6 +100,31 @@ bool list_watch_compare_body(struct list_watch *lw, const char *data, size_t n,
  * too; drop its request and call list_watch_end() with NULL. */
 bool list_watch_compare_end(struct list_watch *lw, const struct err *err,
                             struct now now) MUST_CHECK;
+
+/* Is a watch established that follows the server from a version, and that has no second one beside
+ * it? Then it can be renewed without a gap, when its connection has older credentials
+ * (docs/design.md "New credentials"). */
+bool list_watch_can_renew(const struct list_watch *lw);
+/* Returns the request of a second watch from the version of now. The first one goes on. The second
+ * request ends with it: drop both then. */
+struct list_watch_action list_watch_renew(struct list_watch *lw, uint64_t now_ms);
+/* As list_watch_is_ahead(), for the second request and the version that it asks for: end it with
+ * list_watch_renewal_end(). */
+bool list_watch_renewal_is_ahead(const struct list_watch *lw, const char *revision);
+/* Takes the head of the second response. True: the second watch is on trial; call
+ * list_watch_renewed() when it has lived for RENEWAL_TRIAL_MS. */
+bool list_watch_renewal_head(struct list_watch *lw, const struct http_head *head);
+/* Takes a piece of its body. SERVED: call list_watch_renewed() now, then list_watch_body() without
+ * bytes for the events that have come. REFUSED: drop the second request and end it. */
+enum renewal_outcome list_watch_renewal_body(struct list_watch *lw, const char *data, size_t n);
+/* The second watch takes the place of the first one: from now on its response is the one of
+ * list_watch_body() and list_watch_end(); drop the request of the first one. The events that the
+ * second one repeats are passed over. False: the first watch has to go on, as nobody could tell
+ * which events are repeated; drop the second request and end it. */
+bool list_watch_renewed(struct list_watch *lw, struct now now) MUST_CHECK;
+/* The second request is over, with err as in list_watch_end(), and the first watch goes on. *why
+ * says why. Returns for how many ms the server wants to be left alone. */
+uint64_t list_watch_renewal_end(struct list_watch *lw, const struct err *err, struct err *why);
 
 /* When to call list_watch_overdue(), UINT64_MAX = never. Bytes move this time on, so a timer that
  * asks again when it fires is enough. */

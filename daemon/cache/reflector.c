@@ -67,6 +67,8 @@ struct reflector {
     unsigned refusals;   /* of the probe, in a row */
     uint64_t since_ms;   /* when the watch or streaming list was asked for */
     uint64_t timeout_ms; /* how long it was to last */
+    uint64_t second_since_ms; /* the same two of the second watch that reflector_renew() gave */
+    uint64_t second_timeout_ms;
     /* The since_ms of the first of the watches that followed each other without a wait. */
     uint64_t well_ms;
     uint64_t events; /* in this watch or streaming list */
@@ -170,14 +172,18 @@ static struct reflector_action ask_list(struct reflector *r)
     return list_page(r);
 }
 
-/* Asks for a watch or a streaming list; state says for which. timeoutSeconds is random, so that the
- * watches of a fleet do not end together (docs/kubernetes-protocol.md "Watch requests"). */
+/* timeoutSeconds is random, so that the watches of a fleet do not end together
+ * (docs/kubernetes-protocol.md "Watch requests"). */
+static unsigned draw_timeout_s(struct reflector *r)
+{
+    return (unsigned)rng_between(&r->rng, r->params.watch_min_s, r->params.watch_max_s);
+}
+
+/* Asks for a watch or a streaming list; state says for which. */
 static struct reflector_action ask_events(struct reflector *r, enum reflector_state state,
                                           const char *rv, uint64_t now_ms)
 {
-    unsigned timeout_s =
-        (unsigned)rng_between(&r->rng, r->params.watch_min_s, r->params.watch_max_s);
-
+    unsigned timeout_s = draw_timeout_s(r);
     enum reflector_do what = state == REFLECTOR_STREAMING ? REFLECTOR_STREAM : REFLECTOR_WATCH;
 
     r->state = state;
@@ -437,6 +443,36 @@ bool reflector_bookmark(struct reflector *r, struct str rv)
     if (!reflector_is_older(r, rv) && !str_is(rv, "0")) /* events must not come twice */
         set(&r->last_sync_rv, rv);
     return true;
+}
+
+void reflector_repeated(struct reflector *r)
+{
+    r->events++;
+}
+
+struct reflector_action reflector_renew(struct reflector *r, uint64_t now_ms)
+{
+    unsigned timeout_s = draw_timeout_s(r);
+
+    ensure(r->state == REFLECTOR_WATCHING && !is_unversioned(r));
+    r->second_since_ms = now_ms;
+    r->second_timeout_ms = (uint64_t)timeout_s * 1000;
+    return (struct reflector_action){
+        .what = REFLECTOR_WATCH, .rv = r->last_sync_rv, .timeout_s = timeout_s};
+}
+
+/* The first watch was not ended by the server, so it says nothing about proxies or a version of the
+ * future: it is neither hasty nor silent. The events of the second one are counted anew: alone they
+ * show whether it was really served. */
+void reflector_renewed(struct reflector *r)
+{
+    ensure(r->state == REFLECTOR_WATCHING);
+    r->since_ms = r->second_since_ms;
+    r->timeout_ms = r->second_timeout_ms;
+    r->untried = false;
+    if (r->events > 0)
+        r->silent = 0;
+    r->events = 0;
 }
 
 /* The backoff begins anew after a time without waits. The watches of that time count together:

@@ -11,9 +11,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/backoff.h"
 #include "base/err.h"
 #include "base/str.h"
+#include "cache/reflector_params.h"
 #include "cache/resume_point.h"
 
 /* Why a cache that was in sync is listed anew: XX(identifier, name). */
@@ -31,30 +31,6 @@
 #define RELIST_ENUM(id, name) RELIST_##id,
 enum relist_reason { RELIST_MAP(RELIST_ENUM) RELIST_REASONS };
 #undef RELIST_ENUM
-
-/* How a list may come: by LIST alone, or as a streaming list, which goes on as the watch
- * (docs/kubernetes-protocol.md "Streaming lists"). */
-enum watch_list {
-    /* The first list by LIST; later ones, not older than a version, as streaming lists if the
-     * server is known to support them. */
-    WATCH_LIST_AUTO,
-    WATCH_LIST_ON, /* each as a streaming list, by LIST only when the server refuses that */
-    WATCH_LIST_OFF,
-};
-
-struct reflector_params {
-    struct backoff_params backoff;
-    /* Watches that follow each other without a wait for so long reset the backoff. */
-    uint64_t reset_after_ms;
-    unsigned page_size; /* 0 = no paging */
-    /* The user chose the page size: lists from a version come in pages, too. */
-    bool page_always;
-    unsigned watch_min_s; /* timeoutSeconds is drawn from [min, max] for each watch */
-    unsigned watch_max_s;
-    uint64_t start_jitter_ms;  /* before the first request: drawn from [0, this] */
-    uint64_t relist_jitter_ms; /* the same, on top of the wait before a later list */
-    enum watch_list watch_list;
-};
 
 enum reflector_state {
     REFLECTOR_IDLE, /* no request was made yet; start_jitter may run */
@@ -153,6 +129,19 @@ void reflector_seen(struct reflector *r, struct str rv);
 /* The same for a bookmark. False: its version goes back, so the watch cannot be trusted
  * (docs/kubernetes-protocol.md "Versions of the future"): end it with reflector_relist(). */
 bool reflector_bookmark(struct reflector *r, struct str rv) MUST_CHECK;
+
+/* The watch repeats an event or bookmark that the watch before it has brought
+ * (reflector_renewed()): a sign of life, and nothing else. */
+void reflector_repeated(struct reflector *r);
+
+/* WATCHING, with a version: returns a second watch from that version. The first one goes on, as if
+ * this had not been called, unless reflector_renewed() follows. May be called again, for another
+ * second watch in place of the last one. */
+struct reflector_action reflector_renew(struct reflector *r, uint64_t now_ms);
+
+/* That second watch has taken the place of the first one: both count as one watch that goes on, and
+ * is to end when the second one was asked to. */
+void reflector_renewed(struct reflector *r);
 
 /* An established watch or streaming list ended: cleanly, cut off, or by a deadline
  * (docs/kubernetes-protocol.md "End of a watch"). */

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "cache/guard.h"
-#include "cache/reflector.h"
+#include "cache/reflector_params.h"
 #include "kube/shape.h"
 
 /* Everything is copied. */

@@ -83,6 +83,11 @@ const struct event *event_reader_next(struct event_reader *r)
     return NULL;
 }
 
+const struct event *event_reader_first(const struct event_reader *r)
+{
+    return r->taken < r->count ? &r->queue[r->taken].event : NULL;
+}
+
 void event_reader_destroy(struct event_reader **r)
 {
     if (*r == NULL)

@@ -60,6 +60,9 @@ void event_reader_destroy(struct event_reader **r);
 enum err_kind event_reader_feed(struct event_reader *r, const char *data, size_t n,
                                 struct err *err) MUST_CHECK;
 
+/* The oldest event that waits, without taking it; NULL = no event waits. */
+const struct event *event_reader_first(const struct event_reader *r);
+
 /* Takes the oldest event that waits; NULL = no event waits. */
 const struct event *event_reader_next(struct event_reader *r);
 
