@@ -13,6 +13,7 @@
 #include "io/deadline.h"
 #include "io/discovery_driver.h"
 #include "io/loop.h"
+#include "io/renewals.h"
 #include "io/server_identity.h"
 #include "io/watch_driver.h"
 
@@ -33,6 +34,7 @@ struct cluster_runtime {
     struct cluster_runtime_params params;
     struct api_client *client;
     struct cred *cred;
+    struct renewals *renewals;
     struct discovery_driver *discovery_driver; /* NULL until the credentials are there */
     struct deadline *ask_version;
     /* NULL: no question is under way, apart from those on connections of watches. */
@@ -197,6 +199,7 @@ static void follow(struct cluster_runtime *s, struct followed *f)
     const struct watch_driver_params p = {
         .loop = s->params.loop,
         .client = s->client,
+        .renewals = s->renewals,
         .discovery_driver = s->discovery_driver,
         .watch = f->watch,
         .audit_ms = f->audit_ms,
@@ -272,12 +275,22 @@ static void reauthenticate(struct cluster_runtime *s)
             watch_driver_reauthenticate(s->v[i].watch_driver);
 }
 
+/* Open watches get new connections, and the old ones go on until then. All other requests have the
+ * new credentials from their next connection on. */
+static void renew(struct cluster_runtime *s)
+{
+    for (size_t i = 0; i < s->n; i++)
+        if (s->v[i].watch_driver != NULL)
+            watch_driver_renew(s->v[i].watch_driver);
+}
+
 static void on_tls(void *arg, struct tls_ctx *ctx)
 {
     struct cluster_runtime *s = arg;
 
     api_client_set_tls(s->client, ctx);
     reauthenticate(s);
+    renew(s);
 }
 
 static void on_token(void *arg, const char *token)
@@ -308,6 +321,11 @@ struct cluster_runtime *cluster_runtime_create(const struct cluster_runtime_para
     s->said = -1;
     s->client = make_client(s);
     s->ask_version = deadline_create(params->loop, on_ask_version, s);
+    s->renewals = renewals_create(
+        &(struct renewals_params){.loop = params->loop,
+                                  .cluster = params->conf->name.v,
+                                  .retry = retry_params(&params->conf->tuning.backoff),
+                                  .seed = params->seed});
     memcpy(cp.items, params->cluster_access->servers[0].items, sizeof(cp.items));
     s->cred = cred_create(&cp, &cred_events, s);
     return s;
@@ -426,6 +444,7 @@ void cluster_runtime_dispose(struct cluster_runtime **sp)
     /* Requests go before the client whose connections they use. */
     cluster_runtime_stop(s);
     cred_dispose(&s->cred);
+    renewals_dispose(&s->renewals);
     api_client_dispose(&s->client);
     free(s->v);
     free(s);

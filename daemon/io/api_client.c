@@ -733,6 +733,11 @@ uint64_t request_peer(const struct request *r)
     return is_lost ? 0 : r->peer;
 }
 
+bool request_is_current(const struct request *r)
+{
+    return r->client == NULL || r->conn == NULL || conn_tls_ctx(r->conn) == r->client->session.ctx;
+}
+
 /* Takes the request off all lists and timers: no callback can come from here on. */
 static void detach(struct request *r)
 {

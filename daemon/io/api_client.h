@@ -133,6 +133,10 @@ struct request *api_client_identify(struct api_client *c, uint64_t peer,
  * sessions. */
 uint64_t request_peer(const struct request *r);
 
+/* Was the connection of the request made with the TLS context of now (api_client_set_tls())? True
+ * while there is no connection, as the request will make or take one with that context. */
+bool request_is_current(const struct request *r);
+
 /* The initial events of a streaming list are complete: the response goes on as a watch, and the
  * place in the list gate is free for another request. Nothing happens if the request holds no
  * place. */

@@ -9,25 +9,37 @@
 #include "io/api_client.h"
 #include "io/deadline.h"
 #include "io/loop.h"
+#include "io/renewals.h"
 
 /* A server may answer a watch with status 200 and then send an ERROR event at once
  * (docs/kubernetes-protocol.md "Start of a watch"). So after a failure a watch counts as recovered
  * only after this time, or when its first bytes were good. */
 enum { WELL_MS = 1000 };
 
+/* A request of the scope. There are two while a watch is being renewed. */
+struct slot {
+    struct list_watch_driver *of;
+    struct request *request; /* NULL = none */
+};
+
 struct list_watch_driver {
     struct list_watch_driver_params params;
     const struct list_watch_driver_events *events;
     void *arg;
-    struct request *request; /* the request under way; NULL while waiting */
-    struct request *list;    /* the LIST beside a watch (list_watch_wants_compare()); NULL = none */
-    struct deadline *wait;   /* until the first start, and for LW_WAIT */
+    struct slot slots[2];
+    struct slot *current;  /* the request under way; empty while waiting */
+    struct slot *second;   /* the second watch, which is to take its place; mostly empty */
+    struct request *list;  /* the LIST beside a watch (list_watch_wants_compare()); NULL = none */
+    struct deadline *wait; /* until the first start, and for LW_WAIT */
     struct deadline *silence; /* when to look whether the response has been silent for too long */
     struct deadline *well;    /* a watch that lives until then has recovered: WELL_MS */
-    uint64_t asked;   /* the server process of the last request (request_peer()); 0 = not known */
-    uint64_t peer;    /* the last process that was known, .. */
-    uint64_t peer_ms; /* .. and when its response ended */
-    bool started;     /* list_watch_start() was called */
+    struct deadline *trial; /* a second watch that lives until then takes the place of the first */
+    struct renewals_watch renewal;
+    uint64_t behind_ms; /* when a server was last found to be behind the version of the watch */
+    uint64_t asked;     /* the server process of the last request (request_peer()); 0 = not known */
+    uint64_t peer;      /* the last process that was known, .. */
+    uint64_t peer_ms;   /* .. and when its response ended */
+    bool started;       /* list_watch_start() was called */
     /* The failure that was logged last; kind OK = none, or the watch has recovered since. */
     struct err logged;
 };
@@ -134,10 +146,18 @@ static void watch_silence(struct list_watch_driver *d)
         deadline_start_at(d->silence, due_ms);
 }
 
+static void drop_second(struct list_watch_driver *d)
+{
+    request_dispose(&d->second->request);
+    deadline_stop(d->trial);
+}
+
 static void drop_requests(struct list_watch_driver *d)
 {
-    request_dispose(&d->request);
+    request_dispose(&d->current->request);
     request_dispose(&d->list);
+    drop_second(d);
+    renewals_leave(d->params.renewals, &d->renewal);
     deadline_stop(d->silence);
     deadline_stop(d->well);
 }
@@ -146,7 +166,7 @@ static void drop_requests(struct list_watch_driver *d)
  * watch. */
 static void end_request(struct list_watch_driver *d)
 {
-    d->asked = request_peer(d->request);
+    d->asked = request_peer(d->current->request);
     if (d->asked != 0) {
         d->peer = d->asked;
         d->peer_ms = loop_now_ms(d->params.loop);
@@ -180,21 +200,29 @@ static void finish(struct list_watch_driver *d, const struct err *err)
     go_on(d, list_watch_end(d->params.list_watch, err, now(d)), was_synced);
 }
 
-static void on_head(void *arg, const struct http_head *head)
+/* A watch whose connection has older credentials is to get another one
+ * (docs/design.md "New credentials"). Looked for whenever the watch may have become one that can be
+ * renewed. */
+static void look_renewal(struct list_watch_driver *d)
 {
-    struct list_watch_driver *d = arg;
+    if (d->current->request != NULL && !request_is_current(d->current->request) &&
+        list_watch_can_renew(d->params.list_watch))
+        renewals_join(d->params.renewals, &d->renewal);
+}
 
+static void on_head(struct list_watch_driver *d, const struct http_head *head)
+{
     list_watch_head(d->params.list_watch, head, loop_now_ms(d->params.loop));
     /* A quiet watch may send nothing for a minute: it recovers by time. */
     if (d->logged.kind != ERR_OK && list_watch_status(d->params.list_watch).connected)
         deadline_start(d->well, WELL_MS);
     watch_silence(d);
+    look_renewal(d);
     d->events->on_change(d->arg);
 }
 
-static void on_body(void *arg, const char *data, size_t n)
+static void on_body(struct list_watch_driver *d, const char *data, size_t n)
 {
-    struct list_watch_driver *d = arg;
     struct list_watch_status was = list_watch_status(d->params.list_watch);
     bool goes_on = list_watch_body(d->params.list_watch, data, n, now(d));
     struct list_watch_status is = list_watch_status(d->params.list_watch);
@@ -207,20 +235,119 @@ static void on_body(void *arg, const char *data, size_t n)
     /* Good bytes of a watch. For a streaming list the initial events are complete: it gives its
      * place up. */
     if (is.connected) {
-        request_leave_gate(d->request);
+        request_leave_gate(d->current->request);
         tell_well(d);
     }
     watch_silence(d);
     /* on_change() costs more than on_data(), so it is kept for real changes. */
-    if (is.connected != was.connected || is.synced != was.synced)
+    if (is.connected != was.connected || is.synced != was.synced) {
+        look_renewal(d);
         d->events->on_change(d->arg);
-    else
+    } else {
+        d->events->on_data(d->arg);
+    }
+}
+
+/* The second watch has failed; err as in list_watch_renewal_end(). The first one goes on. After a
+ * 401 there may be a newer token. */
+static void renewal_failed(struct list_watch_driver *d, const struct err *err)
+{
+    struct err why = {0};
+    uint64_t wait_ms = list_watch_renewal_end(d->params.list_watch, err, &why);
+    struct renewals_retry retry = renewals_failed(d->params.renewals, &d->renewal, &why, wait_ms);
+
+    drop_second(d);
+    log_emit(retry.level, "watch not renewed: its open stream goes on",
+             LOG_FIELDS(KV_STR("cluster", watch_cluster(d->params.watch)),
+                        KV_STR("watch", watch_name(d->params.watch)),
+                        field_unless_empty("scope", list_watch_scope_name(d->params.list_watch)),
+                        KV_ERR(&why), field_unless_empty("remedy", remedy(&why)),
+                        KV_MS("retry_in", retry.in_ms)));
+    if (why.kind == ERR_UNAUTHORIZED)
+        d->events->on_failed(d->arg, why.kind);
+}
+
+/* The second watch takes the place of the first one, whose connection is closed. It may be an older
+ * one itself, if the credentials have changed once more meanwhile. Returns false if the first one
+ * has to go on. */
+static bool renewed(struct list_watch_driver *d)
+{
+    static const struct err unknown = {
+        .kind = ERR_PROTOCOL,
+        .text = "events came without a resourceVersion: nobody could tell which ones come again"};
+    struct slot *first = d->current;
+
+    if (!list_watch_renewed(d->params.list_watch, now(d))) {
+        renewal_failed(d, &unknown);
+        return false;
+    }
+    deadline_stop(d->trial);
+    d->current = d->second;
+    d->second = first;
+    request_dispose(&first->request);
+    log_debug("watch renewed", KV_STR("cluster", watch_cluster(d->params.watch)),
+              KV_STR("watch", watch_name(d->params.watch)),
+              field_unless_empty("scope", list_watch_scope_name(d->params.list_watch)));
+    renewals_done(d->params.renewals, &d->renewal);
+    look_renewal(d);
+    watch_silence(d);
+    return true;
+}
+
+static void on_trial_over(void *arg)
+{
+    struct list_watch_driver *d = arg;
+
+    if (renewed(d))
         d->events->on_data(d->arg);
 }
 
-static void on_end(void *arg, const struct err *err)
+/* The first events of the second watch go the way of all events: on_body() takes them from the
+ * list_watch, which has read them already. */
+static void on_second_body(struct list_watch_driver *d, const char *data, size_t n)
 {
-    finish(arg, err);
+    switch (list_watch_renewal_body(d->params.list_watch, data, n)) {
+    case RENEWAL_GOES_ON:
+        break;
+    case RENEWAL_SERVED:
+        if (renewed(d))
+            on_body(d, "", 0);
+        break;
+    case RENEWAL_REFUSED:
+        renewal_failed(d, NULL);
+        break;
+    }
+}
+
+static void on_slot_head(void *arg, const struct http_head *head)
+{
+    struct slot *s = arg;
+    struct list_watch_driver *d = s->of;
+
+    if (s == d->current)
+        on_head(d, head);
+    else if (list_watch_renewal_head(d->params.list_watch, head))
+        deadline_start(d->trial, RENEWAL_TRIAL_MS);
+}
+
+static void on_slot_body(void *arg, const char *data, size_t n)
+{
+    struct slot *s = arg;
+
+    if (s == s->of->current)
+        on_body(s->of, data, n);
+    else
+        on_second_body(s->of, data, n);
+}
+
+static void on_slot_end(void *arg, const struct err *err)
+{
+    struct slot *s = arg;
+
+    if (s == s->of->current)
+        finish(s->of, err);
+    else
+        renewal_failed(s->of, err);
 }
 
 static void list_beside(struct list_watch_driver *d);
@@ -247,6 +374,7 @@ static void on_list_end(void *arg, const struct err *err)
         tell_well(d);
     list_beside(d);
     watch_silence(d);
+    look_renewal(d);
     d->events->on_change(d->arg);
 }
 
@@ -289,6 +417,7 @@ static void on_silence(void *arg)
     look_synced(d, was_synced);
     list_beside(d);
     watch_silence(d);
+    look_renewal(d); /* a resumed watch may follow the server from now on */
     if (list_watch_status(d->params.list_watch).synced != was_synced)
         d->events->on_change(d->arg);
 }
@@ -296,7 +425,8 @@ static void on_silence(void *arg)
 /* An LW_IDENTIFY is over; err as in list_watch_identified(). */
 static void on_identified(void *arg, const struct err *err)
 {
-    struct list_watch_driver *d = arg;
+    struct slot *s = arg;
+    struct list_watch_driver *d = s->of;
     bool was_synced = list_watch_status(d->params.list_watch).synced;
     struct err why = err != NULL ? *err : (struct err){0};
 
@@ -305,13 +435,31 @@ static void on_identified(void *arg, const struct err *err)
           was_synced);
 }
 
+/* The second watch is about to be sent to a server whose etcd is behind its version: it would be
+ * silent until that server has caught up (docs/kubernetes-protocol.md "Versions of the future"). */
+static bool on_second_identity(struct list_watch_driver *d, const char *revision)
+{
+    struct err err;
+
+    if (!list_watch_renewal_is_ahead(d->params.list_watch, revision))
+        return true;
+    d->behind_ms = loop_now_ms(d->params.loop);
+    err_set(&err, ERR_FUTURE, 0, "the server is behind the watch: its etcd has revision %s",
+            revision);
+    renewal_failed(d, &err);
+    return false;
+}
+
 /* The request is about to be sent, and the server has said the revision of its etcd. If a watch is
  * to resume from a later version, the server may have been restored from a backup: the list_watch
  * looks into that first. */
 static bool on_identity(void *arg, const char *revision)
 {
-    struct list_watch_driver *d = arg;
+    struct slot *s = arg;
+    struct list_watch_driver *d = s->of;
 
+    if (s == d->second)
+        return on_second_identity(d, revision);
     if (!list_watch_is_ahead(d->params.list_watch, revision))
         return true;
     end_request(d);
@@ -319,11 +467,14 @@ static bool on_identity(void *arg, const char *revision)
     return false;
 }
 
+static const struct request_events slot_events = {.on_head = on_slot_head,
+                                                  .on_body = on_slot_body,
+                                                  .on_end = on_slot_end,
+                                                  .on_identity = on_identity};
+
 /* Carries out one action. Requests call back later, so this never recurses. */
 static void act(struct list_watch_driver *d, struct list_watch_action a)
 {
-    static const struct request_events events = {
-        .on_head = on_head, .on_body = on_body, .on_end = on_end, .on_identity = on_identity};
     static const struct request_events question = {.on_end = on_identified};
 
     if (a.what == LW_WAIT) {
@@ -333,20 +484,64 @@ static void act(struct list_watch_driver *d, struct list_watch_action a)
     }
     /* The question is for the process that answered the LIST: only its answer proves that LIST. */
     if (a.what == LW_IDENTIFY) {
-        d->request = api_client_identify(d->params.client, d->asked, &question, d);
+        d->current->request =
+            api_client_identify(d->params.client, d->asked, &question, d->current);
         return;
     }
-    d->request = api_client_request(d->params.client,
-                                    &(struct request_params){.target = a.target,
-                                                             .accept = a.accept,
-                                                             .list = a.what == LW_LIST,
-                                                             .stream = a.what == LW_STREAM,
-                                                             .asks_first = a.what == LW_STREAM,
-                                                             .follows = a.what != LW_LIST,
-                                                             .last_peer = d->peer,
-                                                             .last_ms = d->peer_ms,
-                                                             .hard_deadline_ms = a.deadline_ms},
-                                    &events, d);
+    d->current->request =
+        api_client_request(d->params.client,
+                           &(struct request_params){.target = a.target,
+                                                    .accept = a.accept,
+                                                    .list = a.what == LW_LIST,
+                                                    .stream = a.what == LW_STREAM,
+                                                    .asks_first = a.what == LW_STREAM,
+                                                    .follows = a.what != LW_LIST,
+                                                    .last_peer = d->peer,
+                                                    .last_ms = d->peer_ms,
+                                                    .hard_deadline_ms = a.deadline_ms},
+                           &slot_events, d->current);
+}
+
+/* The server must have said its revision after that time. If it said so after the version of the watch
+ * had come, it has said at least that version; unless it is behind, and then it is asked anew. */
+static uint64_t asked_after_ms(const struct list_watch_driver *d)
+{
+    struct list_watch_status s = list_watch_status(d->params.list_watch);
+    uint64_t ms = d->peer_ms;
+
+    ms = s.event_ms > ms ? s.event_ms : ms;
+    ms = s.bookmark_ms > ms ? s.bookmark_ms : ms;
+    return d->behind_ms >= ms ? d->behind_ms + 1 : ms;
+}
+
+/* It is this watch's turn to be renewed: asks for the second one. */
+static void on_renew(void *arg)
+{
+    struct list_watch_driver *d = arg;
+
+    if (d->current->request == NULL || request_is_current(d->current->request) ||
+        !list_watch_can_renew(d->params.list_watch)) {
+        renewals_leave(d->params.renewals, &d->renewal);
+        return;
+    }
+    uint64_t last_ms = asked_after_ms(d);
+    struct list_watch_action a =
+        list_watch_renew(d->params.list_watch, loop_now_ms(d->params.loop));
+
+    d->second->request =
+        api_client_request(d->params.client,
+                           &(struct request_params){.target = a.target,
+                                                    .accept = a.accept,
+                                                    .follows = true,
+                                                    .last_peer = request_peer(d->current->request),
+                                                    .last_ms = last_ms,
+                                                    .hard_deadline_ms = a.deadline_ms},
+                           &slot_events, d->second);
+}
+
+void list_watch_driver_renew(struct list_watch_driver *d)
+{
+    look_renewal(d);
 }
 
 static void on_wait_over(void *arg)
@@ -382,7 +577,7 @@ void list_watch_driver_reauthenticate(struct list_watch_driver *d)
 {
     enum err_kind why = list_watch_status(d->params.list_watch).err->kind;
 
-    if (d->started && d->request == NULL &&
+    if (d->started && d->current->request == NULL &&
         (why == ERR_UNAUTHORIZED || why == ERR_TLS || why == ERR_CREDENTIAL))
         hurry(d);
 }
@@ -393,7 +588,7 @@ void list_watch_driver_retry(struct list_watch_driver *d)
 
     /* Only a wait for the right cluster is cut short, not a hold that a second list must
      * confirm. */
-    if (d->request != NULL || !guard_holds(guard) || guard->reason != GUARD_IDENTITY)
+    if (d->current->request != NULL || !guard_holds(guard) || guard->reason != GUARD_IDENTITY)
         return;
     hurry(d);
 }
@@ -410,6 +605,12 @@ struct list_watch_driver *list_watch_driver_create(const struct list_watch_drive
     d->wait = deadline_create(params->loop, on_wait_over, d);
     d->silence = deadline_create(params->loop, on_silence, d);
     d->well = deadline_create(params->loop, on_well, d);
+    d->trial = deadline_create(params->loop, on_trial_over, d);
+    for (size_t i = 0; i < ARRAY_LEN(d->slots); i++)
+        d->slots[i].of = d;
+    d->current = &d->slots[0];
+    d->second = &d->slots[1];
+    renewals_init(&d->renewal, on_renew, d);
     deadline_start(d->wait, 0);
     return d;
 }
@@ -425,5 +626,6 @@ void list_watch_driver_dispose(struct list_watch_driver **dp)
     deadline_dispose(&d->wait);
     deadline_dispose(&d->silence);
     deadline_dispose(&d->well);
+    deadline_dispose(&d->trial);
     free(d);
 }

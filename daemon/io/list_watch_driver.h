@@ -13,12 +13,14 @@
 struct api_client;
 struct loop;
 struct list_watch_driver;
+struct renewals;
 
 /* Copied; the objects that it points to must outlive the driver. */
 struct list_watch_driver_params {
     struct loop *loop;
     struct api_client *client;
-    struct watch *watch; /* that list_watch is a scope of; for logs */
+    struct renewals *renewals; /* of the client's cluster */
+    struct watch *watch;       /* that list_watch is a scope of; for logs */
     struct list_watch *list_watch;
 };
 
@@ -45,6 +47,11 @@ struct list_watch_driver *list_watch_driver_create(const struct list_watch_drive
 /* Carries out the list that was ordered of the list_watch, if one was (list_watch_is_ordered()):
  * the request under way is dropped for it. */
 void list_watch_driver_poke(struct list_watch_driver *d);
+
+/* The credentials have changed: if the watch is established on a connection with older ones, it gets
+ * another connection when its turn comes (io/renewals), and gives up the first one when the second
+ * one has shown that it is served. No event is lost or comes twice. */
+void list_watch_driver_renew(struct list_watch_driver *d);
 
 /* The right cluster answers again. If the list_watch is held because another cluster had answered,
  * it tries again at once. */

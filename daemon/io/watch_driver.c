@@ -157,10 +157,13 @@ static void begin(struct watch_driver *d)
         struct list_watch *list_watch = watch_list_watch(p->watch, d->driver_count);
 
         list_watch_can_stream(list_watch, d->can_stream);
-        d->drivers[d->driver_count] = list_watch_driver_create(
-            &(struct list_watch_driver_params){
-                .loop = p->loop, .client = p->client, .watch = p->watch, .list_watch = list_watch},
-            &events, d);
+        d->drivers[d->driver_count] =
+            list_watch_driver_create(&(struct list_watch_driver_params){.loop = p->loop,
+                                                                        .client = p->client,
+                                                                        .renewals = p->renewals,
+                                                                        .watch = p->watch,
+                                                                        .list_watch = list_watch},
+                                     &events, d);
     }
     d->audit_driver = audit_driver_create(&(struct audit_driver_params){.loop = p->loop,
                                                                         .client = p->client,
@@ -246,6 +249,12 @@ void watch_driver_poke(struct watch_driver *d)
     for (size_t i = 0; i < d->driver_count; i++)
         list_watch_driver_poke(d->drivers[i]);
     look_soon(d); /* watches that were dropped for lists may make the watch stale */
+}
+
+void watch_driver_renew(struct watch_driver *d)
+{
+    for (size_t i = 0; i < d->driver_count; i++)
+        list_watch_driver_renew(d->drivers[i]);
 }
 
 void watch_driver_retry(struct watch_driver *d)

@@ -14,6 +14,7 @@
 
 struct discovery_driver;
 struct api_client;
+struct renewals;
 struct watch_driver;
 struct loop;
 
@@ -21,6 +22,7 @@ struct loop;
 struct watch_driver_params {
     struct loop *loop;
     struct api_client *client;
+    struct renewals *renewals;                 /* of the client's cluster */
     struct discovery_driver *discovery_driver; /* of the client's cluster */
     struct watch *watch;
     uint64_t audit_ms;  /* from one audit to the next; 0 = only when asked to */
@@ -46,6 +48,10 @@ struct watch_driver *watch_driver_create(const struct watch_driver_params *param
 /* Tells all scopes whether the servers can send streaming lists, by the version of the cluster
  * (docs/kubernetes-protocol.md "Streaming lists"). */
 void watch_driver_can_stream(struct watch_driver *d, bool can);
+
+/* The credentials have changed: all scopes get another connection without a gap
+ * (list_watch_driver_renew()). */
+void watch_driver_renew(struct watch_driver *d);
 
 /* The right cluster answers again. Scopes that are held because another cluster had answered try
  * again at once. */
