@@ -26,6 +26,7 @@ struct chaos {
     bool calm;
     struct alarm change;
     struct alarm elsewhere;
+    struct alarm rotation;
     struct alarm disaster;
     struct alarm birth;
     struct alarm sample;
@@ -67,6 +68,21 @@ static void on_elsewhere(struct alarm *a)
     api_write_elsewhere(&x->api, clock_pick(&x->clock, 1, 5));
     net_poke(&x->net);
     clock_set(&x->clock, a, clock_pick(&x->clock, 500, 15000) + (x->calm ? 30000 : 0));
+}
+
+/* The daemon gets new credentials. */
+static void rotate(struct chaos *x)
+{
+    for (size_t i = 0; x->sim_daemon != NULL && i < x->sim_daemon->stream_count; i++)
+        stream_renew(&x->sim_daemon->streams[i]);
+}
+
+static void on_rotation(struct alarm *a)
+{
+    struct chaos *x = container_of(a, struct chaos, rotation);
+
+    rotate(x);
+    clock_set(&x->clock, a, clock_pick(&x->clock, 100, 20000));
 }
 
 static void on_look(void *arg, struct watch *w, size_t number)
@@ -352,6 +368,7 @@ static void storm(struct chaos *x)
     clock_set(&x->clock, &x->birth, 0);
     clock_set(&x->clock, &x->change, 1);
     clock_set(&x->clock, &x->disaster, 1000);
+    clock_set(&x->clock, &x->rotation, 1000);
     clock_set(&x->clock, &x->sample, SAMPLE_MS);
     if (x->setup.remembers)
         clock_set(&x->clock, &x->reaper, 5000);
@@ -460,6 +477,35 @@ static void mend(struct chaos *x)
     settle(x);
 }
 
+static unsigned count_lists(const struct chaos *x)
+{
+    unsigned n = 0;
+
+    for (size_t i = 0; i < x->sim_daemon->stream_count; i++)
+        if (!x->setup.unversioned[x->sim_daemon->streams[i].lens.kind])
+            n += x->sim_daemon->streams[i].lists;
+    return n;
+}
+
+/* In calm weather new credentials cause no list. But where a server that lags answers with an error,
+ * the next watch may do so by itself. */
+static void renew_in_peace(struct chaos *x)
+{
+    unsigned lists = count_lists(x);
+
+    rotate(x);
+    for (int i = 0; i < 5; i++) {
+        uint64_t until_ms = x->clock.now_ms + clock_pick(&x->clock, 0, 500);
+
+        mutate(x, 1);
+        while (clock_step(&x->clock, until_ms))
+            continue;
+    }
+    settle(x);
+    if (count_lists(x) != lists && !x->setup.future_fails)
+        panic("a list after new credentials");
+}
+
 static void calm(struct chaos *x)
 {
     clock_trace(&x->clock, "the storm is over");
@@ -470,6 +516,7 @@ static void calm(struct chaos *x)
     operator_leave(&x->operator);
     clock_clear(&x->clock, &x->change);
     clock_clear(&x->clock, &x->disaster);
+    clock_clear(&x->clock, &x->rotation);
     clock_clear(&x->clock, &x->reaper);
     for (size_t i = 0; i < SERVERS; i++)
         clock_clear(&x->clock, &x->heals[i]);
@@ -485,6 +532,7 @@ static void calm(struct chaos *x)
     clock_trace(&x->clock, "all is quiet");
     mutate(x, 3); /* shows whether the streams still deliver */
     settle(x);
+    renew_in_peace(x);
     if (clock_percent(&x->clock, 50))
         start_again(x);
     if (clock_percent(&x->clock, 25))
@@ -544,6 +592,7 @@ static void begin(struct chaos *x, const struct chaos_options *options)
     x->change.fn = on_change;
     x->elsewhere.fn = on_elsewhere;
     x->disaster.fn = on_disaster;
+    x->rotation.fn = on_rotation;
     x->birth.fn = on_birth;
     x->sample.fn = on_sample;
     x->reaper.fn = on_reaper;

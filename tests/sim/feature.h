@@ -92,6 +92,10 @@
     XX(BOOKMARKED, "watch from a bookmark, of a resource whose lists have no version")  \
     XX(NO_REVISION, "watch sent to another process, which does not tell its revision")  \
     XX(NOT_RESUMED, "scope that had to list after a restart")                           \
+    XX(RENEWED, "watch renewed without a gap")                                          \
+    XX(RENEWED_COMMON, "watch renewed that repeats events")                             \
+    XX(RENEWAL_REFUSED, "second watch of a renewal that failed")                        \
+    XX(RENEWAL_DROPPED, "watch that ended while it was renewed")                        \
     XX(BEGUN_STALE, "watch that began stale, as no server answered")                    \
     XX(BEGUN_MISSED, "change found by a watch that began stale, before it caught up")   \
     XX(LOST, "object lost on disk")                                                     \

@@ -516,7 +516,9 @@ static bool goes_on(struct stream *s)
         s->net->features[FEATURE_NO_REVISION] += other && s->action.what == LW_WATCH;
     else
         snprintf(revision, sizeof(revision), "%" PRIu64, s->server->asked_rv);
-    if (!other || !list_watch_is_ahead(s->list_watch, revision))
+    bool ahead = s->renews != NULL ? list_watch_renewal_is_ahead(s->list_watch, revision)
+                                   : list_watch_is_ahead(s->list_watch, revision);
+    if (!other || !ahead)
         return true;
     s->excused = true;
     stream_doubt(s);

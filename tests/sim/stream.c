@@ -46,14 +46,16 @@ bool stream_strikes(struct stream *s, enum fault fault)
     return strikes;
 }
 
-/* Drops the request of a list beside a watch. */
+/* Drops the request of a list beside a watch, or of a second watch. */
 static void forget(struct stream *s)
 {
     buf_clear(&s->body);
     clock_clear(s->net->clock, &s->alarm);
+    clock_clear(s->net->clock, &s->trial);
     s->state = STREAM_WAITING;
     s->server = NULL;
     s->cut = false;
+    s->excused = false;
 }
 
 static void reset(struct stream *s)
@@ -62,7 +64,12 @@ static void reset(struct stream *s)
         s->net->features[FEATURE_BESIDE_LOST]++;
         forget(s->beside);
     }
+    if (s->second != NULL && s->second->state != STREAM_WAITING) {
+        s->net->features[FEATURE_RENEWAL_DROPPED]++;
+        forget(s->second);
+    }
     buf_clear(&s->body);
+    s->renewed_rv = 0;
     s->told_ms = s->net->clock->now_ms;
     clock_clear(s->net->clock, &s->alarm);
     clock_clear(s->net->clock, &s->silence);
@@ -91,10 +98,25 @@ static void end_beside(struct stream *s, const struct err *err)
     of->on_progress(of->arg);
 }
 
+/* The second watch of a renewal has failed; the first one goes on. */
+static void end_second(struct stream *s, const struct err *err)
+{
+    struct err why;
+
+    s->net->features[FEATURE_RENEWAL_REFUSED]++;
+    list_watch_renewal_end(s->list_watch, err, &why);
+    clock_trace(s->net->clock, "%p is not renewed: %s", (void *)s->list_watch, why.text);
+    forget(s);
+}
+
 static void end(struct stream *s, const struct err *err)
 {
     clock_trace(s->net->clock, "%p ends: %s", (void *)s->list_watch,
                 err != NULL ? err->text : "cleanly");
+    if (s->renews != NULL) {
+        end_second(s, err);
+        return;
+    }
     if (s->of != NULL) {
         end_beside(s, err);
         return;
@@ -106,6 +128,10 @@ static void end(struct stream *s, const struct err *err)
 
 void stream_doubt(struct stream *s)
 {
+    if (s->renews != NULL) {
+        stream_fail(s, ERR_FUTURE);
+        return;
+    }
     reset(s);
     act(s, list_watch_doubted(s->list_watch, s->net->clock->now_ms));
     s->on_progress(s->arg);
@@ -160,17 +186,18 @@ static void check_patience(const struct stream *s)
         panic("a stream with bookmarks was silent for %" PRIu64 " ms", silent_ms);
 }
 
-/* When all bytes have been read, the list_watch must resume from the version that was sent last. */
+/* When all bytes have been read, the list_watch must resume from the version that was sent last, or
+ * from the one that it had when the watch was renewed, as a renewed watch repeats older ones. */
 static void check_version(const struct stream *s)
 {
     struct list_watch_status status = list_watch_status(s->list_watch);
     bool following = s->state == STREAM_WATCHING && status.state == REFLECTOR_WATCHING;
+    uint64_t want = s->serving.sent > s->renewed_rv ? s->serving.sent : s->renewed_rv;
 
     if (*status.rv == '\0' && s->net->setup->unversioned[s->lens.kind])
         return;
-    if (following && s->body.len == 0 && strtoull(status.rv, NULL, 10) != s->serving.sent)
-        panic("told of version %" PRIu64 ", but it would resume from %s", s->serving.sent,
-              status.rv);
+    if (following && s->body.len == 0 && strtoull(status.rv, NULL, 10) != want)
+        panic("told of version %" PRIu64 ", but it would resume from %s", want, status.rv);
 }
 
 static void on_silence(struct alarm *a)
@@ -199,6 +226,11 @@ void stream_head(struct stream *s, int status, int64_t retry_after_s, const char
         list_watch_compare_head(s->of->list_watch, &h);
         return;
     }
+    if (s->renews != NULL) {
+        if (list_watch_renewal_head(s->list_watch, &h))
+            clock_set(s->net->clock, &s->trial, RENEWAL_TRIAL_MS);
+        return;
+    }
     list_watch_head(s->list_watch, &h, s->net->clock->now_ms);
     watch_silence(s);
     s->on_progress(s->arg);
@@ -218,9 +250,88 @@ static bool give(struct stream *s, size_t n)
                          : list_watch_body(s->list_watch, s->body.data, n, now(s));
 }
 
+/* The connection of a second watch is that of the scope from now on. */
+static void move(struct stream *s, struct stream *second)
+{
+    buf_clear(&s->body);
+    buf_append(&s->body, second->body.data, second->body.len);
+    s->state = second->state;
+    s->action = second->action;
+    memcpy(s->target, second->target, sizeof(s->target));
+    s->last = s->server = second->server;
+    s->process = second->process;
+    s->told_by = second->told_by;
+    s->resumes = second->resumes;
+    s->identified = second->identified;
+    s->cut = second->cut;
+    s->serving = second->serving;
+    s->hung = second->hung;
+    s->marking = second->marking;
+    s->muted = second->muted;
+    s->marked = false;
+    s->excused = s->excused || second->excused;
+    s->heard_ms = s->net->clock->now_ms;
+    if (s->state == STREAM_STALLED)
+        clock_set_at(s->net->clock, &s->alarm, second->stalled_ms);
+    else
+        clock_set(s->net->clock, &s->alarm, 0);
+    forget(second);
+}
+
+/* The second watch takes the place of the first one. */
+static void take_over(struct stream *second)
+{
+    struct stream *s = second->renews;
+    uint64_t *features = s->net->features;
+
+    if (!list_watch_renewed(s->list_watch, now(s))) {
+        end_second(second, NULL);
+        return;
+    }
+    clock_trace(s->net->clock, "%p is renewed", (void *)s->list_watch);
+    move(s, second);
+    s->renewed_rv = strtoull(list_watch_status(s->list_watch).rv, NULL, 10);
+    features[FEATURE_RENEWED]++;
+    features[FEATURE_RENEWED_COMMON] += s->renewed_rv > s->serving.after;
+    if (!list_watch_body(s->list_watch, "", 0, now(s))) {
+        end(s, NULL);
+        return;
+    }
+    watch_silence(s);
+    s->on_progress(s->arg);
+}
+
+static void on_trial(struct alarm *a)
+{
+    take_over(container_of(a, struct stream, trial));
+}
+
+/* The same as hand_over() for a second watch, which is over as such when it takes the place of the
+ * first one. */
+static bool try_second(struct stream *s, size_t n)
+{
+    if (n == 0)
+        return true;
+    switch (list_watch_renewal_body(s->list_watch, s->body.data, n)) {
+    case RENEWAL_GOES_ON:
+        buf_consume(&s->body, n);
+        return true;
+    case RENEWAL_SERVED:
+        buf_consume(&s->body, n);
+        take_over(s);
+        return false;
+    case RENEWAL_REFUSED:
+        break;
+    }
+    end(s, NULL);
+    return false;
+}
+
 /* Hands over the next n bytes of the body. False: the stream is over. */
 static bool hand_over(struct stream *s, size_t n)
 {
+    if (s->renews != NULL)
+        return try_second(s, n);
     bool more = n == 0 || give(s, n);
 
     if (!more) {
@@ -360,6 +471,7 @@ static void check_resumed(struct stream *s)
     if (s->resumed && !s->excused)
         panic("a list, and the version that it could go on from is good");
     s->listed = true;
+    s->lists++;
 }
 
 static void act(struct stream *s, struct list_watch_action a)
@@ -404,6 +516,44 @@ static void list_beside(struct stream *s)
     clock_set(s->net->clock, &b->alarm, clock_pick(s->net->clock, 0, 50));
 }
 
+/* The second request goes to a server process of its own, which must have said its revision after
+ * the version came that is asked for, as in io/list_watch_driver. */
+void stream_renew(struct stream *s)
+{
+    struct list_watch_status status = list_watch_status(s->list_watch);
+    struct clock *c = s->net->clock;
+    struct stream *b = s->second;
+
+    if (b->state != STREAM_WAITING || !list_watch_can_renew(s->list_watch))
+        return;
+    b->action = list_watch_renew(s->list_watch, c->now_ms);
+    int n = snprintf(b->target, sizeof(b->target), "%s", b->action.target);
+    ensure(n > 0 && (size_t)n < sizeof(b->target));
+    clock_trace(c, "%p asks a second time for %s", (void *)s->list_watch, b->target);
+    count_request(s, b->target);
+    b->state = STREAM_ASKED;
+    b->process = 0;
+    b->last = NULL;
+    b->told_by = s->process;
+    b->told_ms = status.event_ms > status.bookmark_ms ? status.event_ms : status.bookmark_ms;
+    b->told_ms = s->told_ms > b->told_ms ? s->told_ms : b->told_ms;
+    b->hung = s->hung;
+    b->muted = false;
+    clock_set(c, &b->alarm, clock_pick(c, 0, 50));
+}
+
+static struct stream *make_second(struct stream *s)
+{
+    struct stream *b = MEM_NEW(struct stream, .net = s->net, .list_watch = s->list_watch,
+                               .lens = s->lens, .state = STREAM_WAITING, .renews = s);
+
+    list_init(&b->link);
+    list_append(&s->net->streams, &b->link);
+    b->alarm.fn = on_alarm;
+    b->trial.fn = on_trial;
+    return b;
+}
+
 static struct stream *make_beside(struct stream *s)
 {
     struct stream *b = MEM_NEW(struct stream, .net = s->net, .list_watch = s->list_watch,
@@ -423,6 +573,7 @@ void stream_start(struct stream *s, bool resumes)
     s->silence.fn = on_silence;
     s->resumed = resumes;
     s->beside = make_beside(s);
+    s->second = make_second(s);
     list_watch_can_stream(s->list_watch, s->net->setup->told_can_stream);
     act(s, list_watch_start(s->list_watch, s->net->clock->now_ms));
 }
@@ -432,9 +583,12 @@ void stream_fini(struct stream *s)
     reset(s);
     list_remove(&s->link);
     list_remove(&s->beside->link);
+    list_remove(&s->second->link);
     buf_free(&s->beside->body);
+    buf_free(&s->second->body);
     buf_free(&s->body);
     free(s->beside);
+    free(s->second);
 }
 
 void stream_poke(struct stream *s)
@@ -451,9 +605,10 @@ bool stream_is_current(const struct stream *s)
     const struct serving *v = &s->serving;
     struct list_watch_status f = list_watch_status(s->list_watch);
 
-    return f.connected && f.synced && s->state == STREAM_WATCHING && s->body.len == 0 &&
-           v->initial_ms == UINT64_MAX && s->server->rv == s->net->api->rv &&
-           v->next == s->server->upto && v->after <= s->net->api->rv;
+    return f.connected && f.synced && s->state == STREAM_WATCHING &&
+           s->second->state == STREAM_WAITING && s->body.len == 0 && v->initial_ms == UINT64_MAX &&
+           s->server->rv == s->net->api->rv && v->next == s->server->upto &&
+           v->after <= s->net->api->rv;
 }
 
 void stream_wake(struct stream *s)
@@ -485,5 +640,6 @@ void stream_hang(struct stream *s)
     s->server = NULL; /* a restart of the server must not end this stream */
     s->process = 0;
     s->hung++;
+    s->stalled_ms = s->net->clock->now_ms + wait_ms;
     clock_set(s->net->clock, &s->alarm, wait_ms);
 }

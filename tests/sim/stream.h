@@ -71,6 +71,12 @@ struct stream {
     bool excused;          /* a fault has happened after which a resumed scope may list */
     struct stream *beside; /* for lists beside the watch of this stream; WAITING = none */
     struct stream *of;     /* the stream whose beside this one is; NULL = it is no such stream */
+    struct stream *second; /* for a watch that is to take the place of this one; WAITING = none */
+    struct stream *renews; /* the stream whose second this one is; NULL = it is no such stream */
+    struct alarm trial;    /* of a second stream: when its trial is over */
+    uint64_t stalled_ms;   /* STALLED: until then */
+    uint64_t renewed_rv;   /* the version that the scope had when this watch was renewed */
+    unsigned lists;        /* that the scope has asked for */
     uint64_t heard_ms;
     uint64_t window_ms; /* window_requests counts from then, without further pages of lists */
     uint64_t window_requests;
@@ -87,6 +93,9 @@ void stream_fini(struct stream *s);
 
 /* Carries out the request of a person for the list_watch. */
 void stream_poke(struct stream *s);
+
+/* The credentials have changed: has the watch renewed, if it is one that can be. */
+void stream_renew(struct stream *s);
 
 /* Is the list_watch up to date with etcd, on a watch that goes on? */
 bool stream_is_current(const struct stream *s);
