@@ -38,7 +38,7 @@ enum err_kind { ERR_MAP(ERR_ENUM) ERR_KINDS };
 struct err {
     enum err_kind kind;
     int code;       /* errno, UV_E*, mbedTLS or HTTP status; 0 if none */
-    char text[320]; /* outermost context first, cut if longer; never a secret */
+    char text[512]; /* outermost context first, cut if longer; never a secret */
 };
 
 /* Fills *e (which may be NULL) and returns kind, so that a failing path is one line. */

@@ -177,43 +177,42 @@ static const char *check_token(const struct buf *b)
     return NULL;
 }
 
-/* Puts in front of an error of TLS where the certificate and the key are. */
-static void name_pair(const struct cred *c, struct err *err)
+/* Where an item comes from, for errors: a path, or NULL for data of a kubeconfig. */
+static const char *from_of(const struct cred *c, enum cred_item item)
 {
-    const struct cred_source *cert = item_of(c, CRED_CERT);
-    const struct cred_source *key = item_of(c, CRED_KEY);
-
-    if (cert->path != NULL && key->path != NULL && !is_combined(c))
-        err_wrap(err, "certificate %s, key %s", cert->path, key->path);
-    else if (cert->path != NULL || key->path != NULL)
-        err_wrap(err, "%s", cert->path != NULL ? cert->path : key->path);
+    return item_of(c, item)->path;
 }
 
-/* If what was read of the source cannot be used, c->err says why. */
-static void check(struct cred *c, enum credentials_source source)
+static struct tls_ctx_params tls_params(const struct cred *c, const struct buf *items)
 {
-    struct err *err = &c->err[source];
-    const char *why;
+    return (struct tls_ctx_params){.ca_pem = buf_str(&items[CRED_CA]),
+                                   .cert_pem = buf_str(&items[CRED_CERT]),
+                                   .key_pem = buf_str(&items[CRED_KEY]),
+                                   .ca_from = from_of(c, CRED_CA),
+                                   .cert_from = from_of(c, CRED_CERT),
+                                   .key_from = from_of(c, CRED_KEY)};
+}
+
+/* Whether what was read of the source can be used. If not, c->err says why. */
+static bool check(struct cred *c, enum credentials_source source)
+{
+    const struct tls_ctx_params p = tls_params(c, c->read);
+    const char *why = NULL;
 
     switch (source) {
     case CREDENTIALS_CA:
-        if (tls_check_ca(buf_str(&c->read[CRED_CA]), err) != ERR_OK &&
-            item_of(c, CRED_CA)->path != NULL)
-            err_wrap(err, "%s", item_of(c, CRED_CA)->path);
-        break;
+        return tls_check_ca(&p, &c->err[source]) == ERR_OK;
     case CREDENTIALS_PAIR:
-        if (tls_check_pair(buf_str(&c->read[CRED_CERT]), buf_str(&c->read[CRED_KEY]), err) !=
-            ERR_OK)
-            name_pair(c, err);
-        break;
+        return tls_check_pair(&p, &c->err[source]) == ERR_OK;
     case CREDENTIALS_TOKEN:
         why = check_token(&c->read[CRED_TOKEN]);
         if (why != NULL)
             fail(c, CRED_TOKEN, why);
-        break;
+        return why == NULL;
     case CREDENTIALS_SOURCES:
-        panic("there is no such source of credentials");
+        break;
     }
+    panic("there is no such source of credentials");
 }
 
 static struct digest digest_read(const struct cred *c, enum credentials_source source)
@@ -238,9 +237,7 @@ static bool is_lacking(const struct cred *c, enum credentials_source source)
  * context stays then. */
 static void use_tls(const struct cred *c)
 {
-    const struct tls_ctx_params p = {.ca_pem = buf_str(&c->used[CRED_CA]),
-                                     .cert_pem = buf_str(&c->used[CRED_CERT]),
-                                     .key_pem = buf_str(&c->used[CRED_KEY])};
+    const struct tls_ctx_params p = tls_params(c, c->used);
     struct tls_ctx *ctx;
     struct err err;
 
@@ -311,9 +308,8 @@ static void complete(struct cred *c, enum credentials_source source)
     if (source == CREDENTIALS_TOKEN)
         trim(&c->read[CRED_TOKEN]);
     r.digest = digest_read(c, source);
-    if (c->err[source].kind == ERR_OK && !credentials_has(&c->credentials, source, r.digest))
-        check(c, source);
-    r.is_good = c->err[source].kind == ERR_OK;
+    r.is_good = c->err[source].kind == ERR_OK &&
+                (credentials_has(&c->credentials, source, r.digest) || check(c, source));
     if (source == CREDENTIALS_TOKEN && r.is_good)
         r.expires_s = token_expiry(buf_str(&c->read[CRED_TOKEN]));
     enum credentials_verdict verdict =

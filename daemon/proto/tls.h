@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tls - a TLS client engine that works on memory; pure: no socket, and no clock except for the
- * library's own check of certificate dates. The files tls*.[ch] of this folder are the only home of
+ * tls - a TLS client engine that works on memory; pure: no socket, and no clock except for the check
+ * of certificate dates and its error texts. The files tls*.[ch] of this folder are the only home of
  * mbedTLS.
  *
- * The peer's chain and name are always verified: a DNS name against the dNSName SANs (against the
+ * The peer's chain and name are verified, unless the context is insecure: a DNS name against the dNSName SANs (against the
  * CN only if there is no SAN at all), an IP literal against the iPAddress SANs with both
  * generations of mbedTLS (2.28 skips these SANs, so tls_cert.c compares them). SNI is sent for
  * names, never for IP literals. ALPN offers http/1.1 only (docs/kubernetes-protocol.md "TLS"). TLS
@@ -31,25 +31,31 @@ struct tls_ctx;     /* CAs and client certificate, shared by engines; counted re
 struct tls_session; /* a TLS session that a later connection can resume */
 struct tls;         /* one connection */
 
-/* Certificates and key, in PEM form only. The bytes are borrowed during tls_ctx_create(). */
+/* Certificates and key, in PEM form only. Everything is borrowed during tls_ctx_create(). The names
+ * of their sources (a path, or a member of a kubeconfig) are for error texts; NULL = not known. */
 struct tls_ctx_params {
-    struct str ca_pem;   /* one or more CA certificates; required */
+    struct str ca_pem;   /* one or more CA certificates; required unless insecure */
     struct str cert_pem; /* client certificate chain; empty = none */
     struct str key_pem;  /* its key; may be the same bytes as cert_pem (kubelet's combined file) */
+    const char *ca_from;
+    const char *cert_from;
+    const char *key_from;
+    /* Servers are not verified: any certificate and any name will do, and ca_pem is not read. */
+    bool insecure;
 };
 
-/* Parses and checks certificates and key. ERR_CREDENTIAL says which of them cannot be used and why,
- * but never shows its content. A key that does not belong to the certificate is such an error;
- * dates are not checked here. The caller gets one reference. */
+/* Parses and checks certificates and key. ERR_CREDENTIAL says which of them cannot be used, why, and
+ * what to do, but never shows the content of a key. A key that does not belong to the certificate is
+ * such an error; dates are not checked here. The caller gets one reference. */
 enum err_kind tls_ctx_create(const struct tls_ctx_params *p, struct tls_ctx **out,
                              struct err *err) MUST_CHECK;
 
-/* Can these be the ca_pem of a context? Errors as tls_ctx_create(), which takes what this
- * accepts. */
-enum err_kind tls_check_ca(struct str pem, struct err *err) MUST_CHECK;
+/* Can ca_pem of p be the CA of a context? Errors as tls_ctx_create(), which takes what this
+ * accepts; nothing else of p is looked at but ca_from. */
+enum err_kind tls_check_ca(const struct tls_ctx_params *p, struct err *err) MUST_CHECK;
 
-/* The same for a client certificate and its key, neither of them empty. */
-enum err_kind tls_check_pair(struct str cert_pem, struct str key_pem, struct err *err) MUST_CHECK;
+/* The same for cert_pem and key_pem, with their sources. ERR_CREDENTIAL if one of them is empty. */
+enum err_kind tls_check_pair(const struct tls_ctx_params *p, struct err *err) MUST_CHECK;
 
 /* One more reference; returns ctx. */
 struct tls_ctx *tls_ctx_ref(struct tls_ctx *ctx);
@@ -73,8 +79,8 @@ void tls_feed(struct tls *t, const char *cipher, size_t n);
 
 /* Drives the handshake as far as the bytes fed so far allow; look at tls_out() after each call.
  * TLS_OK once the handshake is done and the peer is verified; never TLS_CLOSED. Errors: ERR_TLS
- * with the reason in words and the remedy (unknown CA, expired, name mismatch with the names that
- * the certificate has, peer speaks plain HTTP, alert from the peer). */
+ * with the reason in words and the remedy: which certificate, name, date or source of ours does not
+ * fit (proto/tls_failure.h), an alert from the peer, a peer that speaks plain HTTP. */
 enum tls_result tls_handshake(struct tls *t, struct err *err) MUST_CHECK;
 
 /* After the handshake: decrypts up to cap > 0 bytes into out; *n > 0 with TLS_OK. TLS_WANT: there

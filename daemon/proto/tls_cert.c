@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 #include <mbedtls/asn1.h>
+#include <mbedtls/oid.h>
 #include <mbedtls/x509.h>
 #include <string.h>
 
@@ -15,6 +16,8 @@ enum {
     SEQUENCE = MBEDTLS_ASN1_CONSTRUCTED | MBEDTLS_ASN1_SEQUENCE,
     NAMES_MAX = 140, /* bytes of a list of names in an error text */
     NAME_MAX_BYTES = 64,
+    DN_MAX = 80,
+    SERIAL_MAX = 20, /* the longest serial number (RFC 5280 4.1.2.2) */
 };
 
 /* The bytes of a certificate that are still to be read, up to end. */
@@ -165,7 +168,7 @@ static void put_alternative_names(struct buf *out, struct names names)
     }
 }
 
-static void put_names(struct buf *out, const mbedtls_x509_crt *crt)
+void tls_cert_put_hosts(struct buf *out, const mbedtls_x509_crt *crt)
 {
     struct buf list = {0};
     struct names names;
@@ -180,64 +183,49 @@ static void put_names(struct buf *out, const mbedtls_x509_crt *crt)
     buf_free(&list);
 }
 
-/* Appends a distinguished name in quotes. */
-static void put_dn(struct buf *out, const mbedtls_x509_name *dn)
+/* mbedtls_x509_dn_gets() is not used: version 3 escapes characters that version 2 leaves as they
+ * are. */
+void tls_cert_put_dn(struct buf *out, const mbedtls_x509_name *dn)
 {
-    char text[512];
-    int n = mbedtls_x509_dn_gets(text, sizeof(text), dn);
+    struct buf text = {0};
 
+    /* The first element of the list has no OID if the name is empty. */
+    for (const mbedtls_x509_name *n = dn; n != NULL && n->oid.p != NULL; n = n->next) {
+        const char *type = NULL;
+
+        if (mbedtls_oid_get_attr_short_name(&n->oid, &type) != 0)
+            type = "?";
+        buf_printf(&text, "%s%s=", text.len > 0 ? ", " : "", type);
+        buf_append(&text, n->val.p, n->val.len);
+    }
     buf_putc(out, '"');
-    if (n > 0)
-        tls_cert_put_clean(out, str_c(text), 100);
+    tls_cert_put_clean(out, buf_str(&text), DN_MAX);
     buf_putc(out, '"');
+    buf_free(&text);
 }
 
-static void put_time(struct buf *out, const mbedtls_x509_time *t)
+/* DER puts a zero byte in front of a number whose first bit is set. */
+static void put_serial(struct buf *out, const mbedtls_x509_buf *serial)
+{
+    size_t from = serial->len > 1 && serial->p[0] == 0 ? 1 : 0;
+
+    for (size_t i = from; i < serial->len && i < from + SERIAL_MAX; i++)
+        buf_printf(out, "%02X", serial->p[i]);
+}
+
+void tls_cert_put_who(struct buf *out, const mbedtls_x509_crt *crt)
+{
+    buf_puts(out, "(subject ");
+    tls_cert_put_dn(out, &crt->subject);
+    buf_puts(out, ", issuer ");
+    tls_cert_put_dn(out, &crt->issuer);
+    buf_puts(out, ", serial ");
+    put_serial(out, &crt->serial);
+    buf_putc(out, ')');
+}
+
+void tls_cert_put_time(struct buf *out, const mbedtls_x509_time *t)
 {
     buf_printf(out, "%04d-%02d-%02d %02d:%02d:%02d UTC", t->year, t->mon, t->day, t->hour, t->min,
                t->sec);
-}
-
-/* For flags without a text here: the library's own words. */
-static void put_other(struct buf *out, const mbedtls_x509_crt *crt, uint32_t flags)
-{
-    char text[256] = "";
-
-    mbedtls_x509_crt_verify_info(text, sizeof(text), "", flags);
-    text[strcspn(text, "\n")] = '\0';
-    buf_puts(out, "certificate ");
-    put_dn(out, &crt->subject);
-    buf_printf(out, " is refused: %s", text);
-}
-
-void tls_cert_explain(struct buf *out, const mbedtls_x509_crt *crt, uint32_t flags,
-                      const char *want)
-{
-    /* The order of what a person has to mend first: with an unknown CA the rest of the certificate
-     * says nothing, and an expired one has to be replaced in any case. */
-    if ((flags & MBEDTLS_X509_BADCERT_NOT_TRUSTED) != 0) {
-        buf_puts(out, "certificate signed by an unknown CA (issuer ");
-        put_dn(out, &crt->issuer);
-        buf_puts(out, "); check ca_file/certificate-authority");
-    } else if ((flags & MBEDTLS_X509_BADCERT_EXPIRED) != 0) {
-        buf_puts(out, "certificate expired on ");
-        put_time(out, &crt->valid_to);
-        buf_puts(out, " (subject ");
-        put_dn(out, &crt->subject);
-        buf_puts(out, "); renew it, or correct the clock of this machine");
-    } else if ((flags & MBEDTLS_X509_BADCERT_FUTURE) != 0) {
-        buf_puts(out, "certificate is not yet valid, only from ");
-        put_time(out, &crt->valid_from);
-        buf_puts(out, " (subject ");
-        put_dn(out, &crt->subject);
-        buf_puts(out, "); check the clocks of this machine and of the one that made it");
-    } else if ((flags & MBEDTLS_X509_BADCERT_CN_MISMATCH) != 0) {
-        buf_puts(out, "certificate is for ");
-        put_names(out, crt);
-        buf_puts(out, ", not for ");
-        tls_cert_put_clean(out, str_c(want), NAME_MAX_BYTES);
-        buf_puts(out, "; set tls_server_name or fix the certificate");
-    } else {
-        put_other(out, crt, flags);
-    }
 }

@@ -107,9 +107,8 @@ static void test_names_that_do_not_match(void **state)
         char text[200];
 
         snprintf(text, sizeof(text),
-                 "TLS handshake with %s: certificate is for api.example, *.wild.example, 10.0.0.1, "
-                 "fd00::1, not for %s; set tls_server_name or fix the certificate",
-                 names[i], names[i]);
+                 " is for api.example, *.wild.example, 10.0.0.1, fd00::1, not for %s; set",
+                 names[i]);
         try_server(&server_id, &ca, names[i], TLS_PEER_ALL, text);
         try_server(&server_id, &ca, names[i], TLS_PEER_1_2, text);
     }
@@ -131,27 +130,15 @@ static void test_kinds_of_names_are_kept_apart(void **state)
     try_spec(&(struct tls_peer_spec){.subject = "O=nobody"}, "a.example", "is for no host at all");
 }
 
-static void test_dates(void **state)
+/* A certificate of a server itself may stand in the place of a CA. */
+static void test_a_pinned_certificate(void **state)
 {
-    (void)state;
-    try_spec(&(struct tls_peer_spec){.subject = "CN=a", .dns = {"a"}, .till = "20210203040506"},
-             "a", "certificate expired on 2021-02-03 04:05:06 UTC (subject \"CN=a\"); renew it");
-    try_spec(&(struct tls_peer_spec){.subject = "CN=a", .dns = {"a"}, .from = "20980203040506"},
-             "a", "certificate is not yet valid, only from 2098-02-03 04:05:06 UTC");
-}
-
-static void test_unknown_ca(void **state)
-{
-    static const char text[] = "certificate signed by an unknown CA (issuer \"CN=test CA\"); "
-                               "check ca_file/certificate-authority";
     struct tls_peer_id lone;
 
     (void)state;
-    try_server(&server_id, &other_ca, "api.example", TLS_PEER_ALL, text);
-    try_server(&server_id, &other_ca, "10.0.0.1", TLS_PEER_1_2, text);
     tls_peer_issue(&lone, NULL, &(struct tls_peer_spec){.subject = "CN=a", .dns = {"a"}});
-    try_server(&lone, &ca, "a", TLS_PEER_ALL, "unknown CA (issuer \"CN=a\")");
-    try_server(&lone, &lone, "a", TLS_PEER_ALL, NULL); /* pinned */
+    try_server(&lone, &lone, "a", TLS_PEER_ALL, NULL);
+    try_server(&lone, &ca, "a", TLS_PEER_ALL, "is self-signed, and not in");
     tls_peer_id_fini(&lone);
 }
 
@@ -172,8 +159,8 @@ static void test_hostile_names_are_shown_harmless(void **state)
     tls_peer_issue(&id, &ca, &spec);
     tls_peer_server_init(&server, &id, NULL, TLS_PEER_ALL);
     tls_pair_open(&p, &server, ctx, "a.example", NULL);
-    expect(&p, "certificate is for ?[31m????, a-very-long-name");
-    expect(&p, "..., ..., not for a.example; set tls_server_name or fix the certificate");
+    expect(&p, " is for ?[31m????, a-very-long-name");
+    expect(&p, "..., ..., not for a.example; set tls_server_name to a name that it has");
     for (const char *c = p.err.text; *c != '\0'; c++)
         assert_in_range(*c, ' ', '~');
     tls_pair_fini(&p);
@@ -204,79 +191,8 @@ static void test_client_certificate(void **state)
     (void)state;
     try_client(&client_id, TLS_PEER_ALL, NULL);
     try_client(&client_id, TLS_PEER_1_2, NULL);
-    try_client(NULL, TLS_PEER_1_2,
-               "; perhaps it wants a client certificate, and none is configured");
-    try_client(&foreign_client_id, TLS_PEER_1_2, "unknown CA; check the client certificate");
-}
-
-/* A TLS 1.3 server sees the client's certificate after the client's handshake has ended. */
-static void test_alert_after_the_handshake(void **state)
-{
-    (void)state;
-    for (enum tls_peer_versions v = TLS_PEER_ALL; v <= TLS_PEER_1_2; v++) {
-        struct tls_peer_server server;
-        struct tls_ctx *ctx = tls_pair_ctx(&ca, NULL);
-        struct buf got = {0};
-        struct tls_pair p;
-
-        tls_peer_server_init(&server, &server_id, NULL, v);
-        tls_pair_open(&p, &server, ctx, "api.example", NULL);
-        expect(&p, NULL);
-        tls_peer_alert(&p.peer, 116);
-        tls_pair_carry(&p, TLS_PAIR_ALL);
-        p.result = tls_pair_read(&p, &got);
-        expect(&p,
-               "TLS with api.example: the server ended it with the alert: certificate required; "
-               "perhaps it wants a client certificate, and none is configured");
-        tls_pair_fini(&p);
-        tls_ctx_unref(&ctx);
-        tls_peer_server_fini(&server);
-    }
-}
-
-static void try_unusable(const struct tls_ctx_params *p, const char *text)
-{
-    struct tls_ctx *ctx = NULL;
-    struct err err = {0};
-
-    assert_int_equal(tls_ctx_create(p, &ctx, &err), ERR_CREDENTIAL);
-    assert_null(ctx);
-    if (strstr(err.text, text) == NULL)
-        fail_msg("\"%s\" is not in \"%s\"", text, err.text);
-    bool has_pair = p->cert_pem.n > 0 || p->key_pem.n > 0;
-    assert_true(tls_check_ca(p->ca_pem, NULL) == ERR_CREDENTIAL ||
-                (has_pair && tls_check_pair(p->cert_pem, p->key_pem, NULL) == ERR_CREDENTIAL));
-}
-
-static void test_unusable_credentials(void **state)
-{
-    static const char locked[] =
-        "-----BEGIN EC PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n"
-        "DEK-Info: AES-128-CBC,00112233445566778899AABBCCDDEEFF\n\nAAAAAAAAAAAAAAAAAAAAAA==\n"
-        "-----END EC PRIVATE KEY-----\n";
-    static const char broken[] = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
-    struct str good = str_c(ca.cert_pem);
-    struct str cert = str_c(client_id.cert_pem);
-    struct str key = str_c(client_id.key_pem);
-    const struct {
-        struct tls_ctx_params p;
-        const char *text;
-    } cases[] = {
-        {{.ca_pem = str_c("")},                                            "the CA holds no certificate in PEM form"},
-        {{.ca_pem = key},                                                  "the CA holds no certificate in PEM form"},
-        {{.ca_pem = str_of(good.p, good.n / 2)},                           "the CA is incomplete"                   },
-        {{.ca_pem = str_c(broken)},                                        "the CA cannot be used: "                },
-        {{.ca_pem = good, .cert_pem = cert},                               "the key is missing"                     },
-        {{.ca_pem = good, .key_pem = key},                                 "the certificate is missing"             },
-        {{.ca_pem = good, .cert_pem = key, .key_pem = key},                "the client certificate holds no"        },
-        {{.ca_pem = good, .cert_pem = cert, .key_pem = cert},              "the key of the client certificate"      },
-        {{.ca_pem = good, .cert_pem = cert, .key_pem = str_c(locked)},     "without a passphrase"                   },
-        {{.ca_pem = good, .cert_pem = cert, .key_pem = str_c(ca.key_pem)}, "does not belong"                        },
-    };
-
-    (void)state;
-    for (size_t i = 0; i < ARRAY_LEN(cases); i++)
-        try_unusable(&cases[i].p, cases[i].text);
+    try_client(NULL, TLS_PEER_1_2, "the server ended it with the alert: ");
+    try_client(&foreign_client_id, TLS_PEER_1_2, "the server ended it with the alert: unknown CA");
 }
 
 /* kubelet keeps certificate and key in one file. */
@@ -288,7 +204,8 @@ static void test_combined_file(void **state)
     (void)state;
     buf_puts(&both, client_id.cert_pem);
     buf_puts(&both, client_id.key_pem);
-    struct tls_ctx_params p = {str_c(ca.cert_pem), buf_str(&both), buf_str(&both)};
+    const struct tls_ctx_params p = {
+        .ca_pem = str_c(ca.cert_pem), .cert_pem = buf_str(&both), .key_pem = buf_str(&both)};
     assert_int_equal(tls_ctx_create(&p, &ctx, NULL), ERR_OK);
     tls_ctx_unref(&ctx);
     buf_free(&both);
@@ -305,18 +222,23 @@ static void test_files_that_are_being_written(void **state)
     buf_puts(&two, server_id.cert_pem);
     for (size_t cut = 0; cut <= two.len; cut++) {
         struct str part = str_of(two.data, cut);
-        bool is_good = tls_check_ca(part, NULL) == ERR_OK;
+        const struct tls_ctx_params p = {
+            .ca_pem = part, .cert_pem = part, .key_pem = str_c(ca.key_pem)};
+        bool is_good = tls_check_ca(&p, NULL) == ERR_OK;
 
-        assert_int_equal(tls_check_pair(part, str_c(ca.key_pem), NULL) == ERR_OK, is_good);
+        assert_int_equal(tls_check_pair(&p, NULL) == ERR_OK, is_good);
         /* Either all of the second certificate is there, or not a whole first line of it. */
         good += is_good;
         assert_true(!is_good || cut <= strlen(ca.cert_pem) + strlen("-----BEGIN CERTIFICATE----") ||
                     cut >= two.len - 1);
     }
     assert_true(good > 2);
-    for (size_t cut = 0; cut + 1 < strlen(ca.key_pem); cut++)
-        assert_int_equal(
-            tls_check_pair(str_c(ca.cert_pem), str_of(ca.key_pem, cut), NULL) == ERR_OK, false);
+    for (size_t cut = 0; cut + 1 < strlen(ca.key_pem); cut++) {
+        const struct tls_ctx_params p = {.cert_pem = str_c(ca.cert_pem),
+                                         .key_pem = str_of(ca.key_pem, cut)};
+
+        assert_int_equal(tls_check_pair(&p, NULL), ERR_CREDENTIAL);
+    }
     buf_free(&two);
 }
 
@@ -348,12 +270,9 @@ int main(void)
         cmocka_unit_test(test_names_that_match),
         cmocka_unit_test(test_names_that_do_not_match),
         cmocka_unit_test(test_kinds_of_names_are_kept_apart),
-        cmocka_unit_test(test_dates),
-        cmocka_unit_test(test_unknown_ca),
+        cmocka_unit_test(test_a_pinned_certificate),
         cmocka_unit_test(test_hostile_names_are_shown_harmless),
         cmocka_unit_test(test_client_certificate),
-        cmocka_unit_test(test_alert_after_the_handshake),
-        cmocka_unit_test(test_unusable_credentials),
         cmocka_unit_test(test_combined_file),
         cmocka_unit_test(test_files_that_are_being_written),
         cmocka_unit_test(test_ca_bundle),

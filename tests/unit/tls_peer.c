@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#define MBEDTLS_ALLOW_PRIVATE_ACCESS /* mbedTLS 3: for ext_types */
 #include "tls_peer.h"
 
 #include <arpa/inet.h>
 #include <mbedtls/ecp.h>
+#include <mbedtls/rsa.h>
 #include <mbedtls/version.h>
 #include <psa/crypto.h>
 #include <stdio.h>
@@ -104,12 +106,31 @@ static void set_names(mbedtls_x509write_cert *w, const struct tls_peer_spec *spe
     buf_free(&san);
 }
 
-static void make_key(struct tls_peer_id *out)
+static void make_key(struct tls_peer_id *out, unsigned rsa_bits)
 {
+    mbedtls_pk_type_t type = rsa_bits > 0 ? MBEDTLS_PK_RSA : MBEDTLS_PK_ECKEY;
+
     mbedtls_pk_init(&out->key);
-    must(mbedtls_pk_setup(&out->key, mbedtls_pk_info_from_type(MBEDTLS_PK_ECKEY)));
-    must(mbedtls_ecp_gen_key(MBEDTLS_ECP_DP_SECP256R1, mbedtls_pk_ec(out->key), from_kernel, NULL));
+    must(mbedtls_pk_setup(&out->key, mbedtls_pk_info_from_type(type)));
+    if (rsa_bits > 0)
+        must(mbedtls_rsa_gen_key(mbedtls_pk_rsa(out->key), from_kernel, NULL, rsa_bits, 65537));
+    else
+        must(mbedtls_ecp_gen_key(MBEDTLS_ECP_DP_SECP256R1, mbedtls_pk_ec(out->key), from_kernel,
+                                 NULL));
     must(mbedtls_pk_write_key_pem(&out->key, (unsigned char *)out->key_pem, sizeof(out->key_pem)));
+}
+
+/* One extension of a SEQUENCE with one OID: extendedKeyUsage with clientAuth. */
+static void set_usage(mbedtls_x509write_cert *w, const struct tls_peer_spec *spec)
+{
+    static const unsigned char client_auth[] = {0x30, 0x0a, 0x06, 0x08, 0x2b, 0x06,
+                                                0x01, 0x05, 0x05, 0x07, 0x03, 0x02};
+
+    if (spec->usage != 0)
+        must(mbedtls_x509write_crt_set_key_usage(w, spec->usage));
+    if (spec->for_clients)
+        must(mbedtls_x509write_crt_set_extension(w, "\x55\x1d\x25", 3, 0, client_auth,
+                                                 sizeof(client_auth)));
 }
 
 void tls_peer_issue(struct tls_peer_id *out, const struct tls_peer_id *issuer,
@@ -117,14 +138,14 @@ void tls_peer_issue(struct tls_peer_id *out, const struct tls_peer_id *issuer,
 {
     mbedtls_x509write_cert w;
 
-    make_key(out);
+    make_key(out, spec->rsa_bits);
     snprintf(out->subject, sizeof(out->subject), "%s", spec->subject);
     if (issuer == NULL)
         issuer = out;
     mbedtls_pk_context signer = issuer->key;
     mbedtls_x509write_crt_init(&w);
     mbedtls_x509write_crt_set_version(&w, MBEDTLS_X509_CRT_VERSION_3);
-    mbedtls_x509write_crt_set_md_alg(&w, MBEDTLS_MD_SHA256);
+    mbedtls_x509write_crt_set_md_alg(&w, spec->sha1 ? MBEDTLS_MD_SHA1 : MBEDTLS_MD_SHA256);
     mbedtls_x509write_crt_set_subject_key(&w, &out->key);
     mbedtls_x509write_crt_set_issuer_key(&w, &signer);
     must(mbedtls_x509write_crt_set_subject_name(&w, out->subject));
@@ -132,7 +153,9 @@ void tls_peer_issue(struct tls_peer_id *out, const struct tls_peer_id *issuer,
     set_serial(&w);
     must(mbedtls_x509write_crt_set_validity(&w, spec->from != NULL ? spec->from : "20200101000000",
                                             spec->till != NULL ? spec->till : "20991231235959"));
-    must(mbedtls_x509write_crt_set_basic_constraints(&w, spec->ca, -1));
+    must(
+        mbedtls_x509write_crt_set_basic_constraints(&w, spec->ca, spec->no_intermediates ? 0 : -1));
+    set_usage(&w, spec);
     set_names(&w, spec);
     must(mbedtls_x509write_crt_pem(&w, (unsigned char *)out->cert_pem, sizeof(out->cert_pem),
                                    from_kernel, NULL));
@@ -161,6 +184,8 @@ void tls_peer_server_init(struct tls_peer_server *s, struct tls_peer_id *id,
                                      MBEDTLS_SSL_PRESET_DEFAULT));
     mbedtls_ssl_conf_rng(&s->conf, from_kernel, NULL);
     parse_cert(&s->cert, id->cert_pem);
+    /* mbedTLS shows no certificate whose usage is wrong; other servers do. So it must not know. */
+    s->cert.ext_types = 0;
     must(mbedtls_ssl_conf_own_cert(&s->conf, &s->cert, &id->key));
     if (client_ca != NULL) {
         parse_cert(&s->client_ca, client_ca->cert_pem);

@@ -21,6 +21,11 @@ struct tls_peer_spec {
     const char *ips[4];      /* iPAddress, up to a NULL */
     const char *from, *till; /* "20200101000000"; NULL = 2020 and 2099 */
     bool ca;
+    bool no_intermediates; /* with ca: pathlen 0 */
+    bool for_clients;      /* extendedKeyUsage is clientAuth alone */
+    unsigned usage;        /* keyUsage: MBEDTLS_X509_KU_*; 0 = any */
+    bool sha1;             /* signed with SHA-1 */
+    unsigned rsa_bits;     /* 0 = ECDSA with P-256 */
 };
 
 /* A key with its certificate. */
@@ -28,7 +33,7 @@ struct tls_peer_id {
     mbedtls_pk_context key;
     char subject[128];
     char cert_pem[4096];
-    char key_pem[1024];
+    char key_pem[2048];
 };
 
 struct tls_peer_server {
@@ -47,7 +52,7 @@ struct tls_peer {
     struct buf out;
 };
 
-/* Makes a P-256 key and a certificate for it, signed by issuer (NULL: by itself). */
+/* Makes a key and a certificate for it with serial number 1234, signed by issuer (NULL: by itself). */
 void tls_peer_issue(struct tls_peer_id *out, const struct tls_peer_id *issuer,
                     const struct tls_peer_spec *spec);
 

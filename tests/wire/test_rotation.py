@@ -405,7 +405,7 @@ def test_s115_new_connections_trust_the_new_ca_alone(api, factory, authority, se
     assert lists(api) == 1 and not d.problems()
     api.set_tls(server_leaf)    # of the old CA
     end_watch(api)
-    d.wait_problem("unknown ca")
+    d.wait_problem("by no CA that is known")
     api.set_tls(other.server())
     api.wait_watching("services")
     assert lists(api) == 1
@@ -457,7 +457,7 @@ def test_a_server_of_a_new_ca_is_reached_at_once_when_the_file_follows(api, fact
     api.wait_watching("services")
     api.set_tls(other.server())
     end_watch(api, "rst")
-    d.wait_problem("unknown ca", watch="services")
+    d.wait_problem("by no CA that is known", watch="services")
     put(ca, other.pem)
     api.wait_watching("services")
 
