@@ -15,6 +15,7 @@
 
 struct admin_stream;
 struct admin_streams;
+struct expiry;
 struct hook;
 struct hooks;
 struct journal;
@@ -34,6 +35,9 @@ struct admin_cluster {
     /* a sentence with the cluster's name: why its watches do not go on as usual; NULL = all is
      * well */
     const char *trouble;
+    bool is_insecure;               /* its servers are not verified */
+    const char *credential_trouble; /* why credentials cannot be read or used; NULL = they can */
+    const struct expiry *expiry;    /* of its credentials; NULL = nothing is known */
 };
 
 /* The state in state_dir, which is kept over restarts. */
@@ -94,6 +98,7 @@ struct admin_model {
     size_t gone_count;
     /* limits.pending: a key that waits longer is named in `degraded`; 0 = no limit */
     uint64_t pending_ms;
+    uint64_t credential_expiry_ms;         /* limits.credential_expiry */
     const struct payload_context *context; /* node and instance, as runs get them */
     const struct journal *journal;
     struct admin_streams *streams;

@@ -12,6 +12,7 @@
 #include "cache/watch.h"
 #include "hook/hook.h"
 #include "hook/why.h"
+#include "kube/expiry.h"
 #include "proto/json_member.h"
 #include "proto/json_out.h"
 
@@ -20,6 +21,7 @@ enum { LEFT_FILES_MAX = 1000 };
 
 #define NS_PER_MS 1000000U
 #define NS_PER_S  1000000000U
+#define MS_PER_S  1000U
 
 /* ---- Faults, in sentences for people (docs/design.md "Health") */
 
@@ -166,11 +168,45 @@ static void put_persist(struct json_out *j, const struct admin_model *m)
             json_out_cstr(j, m->clusters[i].trouble);
 }
 
+/* Faults of the credentials of a cluster. */
+static void put_credentials(struct json_out *j, const struct admin_model *m,
+                            const struct admin_cluster *c)
+{
+    int64_t now_s = (int64_t)(m->wall_ns / NS_PER_S);
+    int64_t window_s = (int64_t)(m->credential_expiry_ms / MS_PER_S);
+    struct buf text = {0};
+
+    for (enum expiry_item i = EXPIRY_CA; c->expiry != NULL && i < EXPIRY_ITEMS; i++) {
+        struct expiry_view view = expiry_look(c->expiry, i, now_s, window_s);
+
+        if (view.state == EXPIRY_NONE || view.state == EXPIRY_VALID)
+            continue;
+        buf_printf(&text, "cluster %s: ", c->name);
+        expiry_put(&text, c->expiry, i, &view);
+        json_out_str(j, buf_str(&text));
+        buf_clear(&text);
+    }
+    if (c->credential_trouble != NULL) {
+        buf_printf(&text, "cluster %s: credentials cannot be used: %s", c->name,
+                   c->credential_trouble);
+        json_out_str(j, buf_str(&text));
+        buf_clear(&text);
+    }
+    if (c->is_insecure) {
+        buf_printf(&text, "cluster %s: servers are not verified (insecure_skip_tls_verify)",
+                   c->name);
+        json_out_str(j, buf_str(&text));
+    }
+    buf_free(&text);
+}
+
 /* The state comes first: it concerns every watch and hook. */
 static void put_degraded(struct json_out *j, const struct admin_model *m, uint64_t now_ms)
 {
     json_out_open(j, '[');
     put_persist(j, m);
+    for (size_t i = 0; i < m->cluster_count; i++)
+        put_credentials(j, m, &m->clusters[i]);
     for (size_t i = 0; i < m->watch_count; i++) {
         struct watch_status s = watch_status(m->watches[i].watch, now_ms);
 
@@ -255,6 +291,19 @@ static void put_state(struct json_out *j, const struct admin_model *m)
     json_out_close(j, '}');
 }
 
+/* When the first credential in use expires; null = none does, or none was read yet. */
+static void put_expires(struct json_out *j, const struct admin_model *m,
+                        const struct admin_cluster *c)
+{
+    int64_t first_s =
+        c->expiry != NULL ? expiry_first_s(c->expiry, (int64_t)(m->wall_ns / NS_PER_S)) : 0;
+
+    if (first_s > 0)
+        put_time(j, "credential_expires", (uint64_t)first_s * NS_PER_S);
+    else
+        json_member_text(j, "credential_expires", NULL);
+}
+
 static void put_clusters(struct json_out *j, const struct admin_model *m, uint64_t now_ms)
 {
     json_out_key(j, "clusters");
@@ -267,6 +316,7 @@ static void put_clusters(struct json_out *j, const struct admin_model *m, uint64
         json_member_text(j, "server", c->server);
         json_member_age(j, "contact_age_s", c->contact_ms, now_ms);
         json_member_text(j, "trouble", c->trouble);
+        put_expires(j, m, c);
         json_out_close(j, '}');
     }
     json_out_close(j, '}');

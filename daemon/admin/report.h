@@ -18,7 +18,8 @@ struct watch;
 enum { REPORT_SKIPS = 100 };
 
 /* Answers GET /v1/status. Its member `degraded` has a sentence for each fault: the state cannot be
- * written; a cluster is another one or has not said yet which it is; a watch is refused by the
+ * written; a cluster is another one or has not said yet which it is, its credentials cannot be used
+ * or expire soon, or its servers are not verified; a watch is refused by the
  * server, started stale, is stale, or fails before its first list is complete ("watch NAME:
  * forbidden: ..."); the guard holds a list; objects of a watch cannot be used; a key of a hook is
  * pending, or a file of it waits for apply, for longer than limits.pending. A short interruption of

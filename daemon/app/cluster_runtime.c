@@ -316,6 +316,7 @@ struct cluster_runtime *cluster_runtime_create(const struct cluster_runtime_para
         .retry = retry_params(&params->conf->tuning.backoff),
         .seed = params->seed,
         .tag = params->tag,
+        .expiry_ms = params->credential_expiry_ms,
     };
 
     s->said = -1;
@@ -421,6 +422,16 @@ bool cluster_runtime_verify(struct cluster_runtime *s, struct watch *w)
 uint64_t cluster_runtime_contact_ms(const struct cluster_runtime *s)
 {
     return api_client_last_contact_ms(s->client);
+}
+
+const struct expiry *cluster_runtime_expiry(const struct cluster_runtime *s)
+{
+    return cred_expiry(s->cred);
+}
+
+const char *cluster_runtime_credential_trouble(const struct cluster_runtime *s)
+{
+    return cred_trouble(s->cred);
 }
 
 /* Order: the drivers of watches ask the discovery driver, so they go first. */

@@ -27,7 +27,8 @@ struct cluster_runtime_params {
     const char *user_agent;
     /* Its credential files have the tags tag .. tag + CRED_ITEMS - 1 with the helper. */
     uint64_t tag;
-    uint64_t seed; /* of all jitter of this cluster */
+    uint64_t seed;                 /* of all jitter of this cluster */
+    uint64_t credential_expiry_ms; /* limits.credential_expiry */
 };
 
 /* Events run on the stack of a callback of the loop. */
@@ -96,6 +97,12 @@ bool cluster_runtime_verify(struct cluster_runtime *s, struct watch *w);
 
 /* When the last bytes of a response came, in the time of loop_now_ms(); 0 = never. */
 uint64_t cluster_runtime_contact_ms(const struct cluster_runtime *s);
+
+/* When the credentials in use expire. Valid until cluster_runtime_dispose(). */
+const struct expiry *cluster_runtime_expiry(const struct cluster_runtime *s);
+
+/* Why credentials could not be read or used; NULL = they could. Valid until the loop runs on. */
+const char *cluster_runtime_credential_trouble(const struct cluster_runtime *s);
 
 /* Ends all requests and drivers of watches: no event comes from them any more. Credentials and
  * connections stay until cluster_runtime_dispose(). */

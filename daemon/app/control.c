@@ -105,6 +105,8 @@ static struct admin_cluster cluster_of(const struct control *c, size_t i)
         .server = p->cluster_access->v[i].servers[0].address,
         .contact_ms = cluster_runtime_contact_ms(p->clusters[i]),
         .trouble = persist_driver_trouble(p->persist, i),
+        .credential_trouble = cluster_runtime_credential_trouble(p->clusters[i]),
+        .expiry = cluster_runtime_expiry(p->clusters[i]),
     };
 }
 
@@ -140,6 +142,7 @@ static void answer(void *arg, const struct admin_request *req, struct admin_resp
         .arg = arg,
         .hooks = p->hooks,
         .pending_ms = p->conf->limits.pending.v,
+        .credential_expiry_ms = p->conf->limits.credential_expiry.v,
         .context = &context,
         .journal = c->journal,
         .streams = c->streams,

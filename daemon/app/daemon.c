@@ -328,6 +328,7 @@ static void build_cluster_runtime(struct daemon *dm, size_t i, const char *agent
         .user_agent = agent,
         .tag = (uint64_t)i * CRED_ITEMS,
         .seed = dm->started_ns,
+        .credential_expiry_ms = dm->params.conf->limits.credential_expiry.v,
     };
 
     dm->clusters[i] = cluster_runtime_create(&p, &events, dm);

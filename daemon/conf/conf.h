@@ -28,6 +28,7 @@ struct conf_limits {
     struct conf_ms stop_timeout;
     struct conf_ms ready_timeout;
     struct conf_ms pending; /* a key that waits longer for a good run: health is degraded */
+    struct conf_ms credential_expiry; /* one that expires sooner is reported */
 };
 
 /* When hooks begin with the remembered objects because no server answers at the start

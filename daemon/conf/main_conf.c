@@ -49,6 +49,8 @@ static const struct setting limits_settings[] = {
     SETTING_ROW(MS, stop_timeout, SETTING_DEFAULT("\"30s\""), SETTING_RANGE(0, SETTING_YEAR_MS)),
     SETTING_ROW(MS, ready_timeout, SETTING_DEFAULT("\"60s\""), SETTING_RANGE(0, SETTING_YEAR_MS)),
     SETTING_ROW(MS, pending, SETTING_DEFAULT("\"10min\""), SETTING_RANGE(1, SETTING_YEAR_MS)),
+    SETTING_ROW(MS, credential_expiry, SETTING_DEFAULT("\"24h\""),
+                SETTING_RANGE(0, SETTING_YEAR_MS)),
     {.key = NULL},
 };
 #undef ROW_STRUCT

@@ -12,6 +12,7 @@ const struct listing listing_clusters = {
       {"CLUSTER", NULL, LISTING_TEXT, false, true},
       {"SERVER", "server", LISTING_TEXT, false, false},
       {"CONTACT", "contact_age_s", LISTING_SECONDS, false, false},
+      {"EXPIRES", "credential_expires", LISTING_EXPIRES, false, false},
       },
 };
 
@@ -186,12 +187,16 @@ static void put_since(struct buf *out, struct str text, int64_t now_s)
 }
 
 /* The same for a time in the future; a time that has passed is "in 0s". */
-static void put_until(struct buf *out, struct str text, int64_t now_s)
+static void put_until(struct buf *out, struct str text, int64_t now_s, bool expires)
 {
     int64_t then_s = 0;
 
     if (!units_parse_time(text, &then_s)) {
         buf_append_str(out, text);
+        return;
+    }
+    if (expires && then_s <= now_s) {
+        buf_puts(out, "expired");
         return;
     }
     buf_puts(out, "in ");
@@ -213,8 +218,8 @@ static void put_value(struct buf *out, enum listing_format format, const struct 
         units_put_size(out, reader_whole(leaf));
     else if (format == LISTING_SINCE)
         put_since(out, leaf->text, now_s);
-    else if (format == LISTING_UNTIL)
-        put_until(out, leaf->text, now_s);
+    else if (format == LISTING_UNTIL || format == LISTING_EXPIRES)
+        put_until(out, leaf->text, now_s, format == LISTING_EXPIRES);
     else if (format == LISTING_TOOK)
         buf_printf(out, "%.*ss", STR_ARG(leaf->text));
     else

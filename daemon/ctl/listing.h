@@ -18,6 +18,7 @@ enum listing_format {
     LISTING_TOOK,    /* a number of seconds, not rounded: "0.012s" */
     LISTING_SINCE,   /* a time in the past, as its age: "3s" */
     LISTING_UNTIL,   /* a time in the future: "in 3s" */
+    LISTING_EXPIRES, /* the same; a time in the past is "expired" */
     LISTING_YES,     /* true: "yes", false: "no" */
     LISTING_MEMBERS, /* an object of scalars: "expired=2 manual=1" */
 };

@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "base/panic.h"
 #include "io/deadline.h"
+#include "io/expiry_driver.h"
 #include "io/helper_link.h"
 #include "io/loop.h"
 #include "kube/credentials.h"
@@ -33,7 +34,10 @@ struct cred {
     struct buf used[CRED_ITEMS]; /* secrets: in use; a context is made of old and new ones */
     unsigned waiting[CREDENTIALS_SOURCES]; /* answers of the helper that are still to come */
     struct err err[CREDENTIALS_SOURCES];   /* the first failure of the reading */
-    uint64_t expires_s[CRED_ITEMS];        /* of those in use */
+    /* The last failure that a person should know of, until a reading is good again. */
+    struct err trouble[CREDENTIALS_SOURCES];
+    bool has_stand_in_token; /* the token in use is that of the kubeconfig, not of its file */
+    struct expiry_driver *expiry;
     struct tls_keys authorities;
     struct deadline *timer; /* credentials_due_ms() */
 };
@@ -51,6 +55,12 @@ static const enum cred_item first_of[CREDENTIALS_SOURCES] = {
     [CREDENTIALS_CA] = CRED_CA,
     [CREDENTIALS_PAIR] = CRED_CERT,
     [CREDENTIALS_TOKEN] = CRED_TOKEN,
+};
+
+static const enum expiry_item expiry_of[CREDENTIALS_SOURCES] = {
+    [CREDENTIALS_CA] = EXPIRY_CA,
+    [CREDENTIALS_PAIR] = EXPIRY_CERT,
+    [CREDENTIALS_TOKEN] = EXPIRY_TOKEN,
 };
 
 /* The whole capacity: earlier secrets may lie behind the length. */
@@ -177,10 +187,20 @@ static const char *check_token(const struct buf *b)
     return NULL;
 }
 
-/* Where an item comes from, for errors: a path, or NULL for data of a kubeconfig. */
-static const char *from_of(const struct cred *c, enum cred_item item)
+/* What messages call the source of an item. */
+static const char *name_of(const struct cred *c, enum cred_item item)
 {
-    return item_of(c, item)->path;
+    static const char *const data_names[] = {
+        "certificate-authority-data of the kubeconfig",
+        "client-certificate-data of the kubeconfig",
+        "client-key-data of the kubeconfig",
+        "the kubeconfig",
+    };
+    const struct cred_source *src = item_of(c, item);
+
+    if (src->path == NULL || (item == CRED_TOKEN && c->has_stand_in_token))
+        return data_names[item];
+    return src->name != NULL ? src->name : src->path;
 }
 
 static struct tls_ctx_params tls_params(const struct cred *c, const struct buf *items)
@@ -188,9 +208,9 @@ static struct tls_ctx_params tls_params(const struct cred *c, const struct buf *
     return (struct tls_ctx_params){.ca_pem = buf_str(&items[CRED_CA]),
                                    .cert_pem = buf_str(&items[CRED_CERT]),
                                    .key_pem = buf_str(&items[CRED_KEY]),
-                                   .ca_from = from_of(c, CRED_CA),
-                                   .cert_from = from_of(c, CRED_CERT),
-                                   .key_from = from_of(c, CRED_KEY)};
+                                   .ca_from = name_of(c, CRED_CA),
+                                   .cert_from = name_of(c, CRED_CERT),
+                                   .key_from = name_of(c, CRED_KEY)};
 }
 
 /* Whether what was read of the source can be used. If not, c->err says why. */
@@ -270,8 +290,9 @@ static void use(struct cred *c, enum credentials_source source)
         c->used[i] = c->read[i];
         c->read[i] = (struct buf){0};
     }
+    expiry_driver_set(c->expiry, expiry_of[source], buf_str(&c->used[first_of[source]]),
+                      name_of(c, first_of[source]));
     if (source == CREDENTIALS_TOKEN) {
-        c->expires_s[CRED_TOKEN] = token_expiry(buf_str(&c->used[CRED_TOKEN]));
         c->events->on_token(c->arg, buf_cstr(&c->used[CRED_TOKEN]));
         return;
     }
@@ -296,6 +317,15 @@ static bool read_stand_in(struct cred *c)
 
 /* ---- Readings */
 
+/* When a token expires, in seconds since 1970; 0 = never, or it does not say. */
+static uint64_t expiry_of_token(const struct buf *token)
+{
+    int64_t issued_s;
+    int64_t expires_s;
+
+    return token_dates(buf_str(token), &issued_s, &expires_s) ? (uint64_t)expires_s : 0;
+}
+
 /* The source was read, well or not: uses it or leaves it. */
 static void complete(struct cred *c, enum credentials_source source)
 {
@@ -311,7 +341,7 @@ static void complete(struct cred *c, enum credentials_source source)
     r.is_good = c->err[source].kind == ERR_OK &&
                 (credentials_has(&c->credentials, source, r.digest) || check(c, source));
     if (source == CREDENTIALS_TOKEN && r.is_good)
-        r.expires_s = token_expiry(buf_str(&c->read[CRED_TOKEN]));
+        r.expires_s = expiry_of_token(&c->read[CRED_TOKEN]);
     enum credentials_verdict verdict =
         credentials_judge(&c->credentials, source, &r, loop_now_ms(c->params.loop), &is_news);
     if (is_news && r.is_good)
@@ -320,10 +350,17 @@ static void complete(struct cred *c, enum credentials_source source)
         tell_failure(c, source, verdict);
     else if (!r.is_good)
         log_debug("new credentials cannot be used yet", cluster(c), KV_ERR(&c->err[source]));
+    if (r.is_good)
+        c->trouble[source] = (struct err){0};
+    else if (is_news || c->trouble[source].kind != ERR_OK)
+        c->trouble[source] = c->err[source];
     if (verdict == CREDENTIALS_USE && !is_first)
         tell_renewal(c, source);
-    if (verdict == CREDENTIALS_USE || (verdict == CREDENTIALS_STAND_IN && read_stand_in(c)))
+    if (verdict == CREDENTIALS_USE || (verdict == CREDENTIALS_STAND_IN && read_stand_in(c))) {
+        if (source == CREDENTIALS_TOKEN)
+            c->has_stand_in_token = verdict == CREDENTIALS_STAND_IN;
         use(c, source);
+    }
     for (int i = 0; i < CRED_ITEMS; i++)
         if (source_of[i] == source)
             wipe(&c->read[i]);
@@ -411,9 +448,11 @@ void cred_opened(struct cred *c, uint64_t tag, int fd, int error)
     enum cred_item item = (enum cred_item)(tag - c->params.tag);
 
     ensure(tag >= c->params.tag && item < CRED_ITEMS && c->waiting[source_of[item]] > 0);
-    const char *why = fd >= 0          ? read_all(fd, &c->read[item])
-                      : error == EPERM ? "not trusted: the helper has logged who could change it"
-                                       : strerror(error);
+    const char *why = fd >= 0           ? read_all(fd, &c->read[item])
+                      : error == EPERM  ? "not trusted: the helper has logged who could change it"
+                      : error == EACCES ? "Permission denied; the user that informerd is started as "
+                                          "must be able to read it"
+                                        : strerror(error);
     if (why != NULL)
         fail(c, item, why);
     if (fd >= 0)
@@ -452,6 +491,7 @@ struct cred *cred_create(const struct cred_params *params, const struct cred_eve
     wipe(&c->read[CRED_TOKEN]);
     credentials_init(&c->credentials, &p, loop_now_ms(params->loop));
     c->timer = deadline_create(params->loop, on_timer, c);
+    c->expiry = expiry_driver_create(params->loop, params->cluster, params->expiry_ms);
     schedule(c);
     return c;
 }
@@ -461,9 +501,17 @@ const struct tls_keys *cred_authorities(const struct cred *c)
     return &c->authorities;
 }
 
-uint64_t cred_expires_s(const struct cred *c, enum cred_item item)
+const struct expiry *cred_expiry(const struct cred *c)
 {
-    return c->expires_s[item];
+    return expiry_driver_expiry(c->expiry);
+}
+
+const char *cred_trouble(const struct cred *c)
+{
+    for (int i = 0; i < CREDENTIALS_SOURCES; i++)
+        if (c->trouble[i].kind != ERR_OK)
+            return c->trouble[i].text;
+    return NULL;
 }
 
 void cred_dispose(struct cred **cp)
@@ -478,5 +526,6 @@ void cred_dispose(struct cred **cp)
         wipe(&c->used[i]);
     }
     deadline_dispose(&c->timer);
+    expiry_driver_dispose(&c->expiry);
     free(c);
 }

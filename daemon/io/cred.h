@@ -14,6 +14,7 @@
 #include "proto/tls_keys.h"
 
 struct cred;
+struct expiry;
 struct helper_link;
 struct loop;
 struct tls_ctx;
@@ -27,6 +28,7 @@ struct cred_source {
     const char *data; /* PEM or token; NULL = from a file */
     const char *path; /* for messages only, as the helper opens it; NULL = no file */
     uint32_t file;    /* the number of that file in helper_params */
+    const char *name; /* what messages call the file; NULL = path */
 };
 
 /* Borrowed; must outlive the object. */
@@ -39,6 +41,7 @@ struct cred_params {
     struct backoff_params retry; /* while credentials cannot be read or used */
     uint64_t seed;               /* of the jitter of retry */
     uint64_t tag;                /* files are opened with the tags tag + enum cred_item */
+    uint64_t expiry_ms;          /* limits.credential_expiry */
 };
 
 /* All are called from the loop, never inside a call of the user, and must not dispose the
@@ -76,8 +79,12 @@ void cred_renew(struct cred *c);
  * (docs/design.md "Cluster identity"). None with plain http. Valid until cred_dispose(). */
 const struct tls_keys *cred_authorities(const struct cred *c);
 
-/* When an item that is in use expires, in seconds since 1970. 0 = never, or not known. */
-uint64_t cred_expires_s(const struct cred *c, enum cred_item item);
+/* When the credentials in use expire. Valid until cred_dispose(). */
+const struct expiry *cred_expiry(const struct cred *c);
+
+/* Why credentials cannot be read or used, once that was logged and until they can; NULL = they can.
+ * Valid until the loop runs on. */
+const char *cred_trouble(const struct cred *c);
 
 /* The end for the user: *c is NULL, secrets are wiped. NULL is fine. */
 void cred_dispose(struct cred **c);

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kube/token.h"
 
-#include <limits.h>
-#include <stdbool.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "kube/base64.h"
 #include "proto/json_pick.h"
 #include "proto/json_tree.h"
+
+/* The end of the year 9999, behind which a time has no form in RFC 3339. */
+#define DATE_MAX INT64_C(253402300799)
 
 /* Decodes base64url without padding (RFC 7515 2) by turning it into standard base64. */
 static bool decode(struct str text, struct buf *out)
@@ -37,7 +38,7 @@ static struct str payload_of(struct str token)
     return second != NULL ? str_of(first + 1, (size_t)(second - first - 1)) : str_of("", 0);
 }
 
-/* Reads the claims of a JWT into *tree. False: the token is no JWT. Release both in either case. */
+/* Reads the claims of a JWT. False: the token is no JWT. Release json and tree in any case. */
 static bool read_claims(struct str token, struct buf *json, struct json_tree *tree)
 {
     struct str payload = token.n > 0 ? payload_of(token) : str_of("", 0);
@@ -67,15 +68,37 @@ char *token_subject(struct str token)
     return subject;
 }
 
-uint64_t token_expiry(struct str token)
+/* A NumericDate (RFC 7519 2), whose fraction does not count. 0: there is none, or none that is a
+ * time. */
+static int64_t date_of(const struct json_tree *t, const char *name)
+{
+    unsigned at = json_pick(t, 0, name);
+    int64_t s = 0;
+
+    if (at == JSON_PICK_NONE || t->v[at].type != JSON_NUMBER)
+        return 0;
+    struct str text = t->v[at].bytes;
+    for (size_t i = 0; i < text.n && text.p[i] != '.'; i++) {
+        if (text.p[i] < '0' || text.p[i] > '9')
+            return 0;
+        s = 10 * s + (text.p[i] - '0');
+        if (s > DATE_MAX)
+            return 0;
+    }
+    return s;
+}
+
+bool token_dates(struct str token, int64_t *issued_s, int64_t *expires_s)
 {
     struct buf json = {0};
     struct json_tree tree = {0};
-    uint64_t expires_s = 0;
 
-    if (read_claims(token, &json, &tree))
-        expires_s = json_pick_number(&tree, 0, "exp", UINT_MAX);
+    *issued_s = *expires_s = 0;
+    if (read_claims(token, &json, &tree)) {
+        *issued_s = date_of(&tree, "iat");
+        *expires_s = date_of(&tree, "exp");
+    }
     json_tree_free(&tree);
     buf_free(&json);
-    return expires_s;
+    return *expires_s > 0;
 }

@@ -7,6 +7,7 @@
 #ifndef KUBE_TOKEN_H
 #define KUBE_TOKEN_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/compiler.h"
@@ -16,8 +17,8 @@
  * string for the caller. NULL: the token is no JWT, or has no such claim. */
 char *token_subject(struct str token) MUST_CHECK;
 
-/* The claim exp of a JWT (RFC 7519 4.1.4), in seconds since 1970. 0: the token is no JWT, or has no
- * exp, or one that is no whole number below 2^32 (in the year 2106). */
-uint64_t token_expiry(struct str token) MUST_CHECK;
+/* The claims iat and exp of a JWT (RFC 7519 4.1.6, 4.1.4), in seconds since 1970; 0 = the claim is
+ * missing, or no time. False: the token does not say when it expires. */
+bool token_dates(struct str token, int64_t *issued_s, int64_t *expires_s) MUST_CHECK;
 
 #endif

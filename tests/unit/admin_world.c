@@ -163,9 +163,9 @@ int admin_world_set_up(void **state)
     t->streams = admin_streams_create(t->journal);
     t->context = (struct payload_context){.node = "n1", .instance = "i"};
     admin_world_add_hook(t, (struct world_hook){.name = "print", .source_count = 1});
-    t->clusters[0] =
-        (struct admin_cluster){"prod", "https://10.0.0.1:6443", WORLD_NOW_MS - 250, NULL};
-    t->clusters[1] = (struct admin_cluster){"test", "https://10.0.0.2:6443", 0, NULL};
+    t->clusters[0] = (struct admin_cluster){
+        .name = "prod", .server = "https://10.0.0.1:6443", .contact_ms = WORLD_NOW_MS - 250};
+    t->clusters[1] = (struct admin_cluster){.name = "test", .server = "https://10.0.0.2:6443"};
     fill_model(t);
     *state = t;
     return 0;

@@ -17,6 +17,7 @@ static atomic_llong then_ns;
 static atomic_llong slowness = 1;
 static atomic_llong ahead_ns;
 static atomic_llong step_ns;
+static atomic_llong wall_s; /* where CLOCK_REALTIME stands; 0 = it goes */
 
 /* libuv calls this one in place of the C library's. */
 int play_clock(clockid_t clock, struct timespec *now) __asm__("clock_gettime");
@@ -44,6 +45,8 @@ int play_clock(clockid_t clock, struct timespec *now)
     bool is_ours = clock == CLOCK_MONOTONIC || clock == CLOCK_MONOTONIC_COARSE;
     int result = read_real(is_ours ? CLOCK_MONOTONIC : clock, now);
 
+    if (result == 0 && clock == CLOCK_REALTIME && atomic_load(&wall_s) != 0)
+        *now = (struct timespec){.tv_sec = (time_t)atomic_load(&wall_s)};
     if (result != 0 || !is_ours)
         return result;
     long long step = atomic_load(&step_ns);
@@ -88,4 +91,9 @@ void play_clock_pass(uint64_t ms)
 void play_clock_step(uint64_t ms)
 {
     atomic_store(&step_ns, (long long)ms * NS_PER_MS);
+}
+
+void play_clock_set_wall(int64_t since_1970_s)
+{
+    atomic_store(&wall_s, since_1970_s);
 }

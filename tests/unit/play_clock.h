@@ -4,7 +4,7 @@
  * and a timer that must not fire does not, however slow the machine is.
  *
  * A test that is linked with it has its clock_gettime() in place of that of the C library; only the
- * monotonic clocks differ. A loop looks at the clock once per turn.
+ * monotonic clocks differ, and the wall clock after play_clock_set_wall(). A loop looks at the clock once per turn.
  */
 #ifndef UNIT_PLAY_CLOCK_H
 #define UNIT_PLAY_CLOCK_H
@@ -26,5 +26,8 @@ void play_clock_pass(uint64_t ms);
 
 /* Each look at the clock moves it by so much. */
 void play_clock_step(uint64_t ms);
+
+/* The wall clock stands at this time from now on. */
+void play_clock_set_wall(int64_t since_1970_s);
 
 #endif

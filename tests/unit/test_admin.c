@@ -7,6 +7,7 @@
 
 #include "admin/report.h"
 #include "admin/target.h"
+#include "kube/expiry.h"
 
 enum { STARTED_MS = WORLD_STARTED_MS, NOW_MS = WORLD_NOW_MS };
 
@@ -53,9 +54,9 @@ static void test_status_before_the_first_contact(void **state)
            "\"state\":{\"dir\":null,\"kept\":false,\"writable\":true,\"reason\":null,"
            "\"since\":null,\"waiting\":0,\"commits\":0},"
            "\"clusters\":{\"prod\":{\"server\":\"https://10.0.0.1:6443\",\"contact_age_s\":0.25,"
-           "\"trouble\":null},"
+           "\"trouble\":null,\"credential_expires\":null},"
            "\"test\":{\"server\":\"https://10.0.0.2:6443\",\"contact_age_s\":null,"
-           "\"trouble\":null}},");
+           "\"trouble\":null,\"credential_expires\":null}},");
     expect(t, "/v1/status", 200,
            "\"services\":{\"cluster\":\"prod\",\"resource\":\"services\",\"state\":\"listing\","
            "\"synced\":false,\"stale\":false,\"held\":false,\"contact_age_s\":null,\"objects\":0,"
@@ -181,6 +182,49 @@ static void test_all_names_of_a_watch_show_it(void **state)
     expect(t, "/v1/status", 200, ",\"watch twin: forbidden: ");
     admin_world_list(t, WORLD_SERVICES, 200, services);
     expect(t, "/v1/sources/twin/objects/a/dns", 200, "\"u2\"");
+}
+
+/* The JWT {"sub":"a","iat":1714550000,"exp":1714560000}: it lives for 10 000 s, of which the last
+ * tenth counts. */
+#define TOKEN "h.eyJzdWIiOiJhIiwiaWF0IjoxNzE0NTUwMDAwLCJleHAiOjE3MTQ1NjAwMDB9.s"
+
+static void expect_at(struct admin_world *t, uint64_t now_s, const char *degraded)
+{
+    t->now_ms = WORLD_STARTED_MS + (now_s - WORLD_STARTED_NS / 1000000000U) * 1000;
+    expect(t, "/v1/status", 200, degraded);
+    expect(t, "/v1/status", 200, "\"credential_expires\":\"2024-05-01T10:40:00Z\"");
+}
+
+static void test_credentials_that_expire_are_degraded(void **state)
+{
+    struct admin_world *t = *state;
+    struct expiry expiry = {0};
+
+    expiry_set(&expiry, EXPIRY_TOKEN, str_c(TOKEN), "/etc/token");
+    t->clusters[0].expiry = &expiry;
+    t->model.credential_expiry_ms = 86400000;
+    expect_at(t, 1714558999, "\"degraded\":[],");
+    expect_at(t, 1714559000,
+              "\"degraded\":[\"cluster prod: token (a) in /etc/token expires on "
+              "2024-05-01 10:40:00 UTC; renew it\"],");
+    expect_at(t, 1714560000,
+              "\"degraded\":[\"cluster prod: token (a) in /etc/token expired on "
+              "2024-05-01 10:40:00 UTC; renew it, or correct the clock\"],");
+    expiry_fini(&expiry);
+}
+
+static void test_credentials_that_cannot_be_used_are_degraded(void **state)
+{
+    struct admin_world *t = *state;
+
+    t->clusters[0].credential_trouble = "client key /k: Permission denied";
+    expect(t, "/v1/status", 200,
+           "\"degraded\":[\"cluster prod: credentials cannot be used: client key /k: Permission "
+           "denied\"],");
+    t->clusters[0].credential_trouble = NULL;
+    t->clusters[1].is_insecure = true;
+    expect(t, "/v1/status", 200,
+           "\"degraded\":[\"cluster test: servers are not verified (insecure_skip_tls_verify)\"],");
 }
 
 static void test_held_lists_are_degraded(void **state)
@@ -394,6 +438,8 @@ int main(void)
         WITH_WORLD(test_a_watch_shows_when_its_last_event_and_bookmark_came),
         WITH_WORLD(test_relists_are_counted_by_reason),
         WITH_WORLD(test_all_names_of_a_watch_show_it),
+        WITH_WORLD(test_credentials_that_expire_are_degraded),
+        WITH_WORLD(test_credentials_that_cannot_be_used_are_degraded),
         WITH_WORLD(test_held_lists_are_degraded),
         WITH_WORLD(test_skipped_objects_are_degraded),
         WITH_WORLD(test_the_status_lists_so_many_skipped_objects),

@@ -105,9 +105,10 @@ static void test_trouble_of_a_cluster_is_degraded(void **state)
 
     t->clusters[1].trouble = "cluster test: it is another one";
     admin_world_expect(t, STATUS, 200, "\"degraded\":[\"cluster test: it is another one\"],");
-    admin_world_expect(t, STATUS, 200,
-                       "\"contact_age_s\":null,"
-                       "\"trouble\":\"cluster test: it is another one\"}}");
+    admin_world_expect(
+        t, STATUS, 200,
+        "\"contact_age_s\":null,"
+        "\"trouble\":\"cluster test: it is another one\",\"credential_expires\":null}}");
 }
 
 /* ---- Watches */

@@ -23,6 +23,7 @@
 #include "io/helper_link.h"
 #include "io/loop.h"
 #include "io/memfile.h"
+#include "kube/expiry.h"
 #include "loop_until.h"
 #include "play_clock.h"
 #include "tls_pair.h"
@@ -262,6 +263,22 @@ static void expect_shown(const struct rig *r, struct tls_peer_id *server_id, con
     tls_peer_server_fini(&server);
 }
 
+/* What the status shows of an item: NULL = it does not expire. */
+static const struct tls_dates *dates_of(const struct rig *r, enum expiry_item item)
+{
+    return expiry_look(cred_expiry(r->cred), item, 0, 0).dates;
+}
+
+static void expect_trouble(const struct rig *r, const char *text)
+{
+    const char *trouble = cred_trouble(r->cred);
+
+    if (text == NULL)
+        assert_null(trouble);
+    else if (trouble == NULL || strstr(trouble, text) == NULL)
+        fail_msg("\"%s\" is not in \"%s\"", text, trouble != NULL ? trouble : "");
+}
+
 /* ---- The start */
 
 static void test_files_are_read_at_the_start(void **state)
@@ -275,6 +292,8 @@ static void test_files_are_read_at_the_start(void **state)
     expect_shown(&r, &old_server, "CN=old");
     expect_shown(&r, &new_server, "");
     assert_int_equal(cred_authorities(r.cred)->n, 1);
+    assert_true(dates_of(&r, EXPIRY_CA)->till_s > 0 && dates_of(&r, EXPIRY_CERT)->till_s > 0);
+    expect_trouble(&r, NULL);
     for (int i = CA_FILE; i < FILES; i++)
         assert_int_equal(r.opens[i], 1);
     finish(&r);
@@ -343,9 +362,11 @@ static void test_the_token_of_the_kubeconfig_stands_in(void **state)
     begin(&r);
     expect(&r, 1, 1);
     assert_string_equal(r.token, "fixed");
+    expect_trouble(&r, "token /token: holds white space");
     put(&r, TOKEN_FILE, "token-2");
     expect(&r, 1, 2);
     assert_string_equal(r.token, "token-2");
+    expect_trouble(&r, NULL);
     put(&r, TOKEN_FILE, NULL);
     expect(&r, 1, 2);
     finish(&r);
@@ -409,9 +430,9 @@ static void test_the_expiry_of_a_token_is_known(void **state)
 
     (void)state;
     begin(&r);
-    assert_int_equal(cred_expires_s(r.cred, CRED_TOKEN), 0);
+    assert_null(dates_of(&r, EXPIRY_TOKEN));
     put(&r, TOKEN_FILE, "h.eyJleHAiOjQyOTQ5NjcyOTV9.s");
-    assert_int_equal(cred_expires_s(r.cred, CRED_TOKEN), UINT32_MAX);
+    assert_int_equal(dates_of(&r, EXPIRY_TOKEN)->till_s, UINT32_MAX);
     unsigned opens = r.opens[TOKEN_FILE];
     pass(&r, CHECK_MS - MINUTE_MS); /* it is not read as often as one without an expiry */
     assert_int_equal(r.opens[TOKEN_FILE], opens);
@@ -615,10 +636,13 @@ static void test_a_ca_file_without_a_ca_changes_nothing(void **state)
     put(&r, CA_FILE, old_client.key_pem);
     put(&r, CA_FILE, half);
     put(&r, CA_FILE, NULL);
+    expect_trouble(&r, NULL); /* for a moment: somebody may be writing it */
     pass(&r, HOUR_MS);
     expect(&r, 1, 1);
+    expect_trouble(&r, "CA /ca: ");
     expect_shown(&r, &old_server, "CN=old");
     put(&r, CA_FILE, old_ca.cert_pem);
+    expect_trouble(&r, NULL);
     expect(&r, 1, 1);
     put(&r, CA_FILE, new_ca.cert_pem);
     expect(&r, 2, 1);

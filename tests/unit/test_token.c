@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The claims sub and exp of tokens, good and bad. */
+/* The claims of tokens, good and bad. */
 #include "kube/token.h"
 
 #include <setjmp.h>
@@ -61,25 +61,33 @@ static void test_tokens_without_a_subject(void **state)
     expect("h." PAYLOAD, NULL);
 }
 
-static void expect_expiry(const char *token, uint64_t expires_s)
+static void expect_dates(const char *payload, int64_t issued_s, int64_t expires_s)
 {
-    char *exact = mem_dup(token, strlen(token) + 1);
+    char *token = mem_printf("h.%s.s", payload);
+    int64_t issued;
+    int64_t expires;
 
-    assert_int_equal(token_expiry(str_of(exact, strlen(exact))), expires_s);
-    free(exact);
+    assert_int_equal(token_dates(str_c(token), &issued, &expires), expires_s > 0);
+    assert_int_equal(issued, issued_s);
+    assert_int_equal(expires, expires_s);
+    free(token);
 }
 
-static void test_expiry(void **state)
+static void test_dates(void **state)
 {
     (void)state;
-    expect_expiry("h.eyJleHAiOjE3MDAwMDAwMDB9.s", 1700000000); /* {"exp":1700000000} */
-    expect_expiry("h.eyJleHAiOjQyOTQ5NjcyOTV9.s", UINT32_MAX); /* {"exp":4294967295} */
-    expect_expiry("h.eyJleHAiOjQyOTQ5NjcyOTZ9.s", 0);          /* {"exp":4294967296} */
-    expect_expiry("h.eyJleHAiOi0xfQ.s", 0);                    /* {"exp":-1} */
-    expect_expiry("h.eyJleHAiOiIxNyJ9.s", 0);                  /* {"exp":"17"} */
-    expect_expiry("h." PAYLOAD ".s", 0);
-    expect_expiry("opaque", 0);
-    expect_expiry("", 0);
+    /* {"sub":"a","iat":1714550000,"exp":1714560000}, and with .5 and .75 */
+    expect_dates("eyJzdWIiOiJhIiwiaWF0IjoxNzE0NTUwMDAwLCJleHAiOjE3MTQ1NjAwMDB9", 1714550000,
+                 1714560000);
+    expect_dates("eyJzdWIiOiJhIiwiaWF0IjoxNzE0NTUwMDAwLjUsImV4cCI6MTcxNDU2MDAwMC43NX0", 1714550000,
+                 1714560000);
+    expect_dates("eyJleHAiOjE3MTQ1NjAwMDB9", 0, 1714560000); /* no iat */
+    expect_dates(PAYLOAD, 0, 0);
+    expect_dates("eyJleHAiOi01fQ", 0, 0);                         /* -5 */
+    expect_dates("eyJleHAiOiIxNzE0NTYwMDAwIn0", 0, 0);            /* a string */
+    expect_dates("eyJleHAiOjk5OTk5OTk5OTk5OTk5OTk5OTk5fQ", 0, 0); /* more than a time has */
+    expect_dates("W10", 0, 0);                                    /* [] */
+    expect_dates("!", 0, 0);
 }
 
 int main(void)
@@ -87,7 +95,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_service_account),
         cmocka_unit_test(test_tokens_without_a_subject),
-        cmocka_unit_test(test_expiry),
+        cmocka_unit_test(test_dates),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kube/expiry.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/mem.h"
+#include "kube/token.h"
+
+/* Of a credential that lives for less than ten windows, the last tenth of its life counts. */
+enum { LIFE_PARTS = 10 };
+
+static void clear(struct expiry *e, enum expiry_item item)
+{
+    for (size_t i = 0; i < e->items[item].n; i++)
+        free(e->items[item].v[i].who);
+    free(e->items[item].from);
+    e->items[item].n = 0;
+    e->items[item].from = NULL;
+}
+
+void expiry_set(struct expiry *e, enum expiry_item item, struct str text, const char *from)
+{
+    struct tls_dates *v = e->items[item].v;
+    size_t n = 0;
+
+    clear(e, item);
+    if (text.n == 0)
+        return;
+    if (item == EXPIRY_TOKEN) {
+        *v = (struct tls_dates){.who = NULL};
+        n = token_dates(text, &v->from_s, &v->till_s) ? 1 : 0;
+        v->who = n > 0 ? token_subject(text) : NULL;
+    } else {
+        n = tls_dates_read(text, v, item == EXPIRY_CA ? EXPIRY_CAS_MAX : 1);
+    }
+    e->items[item].from = mem_strdup(from);
+    e->items[item].n = n;
+    if (item != EXPIRY_CA && n > 1)
+        e->items[item].n = 1;
+    if (n > EXPIRY_CAS_MAX) {
+        e->items[item].n = EXPIRY_CAS_MAX;
+        clear(e, item);
+    }
+}
+
+/* The one of several that counts: see expiry_look(). */
+static const struct tls_dates *choose(const struct expiry *e, enum expiry_item item, int64_t now_s)
+{
+    const struct tls_dates *next = NULL;
+    const struct tls_dates *last = NULL;
+
+    for (size_t i = 0; i < e->items[item].n; i++) {
+        const struct tls_dates *d = &e->items[item].v[i];
+
+        if (d->till_s > now_s && (next == NULL || d->till_s < next->till_s))
+            next = d;
+        if (last == NULL || d->till_s > last->till_s)
+            last = d;
+    }
+    return next != NULL ? next : last;
+}
+
+/* From when on it expires soon. */
+static int64_t soon_s(const struct tls_dates *d, int64_t window_s)
+{
+    int64_t part_s = (d->till_s - d->from_s) / LIFE_PARTS;
+
+    return d->till_s - (d->from_s > 0 && part_s < window_s ? part_s : window_s);
+}
+
+struct expiry_view expiry_look(const struct expiry *e, enum expiry_item item, int64_t now_s,
+                               int64_t window_s)
+{
+    const struct tls_dates *d = choose(e, item, now_s);
+
+    if (d == NULL)
+        return (struct expiry_view){EXPIRY_NONE, NULL};
+    /* A token is valid from its nbf on, and the server's clock decides. iat is often a second ahead
+     * of ours. */
+    bool early = item != EXPIRY_TOKEN && now_s < d->from_s;
+    enum expiry_state state = now_s >= d->till_s             ? EXPIRY_OVER
+                              : early                        ? EXPIRY_EARLY
+                              : now_s >= soon_s(d, window_s) ? EXPIRY_SOON
+                                                             : EXPIRY_VALID;
+    return (struct expiry_view){state, d};
+}
+
+int64_t expiry_first_s(const struct expiry *e, int64_t now_s)
+{
+    int64_t first_s = 0;
+
+    for (enum expiry_item i = EXPIRY_CA; i < EXPIRY_ITEMS; i++) {
+        const struct tls_dates *d = choose(e, i, now_s);
+
+        if (d != NULL && (first_s == 0 || d->till_s < first_s))
+            first_s = d->till_s;
+    }
+    return first_s;
+}
+
+int64_t expiry_next_s(const struct expiry *e, int64_t now_s, int64_t window_s)
+{
+    int64_t next_s = INT64_MAX;
+
+    for (enum expiry_item item = EXPIRY_CA; item < EXPIRY_ITEMS; item++)
+        for (size_t i = 0; i < e->items[item].n; i++) {
+            const struct tls_dates *d = &e->items[item].v[i];
+            const int64_t turns[] = {d->from_s, soon_s(d, window_s), d->till_s};
+
+            for (size_t k = 0; k < ARRAY_LEN(turns); k++)
+                if (turns[k] > now_s && turns[k] < next_s)
+                    next_s = turns[k];
+        }
+    return next_s;
+}
+
+static bool is_well(enum expiry_state state)
+{
+    return state == EXPIRY_NONE || state == EXPIRY_VALID;
+}
+
+bool expiry_is_news(struct expiry_said *said, const struct expiry_view *view)
+{
+    int64_t till_s = view->dates != NULL ? view->dates->till_s : 0;
+    bool is_same = said->state == view->state && said->till_s == till_s;
+    bool is_news = is_well(view->state) ? !is_well(said->state) : !is_same;
+
+    *said = (struct expiry_said){view->state, till_s};
+    return is_news;
+}
+
+static void put_time(struct buf *out, int64_t s)
+{
+    time_t t = (time_t)s;
+    struct tm tm;
+    char text[40];
+
+    gmtime_r(&t, &tm);
+    strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S UTC", &tm);
+    buf_puts(out, text);
+}
+
+void expiry_put(struct buf *out, const struct expiry *e, enum expiry_item item,
+                const struct expiry_view *view)
+{
+    static const char *const names[] = {
+        [EXPIRY_CA] = "CA certificate",
+        [EXPIRY_CERT] = "client certificate",
+        [EXPIRY_TOKEN] = "token",
+    };
+    static const char *const remedies[] = {
+        [EXPIRY_CA] = "; configure the CA that follows it",
+        [EXPIRY_CERT] = "; renew it",
+        [EXPIRY_TOKEN] = "; renew it",
+    };
+    const char *who = view->dates->who;
+    const char *from = e->items[item].from;
+    bool early = view->state == EXPIRY_EARLY;
+
+    buf_puts(out, names[item]);
+    if (who != NULL)
+        buf_printf(out, item == EXPIRY_TOKEN ? " (%s)" : " %s", who);
+    if (from != NULL)
+        buf_printf(out, " in %s", from);
+    buf_puts(out, early                        ? " is not valid before "
+                  : view->state == EXPIRY_OVER ? " expired on "
+                                               : " expires on ");
+    put_time(out, early ? view->dates->from_s : view->dates->till_s);
+    buf_puts(out, early ? "; correct the clock" : remedies[item]);
+    if (view->state == EXPIRY_OVER)
+        buf_puts(out, ", or correct the clock");
+}
+
+void expiry_fini(struct expiry *e)
+{
+    for (enum expiry_item i = EXPIRY_CA; i < EXPIRY_ITEMS; i++)
+        clear(e, i);
+    *e = (struct expiry){0};
+}
