@@ -133,6 +133,7 @@ static void set_system_ca(const struct builder *b, struct cluster_server *s, str
     root.path_trust = (struct path_trust){0};
     /* The user has written nothing about a CA that a problem could point to. */
     set_item(&root, &s->items[CRED_CA], NULL, SYSTEM_CA, at.line > 0 ? at : b->conf->name.at);
+    s->items[CRED_CA].name = SYSTEM_CA " (the CAs of the system: no CA is configured)";
 }
 
 /* Adds a server of tier 1 with nothing but its address; what is the setting that names it. The
@@ -425,22 +426,16 @@ static void refuse_unfinished(const struct builder *b)
     const struct cluster_access *a = b->access;
     const struct conf_cluster *c = b->conf;
     bool by_file = c->kubeconfig.v[0] != '\0';
-    size_t insecure = 0;
-
-    while (insecure < a->server_count && !a->servers[insecure].insecure)
-        insecure++;
     const struct {
         const char *what;
         struct where at;
         bool set;
     } unfinished[] = {
-        {"an exec plugin",                c->kubeconfig.at,                                       a->exec != NULL           },
-        {"a proxy",                       by_file ? c->kubeconfig.at : c->proxy_url.at,           a->proxy_url[0] != '\0'   },
-        {"more than one server",          c->n_server > 0 ? c->server[0].name.at : c->servers.at,
-         a->server_count > 1                                                                                                },
-        {"a server that is not verified",
-         by_file ? c->kubeconfig.at : c->insecure_skip_tls_verify.at,                             insecure < a->server_count},
-        {"compression",                   c->tuning.compression.at,                               a->gzip                   },
+        {"an exec plugin",       c->kubeconfig.at,                                       a->exec != NULL        },
+        {"a proxy",              by_file ? c->kubeconfig.at : c->proxy_url.at,           a->proxy_url[0] != '\0'},
+        {"more than one server", c->n_server > 0 ? c->server[0].name.at : c->servers.at,
+         a->server_count > 1                                                                                    },
+        {"compression",          c->tuning.compression.at,                               a->gzip                },
     };
 
     for (size_t i = 0; i < ARRAY_LEN(unfinished); i++)
@@ -491,16 +486,29 @@ static bool has_credential(const struct cluster_access *a, const struct cluster_
            a->basic != NULL;
 }
 
+bool cluster_access_is_insecure(const struct cluster_access *a)
+{
+    for (size_t i = 0; i < a->server_count; i++)
+        if (a->servers[i].url.tls && a->servers[i].insecure)
+            return true;
+    return false;
+}
+
 void cluster_access_warn(const struct cluster_access_list *l, const struct conf *conf)
 {
     for (size_t i = 0; i < l->n; i++) {
         const struct cluster_access *a = &l->v[i];
         const char *cluster = conf->clusters[i].name.v;
 
-        for (size_t k = 0; k < a->server_count; k++)
+        for (size_t k = 0; k < a->server_count; k++) {
             if (!a->servers[k].url.tls && has_credential(a, &a->servers[k]))
                 log_warn("credentials are not sent to a server without TLS: write https://",
                          KV_STR("cluster", cluster), KV_STR("server", a->servers[k].address));
+            if (a->servers[k].url.tls && a->servers[k].insecure)
+                log_warn("server is not verified: anybody on the way can read the credentials and "
+                         "send objects; configure the CA in place of insecure_skip_tls_verify",
+                         KV_STR("cluster", cluster), KV_STR("server", a->servers[k].address));
+        }
         if (conf->clusters[i].in_cluster.v && access(POD_FOLDER "/ca.crt", F_OK) != 0)
             log_warn("the pod has no CA: the certificate of the server must come from one of the "
                      "system's CAs",

@@ -53,8 +53,11 @@ struct cluster_access_list {
 void cluster_access_load(struct cluster_access_list *l, const struct conf *conf,
                          struct problems *p);
 
-/* Logs what informerd does in another way than the user may expect: credentials that are not sent
- * to a server without TLS, a pod without a CA. */
+/* Whether at least one server is reached by TLS and not verified. */
+bool cluster_access_is_insecure(const struct cluster_access *a) MUST_CHECK;
+
+/* Logs what informerd does in another way than the user may expect: servers that are not verified,
+ * credentials that are not sent to a server without TLS, a pod without a CA. */
 void cluster_access_warn(const struct cluster_access_list *l, const struct conf *conf);
 
 /* The name of this node: `node_name` of the configuration; else NAME of the first cluster where

@@ -316,6 +316,7 @@ struct cluster_runtime *cluster_runtime_create(const struct cluster_runtime_para
         .retry = retry_params(&params->conf->tuning.backoff),
         .seed = params->seed,
         .tag = params->tag,
+        .insecure = params->cluster_access->servers[0].insecure,
         .expiry_ms = params->credential_expiry_ms,
     };
 

@@ -105,6 +105,7 @@ static struct admin_cluster cluster_of(const struct control *c, size_t i)
         .server = p->cluster_access->v[i].servers[0].address,
         .contact_ms = cluster_runtime_contact_ms(p->clusters[i]),
         .trouble = persist_driver_trouble(p->persist, i),
+        .is_insecure = cluster_access_is_insecure(&p->cluster_access->v[i]),
         .credential_trouble = cluster_runtime_credential_trouble(p->clusters[i]),
         .expiry = cluster_runtime_expiry(p->clusters[i]),
     };

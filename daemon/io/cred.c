@@ -210,7 +210,8 @@ static struct tls_ctx_params tls_params(const struct cred *c, const struct buf *
                                    .key_pem = buf_str(&items[CRED_KEY]),
                                    .ca_from = name_of(c, CRED_CA),
                                    .cert_from = name_of(c, CRED_CERT),
-                                   .key_from = name_of(c, CRED_KEY)};
+                                   .key_from = name_of(c, CRED_KEY),
+                                   .insecure = c->params.insecure};
 }
 
 /* Whether what was read of the source can be used. If not, c->err says why. */
@@ -413,6 +414,8 @@ static void go_on(struct cred *c)
     while (credentials_take(&c->credentials, loop_now_ms(c->params.loop), &source))
         read_source(c, source);
     bool has_become_ready = is_due(c);
+    if (has_become_ready && c->params.insecure && how_of(c, CREDENTIALS_PAIR) == CREDENTIALS_NONE)
+        use_tls(c); /* nothing that was read led to a context */
     c->is_ready = c->is_ready || has_become_ready;
     schedule(c);
     if (has_become_ready)

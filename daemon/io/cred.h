@@ -37,6 +37,7 @@ struct cred_params {
     struct helper_link *link;
     const char *cluster; /* its name, for the log */
     bool tls;            /* false: plain http, no credentials are sent or read */
+    bool insecure;       /* servers are not verified, and no CA is configured */
     struct cred_source items[CRED_ITEMS];
     struct backoff_params retry; /* while credentials cannot be read or used */
     uint64_t seed;               /* of the jitter of retry */

@@ -334,6 +334,34 @@ static void test_without_tls_nothing_is_read(void **state)
     finish(&r);
 }
 
+/* A server that is not verified needs no CA, but a context. */
+static void test_an_insecure_server_without_credentials(void **state)
+{
+    struct rig r = rig_of_files();
+
+    (void)state;
+    memset(r.params.items, 0, sizeof(r.params.items));
+    r.params.insecure = true;
+    begin(&r);
+    expect(&r, 1, 0);
+    expect_shown(&r, &new_server, "");
+    assert_int_equal(cred_authorities(r.cred)->n, 0);
+    finish(&r);
+}
+
+static void test_an_insecure_server_with_a_certificate(void **state)
+{
+    struct rig r = rig_of_files();
+
+    (void)state;
+    r.params.items[CRED_CA] = (struct cred_source){0};
+    r.params.insecure = true;
+    begin(&r);
+    expect(&r, 1, 1);
+    expect_shown(&r, &new_server, "CN=old");
+    finish(&r);
+}
+
 static void test_files_that_come_later(void **state)
 {
     struct rig r = rig_of_files();
@@ -701,6 +729,8 @@ int main(void)
         cmocka_unit_test(test_files_are_read_at_the_start),
         cmocka_unit_test(test_data_is_used_without_the_helper),
         cmocka_unit_test(test_without_tls_nothing_is_read),
+        cmocka_unit_test(test_an_insecure_server_without_credentials),
+        cmocka_unit_test(test_an_insecure_server_with_a_certificate),
         cmocka_unit_test(test_files_that_come_later),
         cmocka_unit_test(test_the_token_of_the_kubeconfig_stands_in),
         cmocka_unit_test(test_a_new_token_is_used),
