@@ -41,14 +41,15 @@ class Leaf:
 
 
 class Authority:
-    """One CA. leaf() makes any certificate, server() and client() make the usual ones."""
+    """One CA: a root, or an intermediate CA of `parent`. leaf() makes any certificate, server() and
+    client() make the usual ones."""
 
-    def __init__(self, folder, name="fake-ca"):
+    def __init__(self, folder, name="fake-ca", parent=None):
         self.folder = pathlib.Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
         self.name = name
         self._key = ec.generate_private_key(ec.SECP256R1())
-        self._cert = self._build(_name(name), self._key, -DAY, 3650 * DAY, [], ca=True)
+        self._cert = (parent or self)._build(_name(name), self._key, -DAY, 3650 * DAY, [], ca=True)
         self._count = 0
         self.pem = self._cert.public_bytes(serialization.Encoding.PEM)
         self.file = self.folder / f"{name}.crt"

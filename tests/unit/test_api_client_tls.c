@@ -209,28 +209,46 @@ static void test_the_lead_passes_on_when_the_leader_is_disposed(void **state)
     server_stop(&s);
 }
 
+/* A session was made with one certificate, key and CA. Resumed with others, it would show the server
+ * a client that it does not name any more, or trust a server that the new CA does not know. */
 static void test_new_certificates_end_the_session_and_idle_connections(void **state)
 {
     struct io_tls *t = *state;
     struct server *s = server_start_two(server_hello, NULL, &t->server);
-    struct tls_ctx *renewed = tls_pair_ctx(&t->ca, NULL);
+    struct tls_peer_id one;
+    struct tls_peer_id two;
     struct client_probe p;
+    unsigned connections = 1;
 
+    tls_peer_issue(&one, &t->ca, &(struct tls_peer_spec){.subject = "CN=client"});
+    tls_peer_issue(&two, &t->ca, &(struct tls_peer_spec){.subject = "CN=client"});
+    struct tls_ctx *contexts[] = {
+        tls_pair_ctx(&t->ca, NULL), /* the same CA, read again */
+        tls_pair_ctx(&t->ca, &one), /* a client certificate */
+        tls_pair_ctx(&t->ca, &two), /* another certificate and key for the same name */
+    };
     client_probe_init(&p, "https", server_port(s), 1);
     api_client_set_tls(p.client, t->ctx);
-    uint64_t first = peer_of_one(&p);
-    assert_int_equal(peer_of_one(&p), first);
-    assert_int_equal(server_connections(s), 1);
-    api_client_set_tls(p.client, renewed);
-    assert_int_not_equal(peer_of_one(&p), first);
-    assert_true(p.rq[0].complete);
-    assert_int_equal(server_connections(s), 2);
+    uint64_t last = peer_of_one(&p);
+    assert_int_equal(peer_of_one(&p), last);
+    assert_int_equal(server_connections(s), connections);
+    for (size_t i = 0; i < ARRAY_LEN(contexts); i++) {
+        api_client_set_tls(p.client, contexts[i]);
+        uint64_t now = peer_of_one(&p);
+
+        assert_true(p.rq[0].complete);
+        assert_int_not_equal(now, last); /* no session was resumed */
+        assert_int_equal(server_connections(s), ++connections);
+        last = now;
+        tls_ctx_unref(&contexts[i]);
+    }
     api_client_set_tls(p.client, NULL);
     client_probe_do(&p, 0, true, "/x");
     assert_int_equal(p.rq[0].err.kind, ERR_CREDENTIAL);
     client_probe_fini(&p);
     server_stop(&s);
-    tls_ctx_unref(&renewed);
+    tls_peer_id_fini(&one);
+    tls_peer_id_fini(&two);
 }
 
 static void test_a_silent_server_and_one_that_hangs_up(void **state)
