@@ -139,7 +139,7 @@ static void end(struct conn *c, enum err_kind kind, int code, const char *why)
         uv_read_stop((uv_stream_t *)&c->tcp);
     loop_cancel(&c->read_on);
     loop_cancel(&c->shake);
-    loop_defer(c->loop, &c->tell_end);
+    loop_defer_slow(c->loop, &c->tell_end);
 }
 
 /* A write and its bytes, which libuv needs until on_written(). */
@@ -257,7 +257,7 @@ static void on_read(uv_stream_t *tcp, ssize_t n, const uv_buf_t *buf)
     if (c->tls != NULL)
         tls_feed(c->tls, buf->base, (size_t)n);
     if (c->state == CONN_HANDSHAKING) {
-        /* A handshake step costs milliseconds, so it waits for its turn (loop_defer_slow()).
+        /* A handshake step costs up to milliseconds, so it waits for its turn (loop_defer_slow()).
          * Nothing more is read before: the engine's input must stay bounded (proto/tls.h). */
         uv_read_stop(tcp);
         loop_defer_slow(c->loop, &c->shake);

@@ -72,8 +72,10 @@ void loop_task_init(struct loop_task *task, void (*fn)(struct loop_task *task));
  * Nothing changes if the task is queued already. The task may be freed from inside fn. */
 void loop_defer(struct loop *l, struct loop_task *task);
 
-/* Like loop_defer() for work of milliseconds (a TLS handshake step): only one such task runs per
- * turn, so that many of them do not stop the loop together. */
+/* Like loop_defer() for work of milliseconds (a TLS handshake step), and for tasks of which there may
+ * be thousands at once (the end of a connection, when a server dies). They run in their order behind
+ * the other tasks of a turn, for 2 ms per turn and at least one of them, so that many of them do not
+ * stop the loop together. */
 void loop_defer_slow(struct loop *l, struct loop_task *task);
 
 /* Takes a task out of its queue. Returns false, and does nothing, if the task is not queued. */

@@ -13,14 +13,16 @@
 #include "base/compiler.h"
 #include "io/deadline.h"
 #include "io/loop.h"
+#include "play_clock.h"
 
 struct probe {
     struct loop_task task;
     struct loop *loop;
     char *seen; /* names of the tasks that ran, in order */
     char name;
-    struct probe *then;   /* the task that this one defers */
-    struct probe *cancel; /* the task that this one cancels */
+    struct probe *then_slow; /* this one defers it as a slow call */
+    struct probe *then;      /* the task that this one defers */
+    struct probe *cancel;    /* the task that this one cancels */
 };
 
 static void on_probe(struct loop_task *task)
@@ -30,6 +32,8 @@ static void on_probe(struct loop_task *task)
 
     p->seen[n] = p->name;
     p->seen[n + 1] = '\0';
+    if (p->then_slow != NULL)
+        loop_defer_slow(p->loop, &p->then_slow->task);
     if (p->then != NULL)
         loop_defer(p->loop, &p->then->task);
     if (p->cancel != NULL)
@@ -110,22 +114,86 @@ static void test_a_call_can_be_cancelled_even_by_one_of_the_same_turn(void **sta
     loop_destroy(&loop);
 }
 
-/* Each turn runs one slow call: a beside c, then b beside d, which c has deferred, then e. */
-static void test_slow_calls_run_one_per_turn(void **state)
+/* Defers a, b and e as slow calls, and c, which defers d, as another one. */
+static void run_slow_calls(struct probe *p, struct loop *loop, char *seen)
 {
-    struct loop *loop = loop_create();
-    struct probe p[5];
-    char seen[16] = "";
-
-    (void)state;
     set_up(p, 5, loop, seen);
     p[2].then = &p[3];
     loop_defer_slow(loop, &p[0].task);
     loop_defer_slow(loop, &p[1].task);
     loop_defer_slow(loop, &p[4].task);
     loop_defer(loop, &p[2].task);
+}
+
+static void test_slow_calls_come_behind_the_others_of_their_turn(void **state)
+{
+    struct loop *loop = loop_create();
+    struct probe p[5];
+    char seen[16] = "";
+
+    (void)state;
+    play_clock_stop();
+    run_slow_calls(p, loop, seen);
     loop_run(loop);
-    assert_string_equal(seen, "acbde");
+    assert_string_equal(seen, "cabed");
+    play_clock_go();
+    loop_destroy(&loop);
+}
+
+/* Each look at the clock takes longer than all slow calls of a turn may. */
+static void test_slow_calls_that_take_long_run_one_per_turn(void **state)
+{
+    struct loop *loop = loop_create();
+    struct probe p[5];
+    char seen[16] = "";
+
+    (void)state;
+    play_clock_stop();
+    play_clock_step(10);
+    run_slow_calls(p, loop, seen);
+    loop_run(loop);
+    assert_string_equal(seen, "cadbe");
+    play_clock_step(0);
+    play_clock_go();
+    loop_destroy(&loop);
+}
+
+/* e is the last slow call when the turn begins, and a cancels it: then b is the last one. */
+static void test_the_last_slow_call_of_a_turn_can_be_cancelled(void **state)
+{
+    struct loop *loop = loop_create();
+    struct probe p[5];
+    char seen[16] = "";
+
+    (void)state;
+    play_clock_stop();
+    run_slow_calls(p, loop, seen);
+    p[0].cancel = &p[4];
+    loop_run(loop);
+    assert_string_equal(seen, "cabd");
+    play_clock_go();
+    loop_destroy(&loop);
+}
+
+/* a and b defer each other for ever: what c defers still gets its turn, and stops the loop. */
+static void test_slow_calls_that_defer_each_other_leave_the_turn(void **state)
+{
+    struct loop *loop = loop_create();
+    struct probe p[4];
+    char seen[16] = "";
+
+    (void)state;
+    play_clock_stop();
+    set_up(p, 4, loop, seen);
+    p[0].then_slow = &p[1];
+    p[1].then_slow = &p[0];
+    p[2].then = &p[3];
+    p[3].cancel = &p[1];
+    loop_defer_slow(loop, &p[0].task);
+    loop_defer(loop, &p[2].task);
+    loop_run(loop);
+    assert_string_equal(seen, "cad");
+    play_clock_go();
     loop_destroy(&loop);
 }
 
@@ -291,7 +359,10 @@ int main(void)
         cmocka_unit_test(test_deferred_calls_keep_their_order_and_run_once),
         cmocka_unit_test(test_a_call_deferred_by_a_call_waits_for_the_next_turn),
         cmocka_unit_test(test_a_call_can_be_cancelled_even_by_one_of_the_same_turn),
-        cmocka_unit_test(test_slow_calls_run_one_per_turn),
+        cmocka_unit_test(test_slow_calls_come_behind_the_others_of_their_turn),
+        cmocka_unit_test(test_slow_calls_that_take_long_run_one_per_turn),
+        cmocka_unit_test(test_the_last_slow_call_of_a_turn_can_be_cancelled),
+        cmocka_unit_test(test_slow_calls_that_defer_each_other_leave_the_turn),
         cmocka_unit_test(test_a_deadline_runs_once_and_not_early),
         cmocka_unit_test(test_a_deadline_of_zero_leaves_the_turn),
         cmocka_unit_test(test_stopped_and_disposed_deadlines_stay_silent),

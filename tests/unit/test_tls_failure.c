@@ -268,6 +268,37 @@ static void test_servers_that_cannot_be_verified(void **state)
     }
 }
 
+/* A bundle may have the CA of a cluster that was built anew, beside the one before. The sentence is
+ * about the one that has signed. */
+static void test_of_two_cas_of_one_name_the_signer_counts(void **state)
+{
+    struct tls_peer_server server;
+    struct tls_peer_id id;
+    struct tls_peer_id twin;
+    struct buf bundle = {0};
+    struct tls_ctx *ctx = NULL;
+    struct tls_pair p;
+
+    (void)state;
+    tls_peer_issue(&twin, NULL, &(struct tls_peer_spec){.subject = "CN=no CA", .ca = true});
+    tls_peer_issue(&id, &ids[NO_CA],
+                   &(struct tls_peer_spec){.subject = "CN=api", .dns = {"api.example"}});
+    buf_puts(&bundle, ids[NO_CA].cert_pem);
+    buf_puts(&bundle, twin.cert_pem);
+    const struct tls_ctx_params params = {.ca_pem = buf_str(&bundle)};
+    assert_int_equal(tls_ctx_create(&params, &ctx, NULL), ERR_OK);
+    tls_peer_server_init(&server, &id, NULL, TLS_PEER_ALL);
+    tls_pair_open(&p, &server, ctx, "api.example", NULL);
+    assert_int_equal(p.result, TLS_FAILED);
+    assert_non_null(strstr(p.err.text, "of that issuer in the configured CA is no CA"));
+    tls_pair_fini(&p);
+    tls_ctx_unref(&ctx);
+    tls_peer_server_fini(&server);
+    tls_peer_id_fini(&id);
+    tls_peer_id_fini(&twin);
+    buf_free(&bundle);
+}
+
 /* The same servers are taken by a context that verifies nothing, and its sessions are resumed. */
 static void test_an_insecure_context_takes_them_all(void **state)
 {
@@ -545,6 +576,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_servers_that_cannot_be_verified),
+        cmocka_unit_test(test_of_two_cas_of_one_name_the_signer_counts),
         cmocka_unit_test(test_an_insecure_context_takes_them_all),
         cmocka_unit_test(test_alerts),
         cmocka_unit_test(test_an_alert_during_the_handshake),
