@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base64.h"
 #include "base/buf.h"
 #include "base/list.h"
 #include "base/log.h"
@@ -16,7 +17,6 @@
 #include "io/pool.h"
 #include "io/server_identity.h"
 #include "io/tls_session_cache.h"
-#include "kube/base64.h"
 #include "proto/http_in.h"
 #include "proto/http_out.h"
 #include "proto/tls.h"

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base64.h"
 #include "base/buf.h"
 #include "base/mem.h"
-#include "kube/base64.h"
 #include "kube/yaml_tree.h"
 #include "proto/proxy_url.h"
 #include "proto/url.h"

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
+#include "base/base64.h"
 #include "base/mem.h"
-#include "kube/base64.h"
 #include "proto/json_pick.h"
 #include "proto/json_tree.h"
 

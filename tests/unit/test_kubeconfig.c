@@ -10,9 +10,9 @@
 
 #include <cmocka.h>
 
+#include "base/base64.h"
 #include "base/buf.h"
 #include "base/mem.h"
-#include "kube/base64.h"
 
 /* A row of a table (clang-format 14 crashes on some with braces). */
 #define ROW(...)    \

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "kube/base64.h"
+#include "base/base64.h"
 
 #include <stdint.h>
 #include <string.h>
 
-static const char all_digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 /* The value of a digit, or -1. strchr() would find the NUL that ends the digits, so that byte is
  * checked first. */
 static int digit_of(char c)
 {
-    const char *at = c != '\0' ? strchr(all_digits, c) : NULL;
+    const char *at = c != '\0' ? strchr(digits, c) : NULL;
 
-    return at != NULL ? (int)(at - all_digits) : -1;
+    return at != NULL ? (int)(at - digits) : -1;
 }
 
 bool base64_decode(struct str text, struct buf *out)
 {
     uint32_t bits = 0;
-    unsigned have = 0; /* how many of bits are not written yet */
-    unsigned digits = 0;
+    unsigned have = 0;  /* how many of bits are not written yet */
+    unsigned count = 0; /* of digits */
     unsigned padding = 0;
 
     for (size_t i = 0; i < text.n; i++) {
@@ -38,27 +38,25 @@ bool base64_decode(struct str text, struct buf *out)
          * digit. */
         bits = (bits << 6 | (uint32_t)digit) & 0xfff;
         have += 6;
-        digits++;
+        count++;
         if (have >= 8) {
             have -= 8;
             buf_putc(out, (char)(bits >> have & 0xff));
         }
     }
     /* Digits come in groups of four, and bits that do not fill a byte are 0 in a correct text. */
-    return padding <= 2 && (digits + padding) % 4 == 0 && (bits & ((1u << have) - 1)) == 0;
+    return padding <= 2 && (count + padding) % 4 == 0 && (bits & ((1u << have) - 1)) == 0;
 }
 
 void base64_encode(struct str bytes, struct buf *out)
 {
     for (size_t i = 0; i < bytes.n; i += 3) {
+        size_t n = bytes.n - i < 3 ? bytes.n - i : 3; /* so many bytes are left for this group */
         uint32_t bits = 0;
 
         for (size_t k = 0; k < 3; k++)
-            bits = bits << 8 | (i + k < bytes.n ? (unsigned char)bytes.p[i + k] : 0u);
-        for (size_t k = 0; k < 4; k++) {
-            char digit = all_digits[bits >> (18 - 6 * k) & 63];
-
-            buf_putc(out, (char)(i + k <= bytes.n ? digit : '='));
-        }
+            bits = bits << 8 | (k < n ? (unsigned char)bytes.p[i + k] : 0u);
+        for (size_t k = 0; k < 4; k++)
+            buf_putc(out, (char)(k <= n ? digits[bits >> (18 - 6 * k) & 63] : '='));
     }
 }

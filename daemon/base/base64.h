@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base64 - standard base64 (RFC 4648 section 4), as kubeconfigs and Basic authentication have it;
- * pure.
+ * base64 - standard base64 (RFC 4648 section 4), as kubeconfigs and HTTP credentials have it; pure.
  */
-#ifndef KUBE_BASE64_H
-#define KUBE_BASE64_H
+#ifndef BASE_BASE64_H
+#define BASE_BASE64_H
 
 #include <stdbool.h>
 
@@ -16,7 +15,7 @@
  * not 0. */
 bool base64_decode(struct str text, struct buf *out) MUST_CHECK;
 
-/* Appends bytes in base64, with padding and without line ends. */
+/* Appends the base64 of the bytes, with padding and without line ends. */
 void base64_encode(struct str bytes, struct buf *out);
 
 #endif
