@@ -512,7 +512,7 @@ static void take_down(struct daemon *dm)
     deadline_dispose(&dm->timer);
     sources_close(dm->sources);
     loop_cancel(&dm->progress);
-    loop_destroy(&dm->loop);
+    loop_finish(&dm->loop);
     control_destroy(&dm->control);
     hooks_fini(&dm->hooks);
     sources_destroy(&dm->sources);

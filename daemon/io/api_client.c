@@ -15,10 +15,12 @@
 #include "io/exchange.h"
 #include "io/loop.h"
 #include "io/pool.h"
+#include "io/resolver.h"
 #include "io/server_identity.h"
 #include "io/tls_session_cache.h"
 #include "proto/http_in.h"
 #include "proto/http_out.h"
+#include "proto/proxy.h"
 #include "proto/tls.h"
 #include "proto/url.h"
 
@@ -51,6 +53,7 @@ struct api_client {
     char *basic;   /* secret: USER:PASSWORD in base64; NULL = none */
     uint16_t port;
     bool tls;
+    struct resolver *resolver;
     struct tls_session_cache session;
     struct deadline *lead; /* LEAD_MS of the leader */
     struct pool pool;
@@ -627,6 +630,9 @@ static void connect_fresh(struct request *r)
     const struct conn_params params = {
         .host = c->host,
         .port = c->port,
+        .resolver = c->resolver,
+        .proxy = c->params.proxy,
+        .proxy_tls = c->params.proxy_tls,
         .tls = c->session.ctx,
         .server_name = c->tls_server_name,
         .resume = c->session.saved,
@@ -642,6 +648,18 @@ static void connect_fresh(struct request *r)
     r->conn = conn_create(c->loop, &params, &events, r);
 }
 
+/* Why no connection can be made now; NULL = one can. */
+static const char *obstacle(const struct api_client *c)
+{
+    const struct proxy *p = c->params.proxy;
+
+    if (c->tls && c->session.ctx == NULL)
+        return "no usable certificates are loaded";
+    if (p != NULL && p->url.tls && c->params.proxy_tls == NULL)
+        return "the proxy has https://, and the CAs of the system cannot be used";
+    return NULL;
+}
+
 /* Starts one waiting request if it has a place in the list gate and an idle connection, or may
  * connect. No callback runs before return. True: it connects. */
 static bool try_start(struct request *r)
@@ -653,10 +671,10 @@ static bool try_start(struct request *r)
         return false;
     if (!r->fresh)
         idle = pool_take(&c->pool);
-    if (idle == NULL && c->tls && c->session.ctx == NULL) {
+    if (idle == NULL && obstacle(c) != NULL) {
         struct err err;
 
-        err_set(&err, ERR_CREDENTIAL, 0, "%s: no usable certificates are loaded", c->host_header);
+        err_set(&err, ERR_CREDENTIAL, 0, "%s: %s", c->host_header, obstacle(c));
         fail_later(r, &err);
         return false;
     }
@@ -795,6 +813,9 @@ struct api_client *api_client_create(struct loop *loop, const struct api_client_
                 .headers = mem_strdup(params->headers), .port = url->port, .tls = url->tls,
                 .server_identity.interval_ms = params->question_interval_ms);
     buf_free(&header);
+    if (c->params.proxy_tls != NULL)
+        tls_ctx_ref(c->params.proxy_tls);
+    c->resolver = resolver_create(loop);
     list_init(&c->requests);
     list_init(&c->waiting);
     list_init(&c->asking);
@@ -865,6 +886,8 @@ void api_client_dispose(struct api_client **cp)
         detach(list_entry(pos, struct request, link));
     pool_clear(&c->pool);
     tls_session_cache_set_ctx(&c->session, NULL);
+    tls_ctx_unref(&c->params.proxy_tls);
+    resolver_dispose(&c->resolver);
     loop_cancel(&c->dispatch);
     server_identity_fini(&c->server_identity);
     deadline_dispose(&c->lead);

@@ -33,14 +33,19 @@
 struct api_client;
 struct http_head;
 struct loop;
+struct proxy;
 struct request;
 struct tls_ctx;
 struct url;
 
-/* Copied, texts included. */
+/* Copied, texts included, but not the proxy, which must outlive the client. */
 struct api_client_params {
     const char *name; /* of the cluster, for the log */
     const struct url *url;
+    const struct proxy *proxy; /* on the way to the servers; NULL = none */
+    /* The CAs that a proxy with https:// is checked against; the client takes a reference. NULL:
+     * there are none, and requests through such a proxy fail with ERR_CREDENTIAL. */
+    struct tls_ctx *proxy_tls;
     const char *tls_server_name; /* the name in the certificate; NULL or "" = the host of url */
     const char *user_agent;
     const char *headers; /* header lines for every request, each with its CRLF; NULL = none */

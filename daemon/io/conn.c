@@ -2,7 +2,6 @@
 #include "io/conn.h"
 
 #include <errno.h>
-#include <netdb.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,28 +13,36 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/panic.h"
+#include "io/dial.h"
 #include "io/loop.h"
+#include "io/resolver.h"
+#include "proto/http_in.h"
+#include "proto/proxy.h"
 #include "proto/tls.h"
-
-/* So many addresses of a host are tried; further ones are left out. */
-enum { ADDRS_MAX = 16 };
 
 /* The events of a connection without an owner. */
 static const struct conn_events nobody;
+
+/* What is needed until the proxy has opened the tunnel, and for errors on the way to it. */
+struct via {
+    char *name;         /* HOST:PORT of the proxy */
+    struct buf request; /* CONNECT; secret; empty once it was sent */
+    bool has_credentials;
+    struct http_in *answer;
+};
 
 struct conn {
     struct loop *loop;
     enum conn_state state;
     const struct conn_events *events;
     void *arg;
-    unsigned held; /* how many of timer, tcp and lookup libuv still knows */
-    bool told;     /* on_closed was called */
+    bool told; /* on_closed was called */
 
-    char *host;
-    char *name; /* HOST:PORT */
-    uint16_t port;
+    char *name;      /* HOST:PORT */
+    struct via *via; /* NULL = no proxy */
     struct tls_ctx *ctx;
-    struct tls *tls; /* NULL = plain */
+    struct tls *tls;       /* with the server; NULL = plain */
+    struct tls *proxy_tls; /* with the proxy, around everything; NULL = plain */
     uint64_t connect_timeout_ms;
     uint64_t tls_timeout_ms;
     uint64_t peer;
@@ -44,50 +51,36 @@ struct conn {
     void (*on_session)(void *arg, struct conn *c, struct tls_session *session);
     void *session_arg;
 
-    struct sockaddr_storage addrs[ADDRS_MAX]; /* of host, in the order in which they are tried */
-    size_t addr_count;
-    size_t tried;            /* so many of them, from the first on */
-    uint64_t connect_due_ms; /* end of CONNECTING for all addresses */
-    struct err failure;      /* CONNECTING: the best reason so far; CLOSED: for on_closed */
+    struct resolver *resolver;
+    char *dialed;           /* the host that is connected to: of the server, or of the proxy */
+    struct dial *dial;      /* DIALING */
+    uv_tcp_t *tcp;          /* NULL before, and after conn_dispose() */
+    struct address address; /* of tcp */
+    struct err failure;     /* CLOSED: for on_closed */
 
-    uv_timer_t timer; /* deadline of the state; open until dispose */
-    uv_tcp_t tcp;     /* initialised anew for each address that is tried */
-    bool tcp_open;    /* between uv_tcp_init() and uv_close() */
-    uv_connect_t connecting;
-    uv_getaddrinfo_t lookup;
+    uv_timer_t timer;         /* deadline of the state; open until dispose */
     size_t burst;             /* bytes read in a row without finding the socket empty */
     struct loop_task read_on; /* reading goes on after a burst */
     struct loop_task shake;   /* the next handshake step */
     struct loop_task tell_end;
 };
 
-/* libuv has let go of one handle or request of the connection; the last one frees the memory. */
-static void let_go(struct conn *c)
-{
-    ensure(c->held > 0);
-    if (--c->held > 0)
-        return;
-    tls_destroy(&c->tls);
-    tls_ctx_unref(&c->ctx);
-    free(c->host);
-    free(c->name);
-    free(c);
-}
-
 static void on_timer(uv_timer_t *timer);
 
-/* CONNECTING has a timer per address (try_next()), OPEN has none: see conn.h. */
+/* Io/dial has the deadlines of DIALING; OPEN has none: see conn.h. */
 static void enter(struct conn *c, enum conn_state state)
 {
-    static const char *const names[] = {"resolving", "connecting", "handshaking", "open", "closed"};
+    static const char *const names[] = {
+        "dialing", "proxy handshaking", "proxy asking", "handshaking", "open", "closed"};
 
     c->state = state;
     uv_timer_stop(&c->timer);
-    if (state == CONN_RESOLVING)
+    if (state == CONN_PROXY_ASKING)
         uv_timer_start(&c->timer, on_timer, c->connect_timeout_ms, 0);
-    else if (state == CONN_HANDSHAKING)
+    else if (state == CONN_PROXY_HANDSHAKING || state == CONN_HANDSHAKING)
         uv_timer_start(&c->timer, on_timer, c->tls_timeout_ms, 0);
-    log_debug("connection", KV_STR("to", c->name), KV_STR("state", names[state]));
+    if (state != CONN_DIALING) /* that has log lines of its own */
+        log_debug("connection", KV_STR("to", c->name), KV_STR("state", names[state]));
 }
 
 static void on_tell_end(struct loop_task *task)
@@ -100,24 +93,34 @@ static void on_tell_end(struct loop_task *task)
     c->events->on_closed(c->arg, &c->failure);
 }
 
-/* Appends to an error what was tried: while CONNECTING " (tried A, B)" and every address so far,
- * later " (B)", the one that is connected. The error names the host already, so an IP literal would
- * stand there twice. */
-static void put_tried(const struct conn *c, struct buf *out)
+/* Is the connection still on its way to the proxy, or waits for it? */
+static bool is_at_proxy(const struct conn *c)
 {
-    bool all = c->state == CONN_CONNECTING;
-    size_t from = all || c->tried == 0 ? 0 : c->tried - 1;
-    struct buf list = {0};
+    return c->via != NULL && c->state < CONN_HANDSHAKING;
+}
 
-    for (size_t i = from; i < c->tried; i++) {
-        char text[INET6_ADDRSTRLEN] = "?";
+/* Appends where the socket leads to: " (through proxy HOST:PORT)", or " (ADDRESS)". The error names
+ * the dialed host already, so an IP literal would stand there twice. */
+static void put_address(const struct conn *c, struct buf *out)
+{
+    struct buf text = {0};
 
-        uv_ip_name((const struct sockaddr *)&c->addrs[i], text, sizeof(text));
-        buf_printf(&list, "%s%s", i > from ? ", " : "", text);
+    if (c->via != NULL && !is_at_proxy(c)) {
+        buf_printf(out, " (through proxy %s)", c->via->name);
+        return;
     }
-    if (list.len > 0 && !str_is(buf_str(&list), c->host))
-        buf_printf(out, " (%s%s)", all ? "tried " : "", buf_cstr(&list));
-    buf_free(&list);
+    address_put(&text, &c->address);
+    if (!str_is(buf_str(&text), c->dialed))
+        buf_printf(out, " (%s)", buf_cstr(&text));
+    buf_free(&text);
+}
+
+/* A connection that fails before it is open speaks against its address: the next one tries others
+ * first. Behind a proxy a failed handshake is not the proxy's fault. */
+static void note_address(struct conn *c, bool worked)
+{
+    if (c->resolver != NULL && (worked || c->via == NULL || is_at_proxy(c)))
+        resolver_note(c->resolver, c->dialed, &c->address, worked);
 }
 
 /* Every failure, in whatever state, and every end by the peer goes through here. on_closed follows
@@ -125,18 +128,25 @@ static void put_tried(const struct conn *c, struct buf *out)
  * socket stays open until conn_dispose(). */
 static void end(struct conn *c, enum err_kind kind, int code, const char *why)
 {
-    static const char *const doing[] = {"name lookup: ", "connect: ", "TLS handshake: ", "", ""};
-    struct buf addresses = {0};
+    static const char *const doing[] = {"", "TLS handshake: ", "", "TLS handshake: ", "", ""};
+    struct buf text = {0};
 
     if (c->state == CONN_CLOSED)
         return;
-    put_tried(c, &addresses);
-    err_set(&c->failure, kind, code, "%s: %s%s%s", c->name, kind == ERR_TLS ? "" : doing[c->state],
-            why, buf_cstr(&addresses));
-    buf_free(&addresses);
+    buf_printf(&text, "%s: ", c->name);
+    if (is_at_proxy(c))
+        buf_printf(&text, "proxy %s: ", c->via->name);
+    buf_puts(&text, kind == ERR_TLS ? "" : doing[c->state]);
+    buf_puts(&text, why);
+    if (c->tcp != NULL) {
+        put_address(c, &text);
+        if (c->state != CONN_OPEN)
+            note_address(c, false);
+        uv_read_stop((uv_stream_t *)c->tcp);
+    }
+    err_set(&c->failure, kind, code, "%s", buf_cstr(&text));
+    buf_free(&text);
     enter(c, CONN_CLOSED);
-    if (c->tcp_open)
-        uv_read_stop((uv_stream_t *)&c->tcp);
     loop_cancel(&c->read_on);
     loop_cancel(&c->shake);
     loop_defer_slow(c->loop, &c->tell_end);
@@ -145,15 +155,23 @@ static void end(struct conn *c, enum err_kind kind, int code, const char *why)
 /* A write and its bytes, which libuv needs until on_written(). */
 struct outgoing {
     uv_write_t req;
+    size_t n;
     char data[];
 };
+
+/* Without TLS the bytes may be a token, or the password for a proxy. */
+static void free_outgoing(struct outgoing *o)
+{
+    mem_wipe(o->data, o->n);
+    free(o);
+}
 
 /* A write that failed later is not reported: the read side finds the broken connection, after it
  * has read the last bytes that the peer sent, for instance an error response. */
 static void on_written(uv_write_t *req, int status)
 {
     (void)status;
-    free(container_of(req, struct outgoing, req));
+    free_outgoing(container_of(req, struct outgoing, req));
 }
 
 static void send_bytes(struct conn *c, const char *data, size_t n)
@@ -161,23 +179,60 @@ static void send_bytes(struct conn *c, const char *data, size_t n)
     struct outgoing *o = mem_alloc(sizeof(*o) + n);
     uv_buf_t bytes = uv_buf_init(o->data, (unsigned)n);
 
+    o->n = n;
     memcpy(o->data, data, n);
-    int e = uv_write(&o->req, (uv_stream_t *)&c->tcp, &bytes, 1, on_written);
+    int e = uv_write(&o->req, (uv_stream_t *)c->tcp, &bytes, 1, on_written);
 
     if (e == 0)
         return;
-    free(o);
+    free_outgoing(o);
     end(c, ERR_IO, e, uv_strerror(e));
 }
 
-/* The TLS engine has no socket: each call of it may leave bytes to send. */
+static void end_tls(struct conn *c, enum tls_result result, const struct err *err)
+{
+    if (result != TLS_CLOSED)
+        end(c, err->kind, err->code, err->text);
+    else
+        end(c, ERR_CLOSED, 0,
+            is_at_proxy(c) ? "the proxy closed the connection"
+                           : "the server closed the connection");
+}
+
+/* The TLS engines have no socket: each call of one may leave bytes to send. */
+static void flush_proxy_tls(struct conn *c)
+{
+    struct str out = tls_out(c->proxy_tls);
+
+    if (out.n == 0)
+        return;
+    send_bytes(c, out.p, out.n);
+    tls_sent(c->proxy_tls, out.n);
+}
+
+/* Sends bytes to the server, or CONNECT to the proxy: within the proxy's TLS if there is one. */
+static void send_inside(struct conn *c, const char *data, size_t n)
+{
+    struct err err = {0};
+
+    if (c->proxy_tls == NULL) {
+        send_bytes(c, data, n);
+        return;
+    }
+    enum tls_result result = tls_write(c->proxy_tls, data, n, &err);
+
+    flush_proxy_tls(c);
+    if (result != TLS_OK)
+        end_tls(c, result, &err);
+}
+
 static void flush_tls(struct conn *c)
 {
     struct str out = tls_out(c->tls);
 
     if (out.n == 0)
         return;
-    send_bytes(c, out.p, out.n);
+    send_inside(c, out.p, out.n);
     tls_sent(c->tls, out.n);
 }
 
@@ -190,14 +245,6 @@ static void hand_out_session(struct conn *c)
         c->on_session(c->session_arg, c, session);
     else
         tls_session_free(&session);
-}
-
-static void end_tls(struct conn *c, enum tls_result result, const struct err *err)
-{
-    if (result == TLS_CLOSED)
-        end(c, ERR_CLOSED, 0, "the server closed the connection");
-    else
-        end(c, err->kind, err->code, err->text);
 }
 
 /* Decrypts and delivers the bytes that tls_feed() got. The plain text goes into the receive buffer
@@ -224,7 +271,7 @@ static void decrypt(struct conn *c)
 
 static void on_alloc(uv_handle_t *tcp, size_t suggested, uv_buf_t *buf)
 {
-    struct conn *c = container_of((uv_tcp_t *)tcp, struct conn, tcp);
+    struct conn *c = tcp->data;
 
     (void)suggested;
     *buf = uv_buf_init(loop_recv_buffer(c->loop), LOOP_RECV_BYTES);
@@ -234,16 +281,63 @@ static void on_alloc(uv_handle_t *tcp, size_t suggested, uv_buf_t *buf)
 static void end_of_stream(struct conn *c, int status)
 {
     if (status == UV_EOF)
-        end(c, ERR_CLOSED, 0, "the server closed the connection");
+        end_tls(c, TLS_CLOSED, NULL);
     else if (status == UV_ETIMEDOUT)
         end(c, ERR_TIMEOUT, status, "the server does not answer any more (TCP keepalive)");
     else
         end(c, ERR_IO, status, uv_strerror(status));
 }
 
+/* A handshake step costs milliseconds, so it waits for its turn (loop_defer_slow()). Nothing more is
+ * read before: the engine's input must stay bounded (proto/tls.h). */
+static void shake_later(struct conn *c)
+{
+    uv_read_stop((uv_stream_t *)c->tcp);
+    loop_defer_slow(c->loop, &c->shake);
+}
+
+static void read_answer(struct conn *c, struct str data);
+
+/* Takes bytes of the server, or the proxy's answer to CONNECT, without the proxy's TLS. */
+static void take(struct conn *c, const char *data, size_t n)
+{
+    if (c->state == CONN_PROXY_ASKING) {
+        read_answer(c, str_of(data, n));
+        return;
+    }
+    if (c->tls != NULL)
+        tls_feed(c->tls, data, n);
+    if (c->state == CONN_HANDSHAKING)
+        shake_later(c);
+    else if (c->tls != NULL)
+        decrypt(c);
+    else if (c->events->on_data != NULL)
+        c->events->on_data(c->arg, data, n);
+}
+
+/* The same as decrypt() for the TLS of the proxy; take() has copied the bytes of one round before
+ * the next round writes over them. */
+static void decrypt_proxy(struct conn *c)
+{
+    char *plain = loop_recv_buffer(c->loop);
+    enum tls_result result = TLS_OK;
+    struct err err = {0};
+
+    while (result == TLS_OK && c->state != CONN_CLOSED) {
+        size_t n = 0;
+
+        result = tls_read(c->proxy_tls, plain, LOOP_RECV_BYTES, &n, &err);
+        flush_proxy_tls(c);
+        if (result == TLS_OK && c->state != CONN_CLOSED)
+            take(c, plain, n);
+    }
+    if (result == TLS_CLOSED || result == TLS_FAILED)
+        end_tls(c, result, &err);
+}
+
 static void on_read(uv_stream_t *tcp, ssize_t n, const uv_buf_t *buf)
 {
-    struct conn *c = container_of((uv_tcp_t *)tcp, struct conn, tcp);
+    struct conn *c = tcp->data;
 
     if (n < 0) {
         end_of_stream(c, (int)n);
@@ -254,18 +348,14 @@ static void on_read(uv_stream_t *tcp, ssize_t n, const uv_buf_t *buf)
     c->burst = (size_t)n < buf->len ? 0 : c->burst + (size_t)n;
     if (n == 0)
         return;
-    if (c->tls != NULL)
-        tls_feed(c->tls, buf->base, (size_t)n);
-    if (c->state == CONN_HANDSHAKING) {
-        /* A handshake step costs up to milliseconds, so it waits for its turn (loop_defer_slow()).
-         * Nothing more is read before: the engine's input must stay bounded (proto/tls.h). */
-        uv_read_stop(tcp);
-        loop_defer_slow(c->loop, &c->shake);
-    } else if (c->tls != NULL) {
-        decrypt(c);
-    } else if (c->events->on_data != NULL) {
-        c->events->on_data(c->arg, buf->base, (size_t)n);
-    }
+    if (c->proxy_tls != NULL)
+        tls_feed(c->proxy_tls, buf->base, (size_t)n);
+    if (c->state == CONN_PROXY_HANDSHAKING)
+        shake_later(c);
+    else if (c->proxy_tls != NULL)
+        decrypt_proxy(c);
+    else
+        take(c, buf->base, (size_t)n);
     if (c->burst < CONN_BURST_BYTES || c->state != CONN_OPEN)
         return;
     /* libuv would go on reading from a full socket: other connections come first. */
@@ -274,11 +364,12 @@ static void on_read(uv_stream_t *tcp, ssize_t n, const uv_buf_t *buf)
     loop_defer(c->loop, &c->read_on);
 }
 
+/* A socket that is being read already goes on. */
 static void start_reading(struct conn *c)
 {
-    int e = uv_read_start((uv_stream_t *)&c->tcp, on_alloc, on_read);
+    int e = uv_read_start((uv_stream_t *)c->tcp, on_alloc, on_read);
 
-    if (e != 0)
+    if (e != 0 && e != UV_EALREADY)
         end(c, ERR_IO, e, uv_strerror(e));
 }
 
@@ -292,6 +383,7 @@ static void on_read_on(struct loop_task *task)
 static void opened(struct conn *c)
 {
     enter(c, CONN_OPEN);
+    note_address(c, true);
     if (c->tls != NULL)
         hand_out_session(c);
     if (c->events->on_open != NULL)
@@ -302,49 +394,83 @@ static void opened(struct conn *c)
         start_reading(c);
 }
 
+/* The way to the server is open. The first step of the handshake makes the ClientHello, without any
+ * bytes from the server. */
+static void reached_server(struct conn *c)
+{
+    if (c->tls == NULL) {
+        opened(c);
+        return;
+    }
+    enter(c, CONN_HANDSHAKING);
+    shake_later(c);
+}
+
+/* Reads the proxy's answer to CONNECT. The bytes behind its head are the server's; they are copied,
+ * as on_open may use the receive buffer. */
+static void read_answer(struct conn *c, struct str data)
+{
+    struct str piece;
+    struct err err = {0};
+    struct buf rest = {0};
+    enum http_in_part part = http_in_read(c->via->answer, &data, &piece, &err);
+
+    if (part == HTTP_IN_MORE)
+        return;
+    if (part == HTTP_IN_HEAD)
+        (void)!proxy_judge(http_in_head(c->via->answer)->status, c->via->has_credentials, &err);
+    if (err.kind != ERR_OK) {
+        /* Whatever the proxy says, it says nothing about the requests of the server, as ERR_PROTOCOL
+         * would. */
+        end(c, ERR_IO, err.code, err.text);
+        return;
+    }
+    http_in_destroy(&c->via->answer);
+    buf_append_str(&rest, data);
+    reached_server(c);
+    if (rest.len > 0 && c->state != CONN_CLOSED)
+        take(c, rest.data, rest.len);
+    buf_free(&rest);
+}
+
+static void wipe_request(struct via *via)
+{
+    mem_wipe(via->request.data, via->request.cap);
+    buf_free(&via->request);
+}
+
+/* The proxy is connected, and verified if it has TLS. */
+static void reached_proxy(struct conn *c)
+{
+    enter(c, CONN_PROXY_ASKING);
+    send_inside(c, c->via->request.data, c->via->request.len);
+    wipe_request(c->via);
+    if (c->state == CONN_PROXY_ASKING)
+        start_reading(c);
+}
+
 static void on_shake(struct loop_task *task)
 {
     struct conn *c = container_of(task, struct conn, shake);
+    enum conn_state state = c->state;
     struct err err = {0};
-    enum tls_result result = tls_handshake(c->tls, &err);
+    enum tls_result result =
+        tls_handshake(state == CONN_PROXY_HANDSHAKING ? c->proxy_tls : c->tls, &err);
 
-    flush_tls(c);
-    if (c->state != CONN_HANDSHAKING) /* sending failed */
-        return;
-    if (result == TLS_OK)
-        opened(c);
-    else if (result == TLS_WANT)
-        start_reading(c);
+    if (state == CONN_PROXY_HANDSHAKING)
+        flush_proxy_tls(c);
     else
+        flush_tls(c);
+    if (c->state != state) /* sending failed */
+        return;
+    if (result == TLS_WANT)
+        start_reading(c);
+    else if (result != TLS_OK)
         end_tls(c, result, &err);
-}
-
-static void try_next(struct conn *c);
-
-/* c->tcp can be used for the next address only when libuv has closed it. */
-static void on_tcp_closed(uv_handle_t *tcp)
-{
-    struct conn *c = container_of((uv_tcp_t *)tcp, struct conn, tcp);
-
-    if (c->state == CONN_CONNECTING)
-        try_next(c);
-    let_go(c);
-}
-
-static void close_tcp(struct conn *c)
-{
-    c->tcp_open = false;
-    uv_close((uv_handle_t *)&c->tcp, on_tcp_closed);
-}
-
-/* Connecting to one address failed; on_tcp_closed() tries the next address. If all fail, a refused
- * connection is reported rather than any other failure: it shows that a host is there. */
-static void attempt_failed(struct conn *c, enum err_kind kind, int code, const char *why)
-{
-    uv_timer_stop(&c->timer);
-    if (c->failure.kind == ERR_OK || kind == ERR_REFUSED)
-        err_set(&c->failure, kind, code, "%s", why);
-    close_tcp(c);
+    else if (state == CONN_PROXY_HANDSHAKING)
+        reached_proxy(c);
+    else
+        opened(c);
 }
 
 /* TCP_NODELAY: with Nagle's algorithm and delayed ACKs each TLS 1.3 connection started 44 ms later,
@@ -371,170 +497,108 @@ static int tune(const uv_tcp_t *tcp)
     return e;
 }
 
-static void on_connected(uv_connect_t *req, int status)
+static void on_connected(void *arg, struct uv_tcp_s *tcp, const struct address *to)
 {
-    struct conn *c = container_of(req, struct conn, connecting);
+    struct conn *c = arg;
 
-    if (status == UV_ECANCELED || c->state != CONN_CONNECTING)
-        return; /* close_tcp() ended the attempt, and its caller knows why */
-    if (status != 0) {
-        attempt_failed(c, status == UV_ECONNREFUSED ? ERR_REFUSED : ERR_IO, status,
-                       uv_strerror(status));
-        return;
-    }
+    c->tcp = tcp;
+    c->tcp->data = c;
+    c->address = *to;
+    dial_dispose(&c->dial);
     /* A connection without these options works; only its death is found later. */
-    int e = tune(&c->tcp);
+    int e = tune(c->tcp);
 
     if (e != 0)
         log_warn("socket options were refused", KV_STR("to", c->name),
                  KV_STR("reason", uv_strerror(e)));
-    if (c->tls == NULL) {
-        opened(c);
-        return;
-    }
-    /* The first step makes the ClientHello, without any bytes from the server. */
-    enter(c, CONN_HANDSHAKING);
-    loop_defer_slow(c->loop, &c->shake);
-}
-
-/* Connects to the next address. The time that is left is shared evenly among the addresses that are
- * left, so that one that never answers cannot use up the time of the others. */
-static void try_next(struct conn *c)
-{
-    uint64_t now_ms = loop_now_ms(c->loop);
-    uint64_t left_ms = c->connect_due_ms > now_ms ? c->connect_due_ms - now_ms : 1;
-
-    if (c->tried == c->addr_count) {
-        struct err last = c->failure; /* end() writes to c->failure */
-
-        end(c, last.kind, last.code, last.text);
-        return;
-    }
-    uv_tcp_init(loop_uv(c->loop), &c->tcp);
-    c->tcp_open = true;
-    c->held++;
-    uv_timer_start(&c->timer, on_timer, left_ms / (c->addr_count - c->tried), 0);
-    int e = uv_tcp_connect(&c->connecting, &c->tcp, (const struct sockaddr *)&c->addrs[c->tried++],
-                           on_connected);
-
-    if (e != 0)
-        attempt_failed(c, ERR_IO, e, uv_strerror(e));
-}
-
-static void start_connecting(struct conn *c)
-{
-    if (c->addr_count == 0) {
-        end(c, ERR_IO, UV_EAI_NODATA, "the name has no address");
-        return;
-    }
-    enter(c, CONN_CONNECTING);
-    c->connect_due_ms = loop_now_ms(c->loop) + c->connect_timeout_ms;
-    try_next(c);
-}
-
-/* Adds the address of an IP literal, without brackets; an IPv6 zone (fe80::1%eth0) is fine. False:
- * host is a name. */
-static bool add_literal(struct conn *c, const char *host)
-{
-    struct sockaddr_storage *to = &c->addrs[c->addr_count];
-
-    if (c->addr_count == ADDRS_MAX || (uv_ip4_addr(host, c->port, (struct sockaddr_in *)to) != 0 &&
-                                       uv_ip6_addr(host, c->port, (struct sockaddr_in6 *)to) != 0))
-        return false;
-    c->addr_count++;
-    return true;
-}
-
-/* Adds the IPv4 and IPv6 addresses that the lookup found, in its order. The lookup is made without
- * a service, so they have port 0. */
-static void add_found(struct conn *c, const struct addrinfo *found)
-{
-    for (const struct addrinfo *i = found; i != NULL && c->addr_count < ADDRS_MAX; i = i->ai_next) {
-        struct sockaddr_storage *to = &c->addrs[c->addr_count];
-
-        if (i->ai_addrlen > sizeof(*to) || (i->ai_family != AF_INET && i->ai_family != AF_INET6))
-            continue;
-        memcpy(to, i->ai_addr, i->ai_addrlen);
-        if (i->ai_family == AF_INET)
-            ((struct sockaddr_in *)to)->sin_port = htons(c->port);
-        else
-            ((struct sockaddr_in6 *)to)->sin6_port = htons(c->port);
-        c->addr_count++;
+    if (c->proxy_tls != NULL) {
+        enter(c, CONN_PROXY_HANDSHAKING);
+        shake_later(c);
+    } else if (c->via != NULL) {
+        reached_proxy(c);
+    } else {
+        reached_server(c);
     }
 }
 
-/* A lookup cannot be stopped once a thread works on it, so it may end after the deadline, or after
- * conn_dispose(): then the state is another one, and the answer is only freed. */
-static void on_resolved(uv_getaddrinfo_t *req, int status, struct addrinfo *found)
+static void on_dial_failed(void *arg, const struct err *err)
 {
-    struct conn *c = container_of(req, struct conn, lookup);
+    struct conn *c = arg;
 
-    if (c->state == CONN_RESOLVING && status != 0) {
-        end(c, ERR_IO, status, uv_strerror(status));
-    } else if (c->state == CONN_RESOLVING) {
-        add_found(c, found);
-        start_connecting(c);
-    }
-    uv_freeaddrinfo(found);
-    let_go(c);
+    end(c, err->kind, err->code, err->text);
 }
 
-static void start_lookup(struct conn *c)
-{
-    const struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
-    int e = uv_getaddrinfo(loop_uv(c->loop), &c->lookup, on_resolved, c->host, NULL, &hints);
-
-    if (e == 0)
-        c->held++;
-    else
-        end(c, ERR_IO, e, uv_strerror(e));
-}
-
-/* The deadline of the state is over. One silent address is not the end while CONNECTING. */
+/* The deadline of the state is over. */
 static void on_timer(uv_timer_t *timer)
 {
     struct conn *c = container_of(timer, struct conn, timer);
+    bool asking = c->state == CONN_PROXY_ASKING;
     char why[64];
 
-    (void)snprintf(why, sizeof(why), "no answer within %llu ms",
-                   (unsigned long long)(c->state == CONN_HANDSHAKING ? c->tls_timeout_ms
-                                                                     : c->connect_timeout_ms));
-    if (c->state == CONN_CONNECTING)
-        attempt_failed(c, ERR_TIMEOUT, UV_ETIMEDOUT, why);
-    else
-        end(c, ERR_TIMEOUT, UV_ETIMEDOUT, why);
+    (void)snprintf(why, sizeof(why), "no answer%s within %llu ms", asking ? " to CONNECT" : "",
+                   (unsigned long long)(asking ? c->connect_timeout_ms : c->tls_timeout_ms));
+    end(c, ERR_TIMEOUT, UV_ETIMEDOUT, why);
+}
+
+/* "HOST:PORT"; the caller frees it. Only IPv6 literals have colons. */
+static char *name_of(const char *host, uint16_t port)
+{
+    return mem_printf(strchr(host, ':') != NULL ? "[%s]:%u" : "%s:%u", host, (unsigned)port);
+}
+
+static void set_proxy(struct conn *c, const struct conn_params *params)
+{
+    const struct http_limits limits = {.head_bytes = PROXY_ANSWER_BYTES};
+    const struct proxy *p = params->proxy;
+
+    c->via = MEM_NEW(struct via, .name = name_of(p->url.host, p->url.port),
+                     .has_credentials = p->authorization != NULL,
+                     .answer = http_in_create(HTTP_IN_RESPONSE, &limits));
+    proxy_put_connect(&c->via->request, p, params->host, params->port);
+    if (p->url.tls)
+        c->proxy_tls = tls_create(params->proxy_tls, p->url.host, NULL);
+}
+
+static void start_dialing(struct conn *c, const struct conn_params *params)
+{
+    static const struct dial_events events = {on_connected, on_dial_failed};
+    const struct dial_params dial = {
+        .loop = c->loop,
+        .resolver = params->resolver,
+        .host = c->dialed,
+        .port = params->proxy != NULL ? params->proxy->url.port : params->port,
+        .timeout_ms = params->connect_timeout_ms,
+    };
+
+    c->dial = dial_create(&dial, c->name, &events, c);
 }
 
 struct conn *conn_create(struct loop *loop, const struct conn_params *params,
                          const struct conn_events *events, void *arg)
 {
-    /* Only IPv6 literals have colons. */
-    bool v6 = strchr(params->host, ':') != NULL;
-    struct conn *c = MEM_NEW(
-        struct conn, .loop = loop, .port = params->port, .host = mem_strdup(params->host),
-        .name = mem_printf(v6 ? "[%s]:%u" : "%s:%u", params->host, (unsigned)params->port),
-        .connect_timeout_ms = params->connect_timeout_ms, .tls_timeout_ms = params->tls_timeout_ms,
-        .on_session = params->on_session, .session_arg = params->session_arg, .peer = params->peer,
-        .resume_peer = params->resume_peer);
+    const char *dialed = params->proxy != NULL ? params->proxy->url.host : params->host;
+    struct conn *c = MEM_NEW(struct conn, .loop = loop, .name = name_of(params->host, params->port),
+                             .dialed = mem_strdup(dialed), .resolver = params->resolver,
+                             .connect_timeout_ms = params->connect_timeout_ms,
+                             .tls_timeout_ms = params->tls_timeout_ms,
+                             .on_session = params->on_session, .session_arg = params->session_arg,
+                             .peer = params->peer, .resume_peer = params->resume_peer);
 
     if (params->tls != NULL) {
         c->ctx = tls_ctx_ref(params->tls);
-        c->tls = tls_create(c->ctx, params->server_name != NULL ? params->server_name : c->host,
-                            params->resume);
+        c->tls =
+            tls_create(c->ctx, params->server_name != NULL ? params->server_name : params->host,
+                       params->resume);
     }
+    if (params->proxy != NULL)
+        set_proxy(c, params);
     loop_task_init(&c->read_on, on_read_on);
     loop_task_init(&c->shake, on_shake);
     loop_task_init(&c->tell_end, on_tell_end);
     uv_timer_init(loop_uv(loop), &c->timer);
-    c->held = 1;
     conn_set_events(c, events, arg);
-    enter(c, CONN_RESOLVING);
-    for (const char *const *to = params->addresses; to != NULL && *to != NULL; to++)
-        (void)add_literal(c, *to);
-    if (params->addresses != NULL || add_literal(c, c->host))
-        start_connecting(c);
-    else
-        start_lookup(c);
+    enter(c, CONN_DIALING);
+    start_dialing(c, params);
     return c;
 }
 
@@ -555,7 +619,7 @@ void conn_write(struct conn *c, const char *data, size_t n)
     if (c->state == CONN_CLOSED)
         return;
     if (c->tls == NULL) {
-        send_bytes(c, data, n);
+        send_inside(c, data, n);
         return;
     }
     enum tls_result result = tls_write(c->tls, data, n, &err);
@@ -600,9 +664,29 @@ bool conn_is_identified(const struct conn *c)
     return c->is_identified;
 }
 
+static void free_via(struct via *via)
+{
+    if (via == NULL)
+        return;
+    wipe_request(via);
+    http_in_destroy(&via->answer);
+    free(via->name);
+    free(via);
+}
+
+/* conn_dispose() may be called by a callback of the connection, whose callers still use it: so the
+ * memory goes here, in a later turn. */
 static void on_timer_closed(uv_handle_t *timer)
 {
-    let_go(container_of((uv_timer_t *)timer, struct conn, timer));
+    struct conn *c = container_of((uv_timer_t *)timer, struct conn, timer);
+
+    tls_destroy(&c->tls);
+    tls_destroy(&c->proxy_tls);
+    tls_ctx_unref(&c->ctx);
+    free_via(c->via);
+    free(c->dialed);
+    free(c->name);
+    free(c);
 }
 
 void conn_dispose(struct conn **cp)
@@ -614,17 +698,21 @@ void conn_dispose(struct conn **cp)
     *cp = NULL;
     c->events = &nobody;
     c->on_session = NULL;
-    if (c->state == CONN_RESOLVING) /* works only for a lookup that no thread has begun */
-        uv_cancel((uv_req_t *)&c->lookup);
     if (c->state == CONN_OPEN && c->tls != NULL) { /* close_notify */
         tls_close(c->tls);
         flush_tls(c);
     }
+    if (c->state == CONN_OPEN && c->proxy_tls != NULL) {
+        tls_close(c->proxy_tls);
+        flush_proxy_tls(c);
+    }
     enter(c, CONN_CLOSED);
+    dial_dispose(&c->dial);
     loop_cancel(&c->read_on);
     loop_cancel(&c->shake);
     loop_cancel(&c->tell_end);
     uv_close((uv_handle_t *)&c->timer, on_timer_closed);
-    if (c->tcp_open)
-        close_tcp(c);
+    if (c->tcp != NULL)
+        dial_close(c->tcp);
+    c->tcp = NULL;
 }

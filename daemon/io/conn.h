@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * conn - a client connection: looks the name up, connects to each address in turn, does the TLS
- * handshake, then carries plain bytes both ways; driver.
+ * conn - a client connection: connects to a host, through an HTTP proxy if there is one, does the
+ * TLS handshake, then carries plain bytes both ways; driver.
  *
- * RESOLVING -> CONNECTING -> HANDSHAKING -> OPEN -> CLOSED. Each of the first three states has a
- * deadline. In OPEN, TCP keepalive 25/5/3 and TCP_USER_TIMEOUT 40 s find a dead peer
- * (docs/kubernetes-protocol.md "Dead connections").
+ * DIALING -> [PROXY_HANDSHAKING -> PROXY_ASKING] -> HANDSHAKING -> OPEN -> CLOSED. Each state before
+ * OPEN has a deadline. In OPEN, TCP keepalive 25/5/3 and TCP_USER_TIMEOUT 40 s find a dead peer
+ * (docs/kubernetes-protocol.md "Dead connections"). With an https:// proxy there are two layers of
+ * TLS: that of the proxy, and inside of it that of the server.
  */
 #ifndef IO_CONN_H
 #define IO_CONN_H
@@ -18,6 +19,8 @@
 
 struct conn;
 struct loop;
+struct proxy;
+struct resolver;
 struct tls_ctx;
 struct tls_session;
 
@@ -25,23 +28,33 @@ struct tls_session;
  * keep the others waiting. */
 #define CONN_BURST_BYTES ((size_t)256 * 1024)
 
-enum conn_state { CONN_RESOLVING, CONN_CONNECTING, CONN_HANDSHAKING, CONN_OPEN, CONN_CLOSED };
+enum conn_state {
+    CONN_DIALING,           /* looks the name up and connects: io/dial */
+    CONN_PROXY_HANDSHAKING, /* TLS with the proxy */
+    CONN_PROXY_ASKING,      /* waits for the proxy's answer to CONNECT */
+    CONN_HANDSHAKING,
+    CONN_OPEN,
+    CONN_CLOSED,
+};
 
-/* Everything is borrowed until conn_create() returns, except for the TLS context, of which the
- * connection takes a reference. */
+/* Everything is borrowed until conn_create() returns, except for the TLS contexts, of which the
+ * connection takes references, and the resolver, which must outlive the connection. */
 struct conn_params {
     const char *host; /* name or IP literal, without brackets */
     uint16_t port;
+    struct resolver *resolver; /* may be NULL if there is no name to look up */
+    /* The proxy to go through, which then looks host up; NULL = none. */
+    const struct proxy *proxy;
+    struct tls_ctx *proxy_tls;        /* for a proxy with https:// */
     struct tls_ctx *tls;              /* NULL = plain TCP */
     const char *server_name;          /* the name that the certificate must have; NULL = host */
     const struct tls_session *resume; /* the session to offer; NULL = none */
     uint64_t peer;                    /* a number for the server process at the other end, .. */
     uint64_t resume_peer;             /* .. and that of the process that gave the session */
-    /* For the lookup, and once more for connecting to all addresses, each of which gets a share. */
+    /* For the lookup, once more for connecting to all addresses, and once more for the proxy's
+     * answer to CONNECT. */
     uint64_t connect_timeout_ms;
-    uint64_t tls_timeout_ms;
-    /* Stand in for a lookup of host: IP literals, ends with NULL. NULL = getaddrinfo(). */
-    const char *const *addresses;
+    uint64_t tls_timeout_ms; /* for each handshake */
     /* Called whenever the server gives a session, from the handshake until conn_dispose(), also
      * after conn_set_events(). The callee owns session. May be NULL. */
     void (*on_session)(void *arg, struct conn *c, struct tls_session *session);

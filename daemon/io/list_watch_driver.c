@@ -57,9 +57,12 @@ static const char *remedy(const struct err *err)
 {
     if (err->kind == ERR_IO && (err->code == UV_EMFILE || err->code == UV_ENFILE))
         return "raise the limit of open files (LimitNOFILE= of the service)";
+    if (err->kind == ERR_IO && err->code > 0) /* the status of a proxy: its text says what to do */
+        return NULL;
     switch (err->kind) {
     case ERR_REFUSED:
-        return "is the API server running, and its address right?";
+        return "is the API server, or the proxy if the text names one, running, and its address "
+               "right?";
     case ERR_TIMEOUT:
     case ERR_IO:
         return "check the server's address, the network and firewalls";

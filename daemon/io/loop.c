@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "io/loop.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 #include <uv.h>
 
 #include "base/log.h"
@@ -25,6 +27,7 @@ struct loop {
     size_t signal_count;
     loop_signal_cb *on_signal;
     void *signal_arg;
+    unsigned lookups; /* of names, under way */
     char recv[LOOP_RECV_BYTES];
 };
 
@@ -97,14 +100,11 @@ static void count_leak(uv_handle_t *h, void *arg)
               KV_INT("active", uv_is_active(h)));
 }
 
-void loop_destroy(struct loop **lp)
+/* Closes the loop's own handles. All others must be closing already. */
+static void close_handles(struct loop *l)
 {
-    struct loop *l = *lp;
     unsigned leaks = 0;
 
-    if (l == NULL)
-        return;
-    *lp = NULL;
     ensure(list_is_empty(&l->tasks) && list_is_empty(&l->slow_tasks));
     uv_close((uv_handle_t *)&l->turn, NULL);
     for (size_t i = 0; i < l->signal_count; i++)
@@ -112,11 +112,69 @@ void loop_destroy(struct loop **lp)
     uv_walk(&l->uv, count_leak, &leaks);
     if (leaks > 0)
         panic("%u handles leaked", leaks);
+}
+
+void loop_destroy(struct loop **lp)
+{
+    struct loop *l = *lp;
+
+    if (l == NULL)
+        return;
+    *lp = NULL;
+    close_handles(l);
     /* Runs the close callbacks, which free the owners of the handles. */
     uv_run(&l->uv, UV_RUN_DEFAULT);
     ensure(uv_loop_close(&l->uv) == 0);
     free(l->signals);
     free(l);
+}
+
+static void count_handle(uv_handle_t *h, void *arg)
+{
+    (void)h;
+    ++*(unsigned *)arg;
+}
+
+/* Is nothing left on the loop but lookups? A sync of the state, for example, is waited for. */
+static bool has_only_lookups(struct loop *l)
+{
+    unsigned handles = 0;
+
+    uv_walk(&l->uv, count_handle, &handles);
+    return handles == 0 && l->uv.active_reqs.count == l->lookups;
+}
+
+static void end_now(int status, void *arg)
+{
+    (void)arg;
+    (void)fflush(NULL);
+    _exit(status);
+}
+
+void loop_finish(struct loop **lp)
+{
+    struct loop *l = *lp;
+
+    if (l->lookups == 0) {
+        loop_destroy(lp);
+        return;
+    }
+    *lp = NULL;
+    close_handles(l);
+    while (!has_only_lookups(l))
+        uv_run(&l->uv, UV_RUN_ONCE);
+    (void)on_exit(end_now, NULL);
+}
+
+void loop_lookup_began(struct loop *l)
+{
+    l->lookups++;
+}
+
+void loop_lookup_ended(struct loop *l)
+{
+    ensure(l->lookups > 0);
+    l->lookups--;
 }
 
 static void do_nothing(uv_work_t *work)
@@ -130,11 +188,15 @@ static void after_nothing(uv_work_t *work, int status)
     (void)status;
 }
 
-/* The threads are libuv's and serve all loops: any work on any loop starts all of them. */
+/* The threads are libuv's and serve all loops: any work on any loop starts all of them. libuv lets
+ * lookups of names have half of the threads, rounded up, so that with four threads the writer of the
+ * state and its sync always have one each (io/resolver). */
 void loop_start_workers(void)
 {
     struct loop *l = loop_create();
     uv_work_t work;
+
+    ensure(uv_os_setenv("UV_THREADPOOL_SIZE", "4") == 0);
 
     ensure(uv_queue_work(&l->uv, &work, do_nothing, after_nothing) == 0);
     loop_run(l);

@@ -34,6 +34,17 @@ struct loop *loop_create(void);
  * not closed, logs the types of such handles and panics. NULL is fine. */
 void loop_destroy(struct loop **l);
 
+/* The same at the end of the process, without a wait for name lookups, which may take minutes. If
+ * one still runs, the memory of the loop stays, and exit() will end the process at once: otherwise
+ * it would wait for libuv's threads. */
+void loop_finish(struct loop **l);
+
+/* A lookup of a name was given to the worker threads: loop_finish() does not wait for it. */
+void loop_lookup_began(struct loop *l);
+
+/* The callback of such a lookup runs. */
+void loop_lookup_ended(struct loop *l);
+
 /* Runs until nothing is left to wait for, or until loop_stop(). May be called again. */
 void loop_run(struct loop *l);
 
@@ -43,7 +54,8 @@ void loop_stop(struct loop *l);
 /* libuv's own loop, for the drivers in io/. */
 struct uv_loop_s *loop_uv(struct loop *l);
 
-/* Starts the threads of libuv, on which name lookups and writes of the state run. To be called
+/* Starts four threads of libuv, whatever UV_THREADPOOL_SIZE says: name lookups and writes of the
+ * state run there, and lookups that hang must not take all threads (io/resolver). To be called
  * while the process still is root, as root is under no limit of processes, and after the last fork,
  * as threads do not survive one. Without this call libuv starts the threads at the first such work,
  * and aborts the process if that fails

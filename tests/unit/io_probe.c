@@ -5,6 +5,7 @@
 
 #include "base/panic.h"
 #include "io/loop.h"
+#include "io/resolver.h"
 #include "proto/tls.h"
 #include "tls_pair.h"
 
@@ -60,9 +61,11 @@ void io_probe_init(struct io_probe *p, uint16_t port)
 {
     memset(p, 0, sizeof(*p));
     p->loop = loop_create();
+    p->resolver = resolver_create(p->loop);
     p->params = (struct conn_params){
         .host = "127.0.0.1",
         .port = port,
+        .resolver = p->resolver,
         .connect_timeout_ms = IO_PROBE_TIMEOUT_MS,
         .tls_timeout_ms = IO_PROBE_TIMEOUT_MS,
         .on_session = on_session,
@@ -101,6 +104,7 @@ void io_probe_fini(struct io_probe *p)
 {
     p->calling = true; /* nothing comes after dispose */
     conn_dispose(&p->conn);
+    resolver_dispose(&p->resolver);
     loop_destroy(&p->loop);
     buf_free(&p->data);
     tls_session_free(&p->session);

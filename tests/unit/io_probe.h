@@ -23,6 +23,7 @@ enum io_probe_dispose { IO_NEVER, IO_ON_OPEN, IO_ON_DATA, IO_ON_CLOSED };
 
 struct io_probe {
     struct loop *loop;
+    struct resolver *resolver;
     struct conn *conn;
     struct conn_params params;
     enum io_probe_dispose dispose;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* io/conn over plain TCP: every address, every deadline, every way to end; dispose anywhere. */
+/* io/conn over plain TCP: addresses, every deadline, every way to end; dispose anywhere. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,6 +15,7 @@
 #include "io/loop.h"
 #include "io_probe.h"
 #include "play_clock.h"
+#include "play_names.h"
 
 static const struct server_step echo[] = {
     {SERVER_READ,  NULL   },
@@ -61,7 +62,7 @@ static void test_bytes_go_both_ways_until_the_peer_closes(void **state)
     p.say = "GET\r\n\r\n";
     p.till_closed = true;
     io_probe_connect(&p);
-    assert_int_equal(conn_state(p.conn), CONN_CONNECTING);
+    assert_int_equal(conn_state(p.conn), CONN_DIALING);
     assert_null(conn_tls_ctx(p.conn));
     io_probe_run(&p);
     assert_int_equal(p.opens, 1);
@@ -89,8 +90,6 @@ static void test_a_refused_connection_names_host_and_port(void **state)
     close(fd);
 }
 
-static const char *const dead_then_alive[] = {"127.0.0.2", "127.0.0.1", NULL};
-
 static void test_the_next_address_is_tried_when_one_is_silent(void **state)
 {
     struct server *s = server_start_two(echo, NULL, NULL);
@@ -99,11 +98,10 @@ static void test_the_next_address_is_tried_when_one_is_silent(void **state)
 
     (void)state;
     server_dead_port("127.0.0.2", server_port(s), fds);
+    play_names_set("api.test", "127.0.0.2 127.0.0.1");
     io_probe_init(&p, server_port(s));
     p.params.host = "api.test";
-    p.params.addresses = dead_then_alive;
     io_probe_connect(&p);
-    play_clock_pass(IO_PROBE_TIMEOUT_MS / 2); /* the first address has its share of the time */
     io_probe_run(&p);
     assert_int_equal(p.closes, 0);
     assert_int_equal(p.opens, 1);
@@ -113,25 +111,71 @@ static void test_the_next_address_is_tried_when_one_is_silent(void **state)
         close(fds[i]);
 }
 
-static void test_all_addresses_that_failed_are_named_and_a_refusal_counts_most(void **state)
+/* Disposes the connection and connects once more, with the same resolver. */
+static void connect_again(struct io_probe *p)
+{
+    conn_dispose(&p->conn);
+    p->opens = p->closes = 0;
+    io_probe_connect_and_run(p);
+}
+
+static void test_an_address_that_was_silent_is_tried_last_the_next_time(void **state)
+{
+    struct server *s = server_start_two(hold, NULL, NULL);
+    struct io_probe p;
+    int fds[3];
+
+    (void)state;
+    server_dead_port("127.0.0.2", server_port(s), fds);
+    play_names_set("api.test", "127.0.0.2 127.0.0.1");
+    io_probe_init(&p, server_port(s));
+    p.params.host = "api.test";
+    io_probe_connect_and_run(&p);
+    play_clock_stop(); /* another 250 ms would never pass */
+    connect_again(&p);
+    assert_int_equal(p.opens, 1);
+    play_clock_go();
+    io_probe_fini(&p);
+    server_stop(&s);
+    for (int i = 0; i < 3; i++)
+        close(fds[i]);
+}
+
+static void test_a_new_answer_of_the_resolver_is_followed(void **state)
+{
+    struct server *old = server_start_two(hold, NULL, NULL);
+    const struct server_params params = {
+        .address = "127.0.0.2", .port = server_port(old), .scripts = SERVER_SCRIPTS(hold)};
+    struct server *new = server_start(&params);
+    struct io_probe p;
+
+    (void)state;
+    play_names_set("api.test", "127.0.0.1");
+    io_probe_init(&p, server_port(old));
+    p.params.host = "api.test";
+    io_probe_connect_and_run(&p);
+    play_names_set("api.test", "127.0.0.2");
+    server_stop(&old);
+    connect_again(&p);
+    assert_int_equal(p.opens, 1);
+    io_probe_fini(&p);
+    server_stop(&new);
+}
+
+static void test_all_addresses_that_failed_are_named(void **state)
 {
     struct io_probe p;
-    int fd, fds[3];
+    int fd;
     uint16_t port = server_refusing_port(&fd);
 
     (void)state;
-    server_dead_port("127.0.0.2", port, fds);
+    play_names_set("api.test", "127.0.0.1 127.0.0.2");
     io_probe_init(&p, port);
     p.params.host = "api.test";
-    p.params.addresses = dead_then_alive;
-    io_probe_connect(&p);
-    play_clock_pass(IO_PROBE_TIMEOUT_MS / 2);
-    io_probe_run(&p);
-    assert_text(&p, ERR_REFUSED, "connect: connection refused (tried 127.0.0.2, 127.0.0.1)");
+    io_probe_connect_and_run(&p);
+    assert_text(&p, ERR_REFUSED, "connect: connection refused (127.0.0.1, 127.0.0.2)");
     io_probe_fini(&p);
     close(fd);
-    for (int i = 0; i < 3; i++)
-        close(fds[i]);
 }
 
 static void test_a_silent_address_ends_with_the_connect_timeout(void **state)
@@ -150,18 +194,15 @@ static void test_a_silent_address_ends_with_the_connect_timeout(void **state)
         close(fds[i]);
 }
 
-static const char *const nothing[] = {NULL};
-
 static void test_names_that_do_not_resolve_say_so(void **state)
 {
     struct io_probe p;
 
     (void)state;
     io_probe_init(&p, 6443);
-    p.params.host = "api.test";
-    p.params.addresses = nothing;
+    p.params.host = "nowhere.test";
     io_probe_connect_and_run(&p);
-    assert_text(&p, ERR_IO, "name lookup: the name has no address");
+    assert_text(&p, ERR_IO, "name lookup: unknown node or service");
     io_probe_fini(&p);
 
     io_probe_init(&p, 6443);
@@ -169,6 +210,21 @@ static void test_names_that_do_not_resolve_say_so(void **state)
     io_probe_connect_and_run(&p);
     assert_int_equal(p.err.kind, ERR_IO);
     assert_non_null(strstr(p.err.text, "no name has spaces:6443: name lookup: "));
+    io_probe_fini(&p);
+}
+
+static void test_a_lookup_without_answer_ends_with_the_connect_timeout(void **state)
+{
+    struct io_probe p;
+
+    (void)state;
+    play_names_hang();
+    io_probe_init(&p, 6443);
+    p.params.host = "api.test";
+    p.params.connect_timeout_ms = 30;
+    io_probe_connect_and_run(&p);
+    assert_text(&p, ERR_TIMEOUT, "name lookup: no answer within 30 ms");
+    play_names_go(); /* the end of the loop waits for the thread */
     io_probe_fini(&p);
 }
 
@@ -181,7 +237,7 @@ static void test_the_resolver_of_the_system_is_asked_for_names(void **state)
     io_probe_init(&p, server_port(s));
     p.params.host = "localhost"; /* ::1 refuses where it exists */
     io_probe_connect(&p);
-    assert_int_equal(conn_state(p.conn), CONN_RESOLVING);
+    assert_int_equal(conn_state(p.conn), CONN_DIALING);
     io_probe_run(&p);
     assert_int_equal(p.opens, 1);
     io_probe_fini(&p);
@@ -274,18 +330,18 @@ static void test_dispose_inside_any_callback(void **state)
 
 static void test_dispose_in_any_state(void **state)
 {
-    static const char *const hosts[] = {"localhost", "127.0.0.1", "no name has spaces"};
+    static const char *const hosts[] = {"localhost", "127.0.0.1", "no name has spaces", "api.test"};
     struct server *s = server_start_two(hold, NULL, NULL);
     int fd;
     uint16_t refusing = server_refusing_port(&fd);
 
     (void)state;
-    for (int i = 0; i < 9; i++) {
+    play_names_set("api.test", "127.0.0.2 127.0.0.1");
+    for (int i = 0; i < 8; i++) {
         struct io_probe p;
 
-        io_probe_init(&p, i < 6 ? server_port(s) : refusing);
-        p.params.host = hosts[i % 3];
-        p.params.addresses = i == 3 ? dead_then_alive : NULL;
+        io_probe_init(&p, i < 4 ? server_port(s) : refusing);
+        p.params.host = hosts[i % 4];
         io_probe_connect(&p);
         conn_dispose(&p.conn);
         conn_dispose(&p.conn);
@@ -340,9 +396,12 @@ int main(void)
         cmocka_unit_test(test_bytes_go_both_ways_until_the_peer_closes),
         cmocka_unit_test(test_a_refused_connection_names_host_and_port),
         cmocka_unit_test(test_the_next_address_is_tried_when_one_is_silent),
-        cmocka_unit_test(test_all_addresses_that_failed_are_named_and_a_refusal_counts_most),
+        cmocka_unit_test(test_an_address_that_was_silent_is_tried_last_the_next_time),
+        cmocka_unit_test(test_a_new_answer_of_the_resolver_is_followed),
+        cmocka_unit_test(test_all_addresses_that_failed_are_named),
         cmocka_unit_test(test_a_silent_address_ends_with_the_connect_timeout),
         cmocka_unit_test(test_names_that_do_not_resolve_say_so),
+        cmocka_unit_test(test_a_lookup_without_answer_ends_with_the_connect_timeout),
         cmocka_unit_test(test_the_resolver_of_the_system_is_asked_for_names),
         cmocka_unit_test(test_a_reset_is_an_error_and_not_an_end),
         cmocka_unit_test(test_a_half_closed_connection_is_closed),

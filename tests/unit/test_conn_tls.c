@@ -13,6 +13,7 @@
 #include "campaign.h"
 #include "io/loop.h"
 #include "io_probe.h"
+#include "play_names.h"
 #include "proto/tls.h"
 #include "tls_pair.h"
 
@@ -141,6 +142,34 @@ static void test_a_silent_server_ends_with_the_tls_timeout(void **state)
     server_stop(&s);
 }
 
+static void test_an_address_without_a_handshake_is_tried_last_the_next_time(void **state)
+{
+    struct io_tls *t = *state;
+    struct server *good = server_start_two(hold, NULL, &t->server);
+    const struct server_params params = {
+        .address = "127.0.0.2", .port = server_port(good), .scripts = SERVER_SCRIPTS(hold)};
+    struct server *silent = server_start(&params);
+    struct io_probe p;
+
+    play_names_set("api.test", "127.0.0.2 127.0.0.1");
+    probe_tls(&p, good, t->ctx);
+    p.params.host = "api.test";
+    p.params.tls_timeout_ms = 30;
+    p.till_closed = false;
+    io_probe_connect_and_run(&p);
+    assert_int_equal(p.opens, 0);
+    assert_int_equal(p.err.kind, ERR_TIMEOUT);
+    assert_non_null(strstr(p.err.text, "TLS handshake: no answer within 30 ms (127.0.0.2)"));
+    conn_dispose(&p.conn);
+    p.closes = 0;
+    p.params.tls_timeout_ms = IO_PROBE_TIMEOUT_MS;
+    io_probe_connect_and_run(&p);
+    assert_int_equal(p.opens, 1);
+    io_probe_fini(&p);
+    server_stop(&good);
+    server_stop(&silent);
+}
+
 static void test_peers_that_do_not_speak_tls(void **state)
 {
     struct io_tls *t = *state;
@@ -214,12 +243,13 @@ static void on_turn(struct loop_task *task)
 
 static void test_dispose_in_any_state(void **state)
 {
+    static const enum conn_state states[] = {CONN_DIALING, CONN_HANDSHAKING, CONN_OPEN};
     struct io_tls *t = *state;
     struct server *s = server_start_two(hold, NULL, &t->server);
 
-    for (enum conn_state until = CONN_RESOLVING; until <= CONN_OPEN; until++) {
+    for (size_t i = 0; i < ARRAY_LEN(states); i++) {
         struct io_probe p;
-        struct spy spy = {.p = &p, .until = until};
+        struct spy spy = {.p = &p, .until = states[i]};
 
         probe_tls(&p, s, t->ctx);
         p.params.host = "localhost";
@@ -242,6 +272,7 @@ int main(void)
         cmocka_unit_test(test_bytes_go_both_ways_and_sessions_are_resumed),
         cmocka_unit_test(test_a_server_of_another_ca_or_name_is_refused),
         cmocka_unit_test(test_a_silent_server_ends_with_the_tls_timeout),
+        cmocka_unit_test(test_an_address_without_a_handshake_is_tried_last_the_next_time),
         cmocka_unit_test(test_peers_that_do_not_speak_tls),
         cmocka_unit_test(test_a_flood_arrives_whole),
         cmocka_unit_test(test_dispose_inside_any_callback_and_while_shaking_hands),
