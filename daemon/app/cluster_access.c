@@ -14,7 +14,7 @@
 #include "base/mem.h"
 #include "base/panic.h"
 #include "kube/resource.h"
-#include "proto/proxy_url.h"
+#include "proto/proxy_env.h"
 #include "proto/tls_identity.h"
 
 /* If a cluster has no CA of its own, the system's CAs count
@@ -282,7 +282,6 @@ static void from_kubeconfig(const struct builder *b)
 
     if (load_texts(b, &texts) && parse_texts(b, &texts)) {
         use_kubeconfig(b, &texts);
-        a->proxy_url = a->kubeconfig.proxy_url != NULL ? a->kubeconfig.proxy_url : "";
         a->gzip = a->gzip && !a->kubeconfig.disable_compression;
         a->exec = a->kubeconfig.exec.command != NULL ? &a->kubeconfig.exec : NULL;
         /* kubeconfig_parse() has refused values that cannot be sent. */
@@ -350,7 +349,6 @@ static void from_settings(const struct builder *b)
     static char none[] = "";
     const struct conf_cluster *c = b->conf;
     const struct conf_str unset = {.v = none};
-    struct err err;
 
     for (size_t i = 0; i < c->servers.n; i++)
         add_configured(b, &(struct conf_server){.name = unset,
@@ -363,10 +361,6 @@ static void from_settings(const struct builder *b)
                                                 .tls_server_name = unset});
     for (size_t i = 0; i < c->n_server; i++)
         add_configured(b, &c->server[i]);
-    b->access->proxy_url = c->proxy_url.v;
-    if (c->proxy_url.v[0] != '\0' && proxy_url_check(c->proxy_url.v, &err) != ERR_OK)
-        problems_add(b->problems, c->proxy_url.at, "clusters.%s.proxy_url: %s", c->name.v,
-                     err.text);
 }
 
 /* ---- A pod */
@@ -417,6 +411,83 @@ static void from_pod(const struct builder *b)
     check_pod_token(b);
 }
 
+/* ---- Proxies */
+
+/* A variable of the environment, which other programs know in both spellings; "" counts as not
+ * set. */
+static const char *variable(const char *upper, const char *lower)
+{
+    const char *value = getenv(upper);
+
+    return value != NULL && value[0] != '\0' ? value : getenv(lower);
+}
+
+/* Finds the proxy for a server: that of the kubeconfig or setting, else the one that the environment
+ * names (docs/kubernetes-protocol.md "HTTP proxies"). */
+static enum err_kind find_proxy(const struct builder *b, struct cluster_server *s, struct err *err)
+{
+    const char *by_file = b->access->kubeconfig.proxy_url;
+    const struct proxy_env env = {
+        .https_proxy = variable("HTTPS_PROXY", "https_proxy"),
+        .http_proxy = variable("HTTP_PROXY", "http_proxy"),
+        .no_proxy = variable("NO_PROXY", "no_proxy"),
+    };
+
+    s->proxy_named_by = by_file != NULL                   ? "proxy-url"
+                        : b->conf->proxy_url.v[0] != '\0' ? "proxy_url"
+                        : s->url.tls                      ? "HTTPS_PROXY"
+                                                          : "HTTP_PROXY";
+    if (by_file != NULL)
+        return proxy_parse(by_file, &s->proxy, err);
+    if (b->conf->proxy_url.v[0] != '\0')
+        return proxy_parse(b->conf->proxy_url.v, &s->proxy, err);
+    return proxy_env_find(&env, &s->url, &s->proxy, err);
+}
+
+/* A proxy with TLS is checked against the CAs of the system, as the CA of the cluster has nothing to
+ * do with it. */
+static enum err_kind read_proxy_ca(struct cluster_access *a, struct err *err)
+{
+    const struct helper_file system_ca = {.path = SYSTEM_CA};
+    struct buf pem = {0};
+    enum err_kind kind = read_file(&system_ca, &pem, NULL, err);
+
+    if (kind == ERR_OK)
+        a->proxy_ca = mem_strdup(buf_cstr(&pem));
+    else
+        err_wrap(err, "the proxy has https://, which needs the CAs of the system");
+    buf_free(&pem);
+    return kind;
+}
+
+/* Finds the proxies of all servers. One mistake is reported for all of them; kubeconfig_parse() has
+ * reported those of a kubeconfig. */
+static void set_proxies(const struct builder *b)
+{
+    struct cluster_access *a = b->access;
+    const struct conf_str *setting = &b->conf->proxy_url;
+    enum err_kind kind = ERR_OK;
+    struct err err;
+
+    if (setting->v[0] != '\0' && proxy_check(setting->v, &err) != ERR_OK) {
+        problems_add(b->problems, setting->at, "clusters.%s.proxy_url: %s", b->conf->name.v,
+                     err.text);
+        return;
+    }
+    for (size_t i = 0; i < a->server_count && kind == ERR_OK; i++) {
+        struct cluster_server *s = &a->servers[i];
+
+        if (s->url.host == NULL) /* reported already */
+            continue;
+        kind = find_proxy(b, s, &err);
+        if (kind == ERR_OK && s->proxy.url.host != NULL && s->proxy.url.tls && a->proxy_ca == NULL)
+            kind = read_proxy_ca(a, &err);
+    }
+    if (kind != ERR_OK)
+        problems_add(b->problems, setting->at.line > 0 ? setting->at : b->conf->name.at,
+                     "clusters.%s: %s", b->conf->name.v, err.text);
+}
+
 /* ---- All clusters */
 
 /* The configuration can say more than this release can do. To ignore it would send requests to the
@@ -425,17 +496,15 @@ static void refuse_unfinished(const struct builder *b)
 {
     const struct cluster_access *a = b->access;
     const struct conf_cluster *c = b->conf;
-    bool by_file = c->kubeconfig.v[0] != '\0';
     const struct {
         const char *what;
         struct where at;
         bool set;
     } unfinished[] = {
-        {"an exec plugin",       c->kubeconfig.at,                                       a->exec != NULL        },
-        {"a proxy",              by_file ? c->kubeconfig.at : c->proxy_url.at,           a->proxy_url[0] != '\0'},
+        {"an exec plugin",       c->kubeconfig.at,                                       a->exec != NULL},
         {"more than one server", c->n_server > 0 ? c->server[0].name.at : c->servers.at,
-         a->server_count > 1                                                                                    },
-        {"compression",          c->tuning.compression.at,                               a->gzip                },
+         a->server_count > 1                                                                            },
+        {"compression",          c->tuning.compression.at,                               a->gzip        },
     };
 
     for (size_t i = 0; i < ARRAY_LEN(unfinished); i++)
@@ -450,7 +519,6 @@ static void load_cluster(const struct builder *b)
     const struct conf_cluster *c = b->conf;
 
     *b->access = (struct cluster_access){
-        .proxy_url = "",
         .headers = mem_strdup(""),
         .gzip = c->tuning.compression.v == CONF_COMPRESSION_GZIP,
     };
@@ -460,6 +528,7 @@ static void load_cluster(const struct builder *b)
         from_pod(b);
     else
         from_settings(b);
+    set_proxies(b);
     refuse_unfinished(b);
 }
 
@@ -604,6 +673,7 @@ static void free_access(struct cluster_access *a)
 {
     for (size_t i = 0; i < a->server_count; i++) {
         url_fini(&a->servers[i].url);
+        proxy_fini(&a->servers[i].proxy);
         free(a->servers[i].address);
     }
     free(a->servers);
@@ -611,6 +681,7 @@ static void free_access(struct cluster_access *a)
     if (a->basic != NULL)
         mem_wipe(a->basic, strlen(a->basic));
     free(a->basic);
+    free(a->proxy_ca);
     kubeconfig_fini(&a->kubeconfig);
 }
 

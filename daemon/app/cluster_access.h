@@ -13,6 +13,8 @@
 #include "helper/helper.h"
 #include "io/cred.h"
 #include "kube/kubeconfig.h"
+#include "proto/proxy.h"
+#include "proto/proxy.h"
 #include "proto/url.h"
 
 /* An API server of a cluster. */
@@ -22,6 +24,8 @@ struct cluster_server {
     struct url url;
     const char *tls_server_name; /* the name in the certificate; "" = the host of url */
     bool insecure;               /* its certificate is not verified; then items has no CA */
+    struct proxy proxy;          /* on the way to it; url.host NULL = none */
+    const char *proxy_named_by;  /* "proxy_url", "proxy-url" or a variable; NULL = no proxy */
     unsigned tier;               /* servers of the lowest tier are used first; 1 .. 9 */
     struct cred_source items[CRED_ITEMS]; /* .file is an index of the list's files */
 };
@@ -29,7 +33,7 @@ struct cluster_server {
 struct cluster_access {
     struct cluster_server *servers; /* in the order of the configuration; none after an error */
     size_t server_count;
-    const char *proxy_url; /* proxy_url_check() takes it; may be secret; "" = none is named */
+    char *proxy_ca; /* PEM that proxies with https:// are checked against; NULL = none has it */
     bool gzip;             /* servers are asked to compress lists */
     char *headers;         /* header lines for every request, each with its CRLF; "" = none */
     const struct kubeconfig_exec *exec; /* a plugin that gives credentials; NULL = none */

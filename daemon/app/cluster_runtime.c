@@ -16,6 +16,7 @@
 #include "io/renewals.h"
 #include "io/server_identity.h"
 #include "io/watch_driver.h"
+#include "proto/tls.h"
 
 /* From Kubernetes 1.34 on servers can stream lists without a feature gate
  * (docs/kubernetes-protocol.md "Streaming lists"). */
@@ -123,14 +124,41 @@ static bool on_judge(void *arg, const struct cluster_identity_answer *answer, in
     return good;
 }
 
+/* The CAs for the TLS of the proxy; NULL = it has no TLS, or they cannot be used. */
+static struct tls_ctx *make_proxy_tls(const struct cluster_access *a)
+{
+    const struct tls_ctx_params params = {.ca_pem = str_c(a->proxy_ca)};
+    struct tls_ctx *ctx = NULL;
+    struct err err;
+
+    if (a->proxy_ca != NULL && tls_ctx_create(&params, &ctx, &err) != ERR_OK)
+        log_error("the CAs of the system cannot be used: the proxy is not reached", KV_ERR(&err));
+    return ctx;
+}
+
+/* People forget a proxy that the environment names, and then look for mistakes elsewhere. */
+static void tell_proxy(const char *cluster, const struct cluster_server *server)
+{
+    struct buf to = {0};
+
+    url_put_host(&to, &server->proxy.url);
+    log_info("cluster is reached through a proxy", KV_STR("cluster", cluster),
+             KV_STR("proxy", buf_cstr(&to)), KV_STR("named_by", server->proxy_named_by));
+    buf_free(&to);
+}
+
 static struct api_client *make_client(struct cluster_runtime *s)
 {
     const struct cluster_runtime_params *p = &s->params;
     const struct conf_tuning *t = &p->conf->tuning;
     const struct cluster_server *server = &p->cluster_access->servers[0];
+    bool has_proxy = server->proxy.url.host != NULL;
+    struct tls_ctx *proxy_tls = make_proxy_tls(p->cluster_access);
     const struct api_client_params params = {
         .name = p->conf->name.v,
         .url = &server->url,
+        .proxy = has_proxy ? &server->proxy : NULL,
+        .proxy_tls = proxy_tls,
         .tls_server_name = server->tls_server_name,
         .user_agent = p->user_agent,
         .headers = p->cluster_access->headers,
@@ -144,8 +172,10 @@ static struct api_client *make_client(struct cluster_runtime *s)
         .judge_arg = s,
     };
 
+    if (has_proxy)
+        tell_proxy(p->conf->name.v, server);
     struct api_client *client = api_client_create(p->loop, &params);
-
+    tls_ctx_unref(&proxy_tls); /* the client has its own reference */
     /* With plain http no password is sent, as no token is. */
     if (p->cluster_access->servers[0].url.tls)
         api_client_set_basic(client, p->cluster_access->basic);

@@ -9,7 +9,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "kube/yaml_tree.h"
-#include "proto/proxy_url.h"
+#include "proto/proxy.h"
 #include "proto/url.h"
 
 struct source {
@@ -214,7 +214,7 @@ static enum err_kind check_cluster(const struct map *m, const struct kubeconfig 
                        "one of them out");
     if (check_url(m, "server", k->server, check_server) != ERR_OK)
         return ERR_CONFIG;
-    return check_url(m, "proxy-url", k->proxy_url, proxy_url_check);
+    return check_url(m, "proxy-url", k->proxy_url, proxy_check);
 }
 
 static enum err_kind read_cluster(const struct map *m, struct kubeconfig *k)

@@ -49,7 +49,7 @@ struct kubeconfig {
     bool insecure_skip_tls_verify; /* false if there is a CA */
     char *ca_file;
     char *ca_data;
-    char *proxy_url; /* proxy_url_check() takes it; may be secret */
+    char *proxy_url; /* proxy_parse() takes it; may be secret */
     bool disable_compression;
 
     size_t user_from; /* index of the file that the members of this group stand in */

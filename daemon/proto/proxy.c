@@ -127,6 +127,15 @@ enum err_kind proxy_parse(const char *text, struct proxy *out, struct err *err)
     return ERR_OK;
 }
 
+enum err_kind proxy_check(const char *text, struct err *err)
+{
+    struct proxy proxy = {0};
+    enum err_kind kind = proxy_parse(text, &proxy, err);
+
+    proxy_fini(&proxy);
+    return kind;
+}
+
 void proxy_fini(struct proxy *p)
 {
     url_fini(&p->url);

@@ -26,6 +26,9 @@ struct proxy {
  * password. Release with proxy_fini(). */
 enum err_kind proxy_parse(const char *text, struct proxy *out, struct err *err) MUST_CHECK;
 
+/* Can proxy_parse() take the address? Errors as there. */
+enum err_kind proxy_check(const char *text, struct err *err) MUST_CHECK;
+
 /* Wipes the secret, frees everything, and zeroes *p. */
 void proxy_fini(struct proxy *p);
 

@@ -33,7 +33,8 @@ and what else queries.py checks. Attributes switch it, before or while it runs:
                                  api.identity_requests and in no other list
     tokens, client_cns, passwords (None)    sets of credentials that are let in; else 401; a
                                  password is "USER:PASSWORD"
-    prefix ("")                  what stands in front of each path, as behind Rancher; else 404
+    prefix ("")                  what stands in front of each path, as behind Rancher; requests
+                                 without it get 404, and are in api.misdirected and in no other list
 
 A script overrides requests one by one, in order; times=None serves for ever; see script.py:
 

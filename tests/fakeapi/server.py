@@ -81,10 +81,10 @@ class FakeApi:
         self.leaf, self.host, self.port = tls, host, None
         self.context = make_context(tls, **(tls_options or {})) if tls else None
         self.stall_handshake = False
+        self.prefix, self.misdirected = "", []
         self.client_cns = None
         self.tokens = None
         self.passwords = None
-        self.prefix = ""
         self.bookmarks = True
         self.bookmark_period = 60
         self.watch_cache = True
@@ -447,12 +447,13 @@ class FakeApi:
             self._cond.notify_all()
 
     async def serve(self, conn, request):
-        if not request.path.startswith(f"{self.prefix}/"):
-            await Exchange(self, conn, request).answer(404, body=b"404 page not found\n")
-            return
-        request.path = request.path[len(self.prefix):]
-        classify(self.store, request)
         exchange = Exchange(self, conn, request)
+        if not request.path.startswith(self.prefix + "/"):
+            self.misdirected.append(request)
+            await exchange.answer(404, b"404 page not found\n", type="text/plain")
+            return
+        request.path = request.path.removeprefix(self.prefix)
+        classify(self.store, request)
         if asks_identity(request):
             await self._identify(exchange)
             return

@@ -110,7 +110,7 @@ static void test_servers_of_one_list_have_the_same_credentials(void **state)
     }
     assert_int_equal(r.list.file_count, 2); /* the helper opens and watches each file once */
     assert_string_equal(a->headers, "");
-    assert_string_equal(a->proxy_url, "");
+    assert_null(a->servers[1].proxy.url.host);
     assert_null(a->exec);
     finish(&r);
 }
@@ -174,12 +174,35 @@ static void test_a_wrong_address_is_named_with_its_line(void **state)
     assert_non_null(strstr(buf_cstr(&r.told),
                            "main.conf:2: clusters.a.servers: address: \"ftp\" is a scheme other "
                            "than http and https\n"));
-    assert_non_null(strstr(buf_cstr(&r.told),
-                           "main.conf:2: clusters.a.proxy_url: address: it names no host and port "
-                           "of a proxy\n"));
+    assert_non_null(
+        strstr(buf_cstr(&r.told), "main.conf:2: clusters.a.proxy_url: address: it names no host"));
     assert_non_null(strstr(buf_cstr(&r.told), "main.conf:4: clusters.b.servers: address: \"ftp\""));
     assert_null(strstr(buf_cstr(&r.told), "s3cret"));
     finish(&r);
+}
+
+/* NO_PROXY is asked for each server. */
+static void test_the_environment_names_the_proxy_of_each_server(void **state)
+{
+    struct rig r;
+
+    (void)state;
+    setenv("HTTPS_PROXY", "http://u:p@env:3128", 1);
+    setenv("no_proxy", "b", 1);
+    load(&r, "clusters : { a : { servers = [ \"https://a\", \"https://b\", \"http://c\" ]; };\n"
+             "b : { servers = [ \"https://b\" ]; proxy_url = \"http://own\"; }; };\n");
+    const struct cluster_server *s = r.list.v[0].servers;
+
+    assert_string_equal(s[0].proxy.url.host, "env");
+    assert_string_equal(s[0].proxy_named_by, "HTTPS_PROXY");
+    assert_non_null(s[0].proxy.authorization);
+    assert_null(s[1].proxy.url.host);
+    assert_null(s[2].proxy.url.host);
+    assert_string_equal(r.list.v[1].servers[0].proxy.url.host, "own");
+    assert_string_equal(r.list.v[1].servers[0].proxy_named_by, "proxy_url");
+    finish(&r);
+    unsetenv("HTTPS_PROXY");
+    unsetenv("no_proxy");
 }
 
 /* ---- Kubeconfigs */
@@ -205,7 +228,8 @@ static void test_a_kubeconfig_with_everything(void **state)
     assert_string_equal(a->basic, "u:p");
     assert_string_equal(a->servers[0].address, "https://h");
     assert_string_equal(a->servers[0].tls_server_name, "n");
-    assert_string_equal(a->proxy_url, "http://p");
+    assert_string_equal(a->servers[0].proxy.url.host, "p");
+    assert_string_equal(a->servers[0].proxy_named_by, "proxy-url");
     assert_string_equal(a->headers, "Impersonate-User: jane\r\nImpersonate-Group: g\r\n");
     free(items);
     finish(&r);
@@ -414,15 +438,13 @@ static void test_the_node_whose_kubelet_informerd_is(void **state)
 static void test_what_this_release_cannot_do_is_an_error(void **state)
 {
     (void)state;
-    put("k", CONTEXTS "clusters: [{name: k, cluster: {server: h, proxy-url: 'http://p'}}]\n"
+    put("k", CONTEXTS "clusters: [{name: k, cluster: {server: h}}]\n"
                       "users: [{name: u, user: {exec: {command: x,\n"
                       "  apiVersion: client.authentication.k8s.io/v1beta1}}}]\n");
     expect_told("clusters : { a : {\nkubeconfig = \"%s/k\"; }; };\n",
-                "main.conf:3: clusters.a: an exec plugin is not supported in this release\n"
-                "main.conf:3: clusters.a: a proxy is not supported in this release\n");
-    expect_told("clusters : { a : {\nservers = [ \"h\", \"i\" ]; proxy_url = \"http://p\";\n"
+                "main.conf:3: clusters.a: an exec plugin is not supported in this release\n");
+    expect_told("clusters : { a : {\nservers = [ \"h\", \"i\" ];\n"
                 "tuning : { compression = \"gzip\"; }; }; };\n",
-                "main.conf:3: clusters.a: a proxy is not supported in this release\n"
                 "main.conf:3: clusters.a: more than one server is not supported in this release\n"
                 "main.conf:4: clusters.a: compression is not supported in this release\n");
     expect_told(
@@ -439,6 +461,7 @@ int main(void)
         TEST(test_a_server_has_what_it_names_and_else_that_of_the_cluster),
         TEST(test_a_server_verifies_although_the_cluster_does_not),
         TEST(test_a_wrong_address_is_named_with_its_line),
+        TEST(test_the_environment_names_the_proxy_of_each_server),
         TEST(test_a_kubeconfig_with_everything),
         TEST(test_a_plugin_of_a_kubeconfig),
         TEST(test_compression),

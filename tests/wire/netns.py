@@ -75,6 +75,11 @@ class Cable:
             os.close(home)
             os.close(there)
 
+    def add_address(self, name, address, *more):
+        """Gives one more address (with its prefix length) to the end of the cable in a
+        namespace."""
+        self._ip("-n", name, "addr", "add", address, "dev", "cable", *more)
+
     def cut(self):
         """Drops all packets that the server's side sends, its answers too, without any error."""
         self._ip("-n", self.server, "route", "add", "blackhole", f"{CLIENT_IP}/32")
