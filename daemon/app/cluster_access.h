@@ -14,7 +14,6 @@
 #include "io/cred.h"
 #include "kube/kubeconfig.h"
 #include "proto/proxy.h"
-#include "proto/proxy.h"
 #include "proto/url.h"
 
 /* An API server of a cluster. */
@@ -34,8 +33,8 @@ struct cluster_access {
     struct cluster_server *servers; /* in the order of the configuration; none after an error */
     size_t server_count;
     char *proxy_ca; /* PEM that proxies with https:// are checked against; NULL = none has it */
-    bool gzip;             /* servers are asked to compress lists */
-    char *headers;         /* header lines for every request, each with its CRLF; "" = none */
+    bool gzip;      /* servers are asked to compress lists */
+    char *headers;  /* header lines for every request, each with its CRLF; "" = none */
     const struct kubeconfig_exec *exec; /* a plugin that gives credentials; NULL = none */
     struct kubeconfig kubeconfig;       /* owns the data of items; zeroed with plain settings */
     char *basic;                        /* secret: USER:PASSWORD; NULL = none */

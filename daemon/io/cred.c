@@ -327,12 +327,10 @@ static uint64_t expiry_of_token(const struct buf *token)
     return token_dates(buf_str(token), &issued_s, &expires_s) ? (uint64_t)expires_s : 0;
 }
 
-/* The source was read, well or not: uses it or leaves it. */
-static void complete(struct cred *c, enum credentials_source source)
+/* Looks into what was read of the source, for kube/credentials to judge. */
+static struct credentials_reading look_at(struct cred *c, enum credentials_source source)
 {
-    bool is_first = is_lacking(c, source);
     struct credentials_reading r = {.wall_s = loop_wall_ns() / NS_PER_S};
-    bool is_news;
 
     if (source == CREDENTIALS_PAIR && is_combined(c))
         buf_append_str(&c->read[CRED_KEY], buf_str(&c->read[CRED_CERT]));
@@ -343,18 +341,42 @@ static void complete(struct cred *c, enum credentials_source source)
                 (credentials_has(&c->credentials, source, r.digest) || check(c, source));
     if (source == CREDENTIALS_TOKEN && r.is_good)
         r.expires_s = expiry_of_token(&c->read[CRED_TOKEN]);
+    return r;
+}
+
+/* The log tells of a trouble once, and once more when it is over; the status tells of it all the
+ * time in between. */
+static void tell_good(struct cred *c, enum credentials_source source, bool is_news)
+{
+    if (is_news)
+        tell_recovery(c, source);
+    c->trouble[source] = (struct err){0};
+}
+
+static void tell_bad(struct cred *c, enum credentials_source source,
+                     enum credentials_verdict verdict, bool is_news)
+{
+    if (is_news)
+        tell_failure(c, source, verdict);
+    else
+        log_debug("new credentials cannot be used yet", cluster(c), KV_ERR(&c->err[source]));
+    if (is_news || c->trouble[source].kind != ERR_OK)
+        c->trouble[source] = c->err[source];
+}
+
+/* The source was read, well or not: uses it or leaves it. */
+static void complete(struct cred *c, enum credentials_source source)
+{
+    bool is_first = is_lacking(c, source);
+    const struct credentials_reading r = look_at(c, source);
+    bool is_news;
     enum credentials_verdict verdict =
         credentials_judge(&c->credentials, source, &r, loop_now_ms(c->params.loop), &is_news);
-    if (is_news && r.is_good)
-        tell_recovery(c, source);
-    else if (is_news)
-        tell_failure(c, source, verdict);
-    else if (!r.is_good)
-        log_debug("new credentials cannot be used yet", cluster(c), KV_ERR(&c->err[source]));
+
     if (r.is_good)
-        c->trouble[source] = (struct err){0};
-    else if (is_news || c->trouble[source].kind != ERR_OK)
-        c->trouble[source] = c->err[source];
+        tell_good(c, source, is_news);
+    else
+        tell_bad(c, source, verdict, is_news);
     if (verdict == CREDENTIALS_USE && !is_first)
         tell_renewal(c, source);
     if (verdict == CREDENTIALS_USE || (verdict == CREDENTIALS_STAND_IN && read_stand_in(c))) {
@@ -451,11 +473,12 @@ void cred_opened(struct cred *c, uint64_t tag, int fd, int error)
     enum cred_item item = (enum cred_item)(tag - c->params.tag);
 
     ensure(tag >= c->params.tag && item < CRED_ITEMS && c->waiting[source_of[item]] > 0);
-    const char *why = fd >= 0           ? read_all(fd, &c->read[item])
-                      : error == EPERM  ? "not trusted: the helper has logged who could change it"
-                      : error == EACCES ? "Permission denied; the user that informerd is started as "
-                                          "must be able to read it"
-                                        : strerror(error);
+    const char *why = fd >= 0          ? read_all(fd, &c->read[item])
+                      : error == EPERM ? "not trusted: the helper has logged who could change it"
+                      : error == EACCES
+                          ? "Permission denied; the user that informerd is started as "
+                            "must be able to read it"
+                          : strerror(error);
     if (why != NULL)
         fail(c, item, why);
     if (fd >= 0)
