@@ -71,6 +71,7 @@ struct list_watch {
     struct liveness liveness;
     struct renewal *renewal; /* of this watch by a second one; NULL = there is no second one */
     struct err last_error;
+    unsigned others; /* as the present call says */
 };
 
 /* ---- Making and freeing */
@@ -356,7 +357,7 @@ static struct list_watch_action failed(struct list_watch *lw, const struct err *
     lw->last_error = *err;
     if (err->kind == ERR_FOREIGN)
         guard_hold_foreign(&lw->in.guard, lw->in.now.ms);
-    return act(lw, reflector_failed(lw->reflector, err, wait_ms, lw->in.now.ms));
+    return act(lw, reflector_failed(lw->reflector, err, wait_ms, lw->others, lw->in.now.ms));
 }
 
 /* Reads the error response. A 405 is no fault of anybody: the error then says in one sentence which
@@ -458,7 +459,7 @@ static struct list_watch_action stopped(struct list_watch *lw, enum ingest_stop 
     case INGEST_GOES_ON:
         break;
     }
-    return act(lw, reflector_ended(lw->reflector, now_ms));
+    return act(lw, reflector_ended(lw->reflector, lw->others, now_ms));
 }
 
 /* The list or the initial events are complete as of rv, and are committed if nothing is in the way:
@@ -505,9 +506,10 @@ static struct list_watch_action proven(struct list_watch *lw)
 }
 
 struct list_watch_action list_watch_identified(struct list_watch *lw, const struct err *err,
-                                               struct now now)
+                                               unsigned others, struct now now)
 {
     lw->in.now = now;
+    lw->others = others;
     return err != NULL ? failed(lw, err) : proven(lw);
 }
 
@@ -597,9 +599,10 @@ void list_watch_forget(struct list_watch *lw)
 /* ---- The end of a request */
 
 struct list_watch_action list_watch_end(struct list_watch *lw, const struct err *err,
-                                        struct now now)
+                                        unsigned others, struct now now)
 {
     lw->in.now = now;
+    lw->others = others;
     liveness_end(&lw->liveness, lw->failure.kind == ERR_OK, now.ms);
     /* The order of these questions matters. An answer of the server says more than the way in which
      * the connection ended; a failure inside the response more than the stop that followed from it;
@@ -624,7 +627,7 @@ struct list_watch_action list_watch_end(struct list_watch *lw, const struct err 
     }
     if (lw->response == RESPONSE_GOOD && lw->events != NULL)
         /* Complete or cut off: it goes on from its version. */
-        return act(lw, reflector_ended(lw->reflector, now.ms));
+        return act(lw, reflector_ended(lw->reflector, others, now.ms));
     if (err != NULL)
         return failed(lw, err);
     ensure(lw->response == RESPONSE_GOOD);

@@ -60,19 +60,21 @@ void list_watch_head(struct list_watch *lw, const struct http_head *head, uint64
 bool list_watch_body(struct list_watch *lw, const char *data, size_t n, struct now now) MUST_CHECK;
 
 /* The request is over. err NULL: its body is complete, or list_watch_body() or list_watch_overdue()
- * has ended it; else err says why it failed. A complete list is committed, so the sink may run.
- * Returns what to do next. */
+ * has ended it; else err says why it failed. others: as in reflector_ended(). A complete list is
+ * committed, so the sink may run. Returns what to do next. */
 struct list_watch_action list_watch_end(struct list_watch *lw, const struct err *err,
-                                        struct now now);
+                                        unsigned others, struct now now);
 
 /* An LW_IDENTIFY is over. err NULL: it is the right cluster. ERR_FOREIGN: it is another one, and
- * nothing is taken from it. Any other error: the server has not said. The sink may run. */
+ * nothing is taken from it. Any other error: the server has not said. others: as in
+ * reflector_ended(). The sink may run. */
 struct list_watch_action list_watch_identified(struct list_watch *lw, const struct err *err,
-                                               struct now now);
+                                               unsigned others, struct now now);
 
 /* The server of an LW_WATCH that has not been sent yet said that its etcd has this revision now (""
- * = not known). Is the watch to go on from a later one? Then the server may have been restored from
- * a backup: drop the request and call list_watch_doubted(). */
+ * = not known). Is the watch to go on from a later one? Then the server lags behind others. If no
+ * other server is left, etcd may have been restored from a backup: drop the request and call
+ * list_watch_doubted(). */
 bool list_watch_is_ahead(const struct list_watch *lw, const char *revision);
 /* Puts a probe in the place of that watch; returns what to do next. */
 struct list_watch_action list_watch_doubted(struct list_watch *lw, uint64_t now_ms);

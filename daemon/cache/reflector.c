@@ -65,6 +65,10 @@ struct reflector {
     unsigned hasty;      /* watches in a row that ended before their time */
     unsigned holds;      /* lists in a row that the guard held */
     unsigned refusals;   /* of the probe, in a row */
+    /* Requests in a row that went to another server without a wait, as the one before it failed,
+     * and how many are allowed: so many other servers there were for the first of them. */
+    unsigned switches;
+    unsigned max_switches;
     uint64_t since_ms;   /* when the watch or streaming list was asked for */
     uint64_t timeout_ms; /* how long it was to last */
     uint64_t second_since_ms; /* the same two of the second watch that reflector_renew() gave */
@@ -255,6 +259,7 @@ static struct reflector_action wait_then(struct reflector *r, enum reflector_do 
 
     r->state = REFLECTOR_BACKOFF;
     r->resume = resume;
+    r->switches = 0;
     return (struct reflector_action){.what = REFLECTOR_WAIT,
                                      .wait_ms = ms > at_least_ms ? ms : at_least_ms};
 }
@@ -272,6 +277,29 @@ static struct reflector_action wait_to_list(struct reflector *r, uint64_t at_lea
     if (r->last_sync_rv != NULL)
         a.wait_ms += rng_between(&r->rng, 0, r->params.relist_jitter_ms);
     return a;
+}
+
+/* The server of a request has failed. Is the next request to go to another server, without a wait?
+ * Only as often in a row as there were other servers: no answer, however wrong, makes a hot loop. */
+static bool goes_elsewhere(struct reflector *r, unsigned others)
+{
+    if (r->switches == 0)
+        r->max_switches = others;
+    if (others == 0 || r->switches >= r->max_switches)
+        return false;
+    r->switches++;
+    return true;
+}
+
+/* The list failed: it begins afresh at another server, or after a wait. */
+static struct reflector_action list_again(struct reflector *r, uint64_t retry_after_ms,
+                                          unsigned others, uint64_t now_ms)
+{
+    if (retry_after_ms > 0 || !goes_elsewhere(r, others))
+        return wait_to_list(r, retry_after_ms);
+    r->by_list = false;
+    r->broken = 0;
+    return begin_list(r, reflector_is_newest(r) ? LIST_NEWEST : LIST_FROM_RV, now_ms);
 }
 
 void reflector_resume(struct reflector *r, const struct resume_point *resume)
@@ -482,6 +510,8 @@ static void note_health(struct reflector *r, uint64_t now_ms)
 {
     if (now_ms - r->well_ms >= r->params.reset_after_ms)
         backoff_reset(&r->backoff);
+    if (now_ms - r->since_ms >= HASTY_MS)
+        r->switches = 0;
 }
 
 /* The streaming list has failed: the same list by LIST, at once. */
@@ -493,8 +523,10 @@ static struct reflector_action list_instead(struct reflector *r)
 
 /* The streaming list ended before its initial events were complete
  * (docs/kubernetes-protocol.md "Failed streaming lists"). */
-static struct reflector_action stream_broken(struct reflector *r, uint64_t now_ms)
+static struct reflector_action stream_broken(struct reflector *r, unsigned others, uint64_t now_ms)
 {
+    if (goes_elsewhere(r, others)) /* that was the server's fault, not that of streaming */
+        return begin_list(r, r->mode, now_ms);
     bool very_short = r->events == 0 && now_ms - r->since_ms < VERY_SHORT_MS;
 
     if (very_short || ++r->broken >= BROKEN_STREAMS)
@@ -534,7 +566,7 @@ static enum reflector_do after_watch(struct reflector *r)
     return r->silent >= SILENT_STREAMS ? REFLECTOR_PROBE : REFLECTOR_WATCH;
 }
 
-struct reflector_action reflector_ended(struct reflector *r, uint64_t now_ms)
+struct reflector_action reflector_ended(struct reflector *r, unsigned others, uint64_t now_ms)
 {
     uint64_t lived_ms = now_ms - r->since_ms;
     /* A watch that the server ends at its timeoutSeconds, or up to a second sooner, is not
@@ -542,20 +574,24 @@ struct reflector_action reflector_ended(struct reflector *r, uint64_t now_ms)
     bool early = lived_ms < HASTY_MS && lived_ms + VERY_SHORT_MS < r->timeout_ms;
 
     if (r->state == REFLECTOR_STREAMING)
-        return stream_broken(r, now_ms);
+        return stream_broken(r, others, now_ms);
     r->untried = false;
     note_health(r, now_ms);
-    r->silent = r->events == 0 ? r->silent + 1 : 0;
-    r->hasty = early ? r->hasty + 1 : 0;
+    /* A watch whose server died says nothing about the version, however short it was. */
+    bool elsewhere = goes_elsewhere(r, others);
+    if (!elsewhere || lived_ms >= HASTY_MS)
+        r->silent = r->events == 0 ? r->silent + 1 : 0;
+    if (!elsewhere)
+        r->hasty = early ? r->hasty + 1 : 0;
     enum reflector_do next = after_watch(r);
     /* This needs after_watch() first, which forgets the version of a watch that was not
      * compared. */
-    if (r->events == 0 && lived_ms < VERY_SHORT_MS) {
+    if (!elsewhere && r->events == 0 && lived_ms < VERY_SHORT_MS) {
         need_list(r, RELIST_EMPTY);
         return wait_to_list(r, 0);
     }
     note_unversioned(r);
-    if (r->hasty > (next == REFLECTOR_LIST ? HASTY_LISTS : HASTY_STREAMS))
+    if (!elsewhere && r->hasty > (next == REFLECTOR_LIST ? HASTY_LISTS : HASTY_STREAMS))
         return wait_then(r, next, 0);
     if (next == REFLECTOR_LIST)
         return begin_list(r, r->mode, now_ms);
@@ -567,7 +603,8 @@ struct reflector_action reflector_ended(struct reflector *r, uint64_t now_ms)
  * the newest state at once, as that version would be refused again. After any other failure it
  * waits. */
 static struct reflector_action list_failed(struct reflector *r, enum err_kind kind,
-                                           uint64_t retry_after_ms, uint64_t now_ms)
+                                           uint64_t retry_after_ms, unsigned others,
+                                           uint64_t now_ms)
 {
     bool from_rv = !reflector_is_newest(r);
 
@@ -577,7 +614,7 @@ static struct reflector_action list_failed(struct reflector *r, enum err_kind ki
         return begin_list(r, LIST_NEWEST_ALL, now_ms);
     if ((kind == ERR_EXPIRED || kind == ERR_FUTURE) && from_rv)
         return begin_list(r, LIST_NEWEST, now_ms);
-    return wait_to_list(r, retry_after_ms);
+    return list_again(r, retry_after_ms, others, now_ms);
 }
 
 /* Does the server say by this error, a 4xx, that it does not support the request
@@ -591,7 +628,8 @@ static bool is_unsupported(const struct err *err)
 /* A streaming list was refused, or ended by an error
  * (docs/kubernetes-protocol.md "Failed streaming lists"). */
 static struct reflector_action stream_failed(struct reflector *r, const struct err *err,
-                                             uint64_t retry_after_ms, uint64_t now_ms)
+                                             uint64_t retry_after_ms, unsigned others,
+                                             uint64_t now_ms)
 {
     bool has_rv = !reflector_is_newest(r) && r->last_sync_rv != NULL;
 
@@ -605,7 +643,7 @@ static struct reflector_action stream_failed(struct reflector *r, const struct e
     case ERR_UNAUTHORIZED:
     case ERR_FOREIGN:
         /* A LIST would fail in the same way. */
-        return wait_to_list(r, retry_after_ms);
+        return list_again(r, retry_after_ms, others, now_ms);
     case ERR_EXPIRED:
     case ERR_FUTURE:
         /* The version was refused, not the streaming list. It is asked for only once; if the
@@ -667,7 +705,8 @@ static enum relist_reason reason_of(enum err_kind kind)
 
 /* A watch could not be started, or ended by an error in it. */
 static struct reflector_action watch_failed(struct reflector *r, enum err_kind kind,
-                                            uint64_t retry_after_ms, uint64_t now_ms)
+                                            uint64_t retry_after_ms, unsigned others,
+                                            uint64_t now_ms)
 {
     enum relist_reason why = reason_of(kind);
 
@@ -677,6 +716,8 @@ static struct reflector_action watch_failed(struct reflector *r, enum err_kind k
      * (docs/decisions.md "A failed start of a watch keeps the resourceVersion"). */
     if (why == RELIST_REASONS) {
         note_unversioned(r);
+        if (retry_after_ms == 0 && goes_elsewhere(r, others))
+            return begin_watch(r, now_ms);
         return wait_then(r, REFLECTOR_WATCH, retry_after_ms);
     }
     need_list(r, why);
@@ -695,33 +736,36 @@ static struct reflector_action watch_failed(struct reflector *r, enum err_kind k
  * good as before. One refusal does not show that: a server whose authorizer is not ready yet, as
  * after a restart, answers 403, too. */
 static struct reflector_action probe_failed(struct reflector *r, const struct err *err,
-                                            uint64_t retry_after_ms)
+                                            uint64_t retry_after_ms, unsigned others)
 {
     /* Is it refused, or has the server only failed to answer? */
     bool refused = err->kind == ERR_FORBIDDEN || err->kind == ERR_NOT_FOUND || is_unsupported(err);
 
     r->refusals = refused ? r->refusals + 1 : 0;
-    if (r->refusals < PROBE_REFUSALS)
+    if (r->refusals < PROBE_REFUSALS) {
+        if (retry_after_ms == 0 && goes_elsewhere(r, others))
+            return begin_probe(r);
         return wait_then(r, REFLECTOR_PROBE, retry_after_ms);
+    }
     r->refusals = 0;
     return wait_then(r, REFLECTOR_WATCH, retry_after_ms);
 }
 
 struct reflector_action reflector_failed(struct reflector *r, const struct err *err,
-                                         uint64_t retry_after_ms, uint64_t now_ms)
+                                         uint64_t retry_after_ms, unsigned others, uint64_t now_ms)
 {
     if (err->kind == ERR_NO_VERB && retry_after_ms < NO_VERB_MS)
         retry_after_ms = NO_VERB_MS;
     switch (r->state) {
     case REFLECTOR_LISTING:
-        return list_failed(r, err->kind, retry_after_ms, now_ms);
+        return list_failed(r, err->kind, retry_after_ms, others, now_ms);
     case REFLECTOR_STREAMING:
-        return stream_failed(r, err, retry_after_ms, now_ms);
+        return stream_failed(r, err, retry_after_ms, others, now_ms);
     case REFLECTOR_PROBING:
-        return probe_failed(r, err, retry_after_ms);
+        return probe_failed(r, err, retry_after_ms, others);
     case REFLECTOR_COMPARING:
     case REFLECTOR_WATCHING:
-        return watch_failed(r, err->kind, retry_after_ms, now_ms);
+        return watch_failed(r, err->kind, retry_after_ms, others, now_ms);
     case REFLECTOR_IDLE:
     case REFLECTOR_BACKOFF:
     case REFLECTOR_HELD:

@@ -144,20 +144,20 @@ struct reflector_action reflector_renew(struct reflector *r, uint64_t now_ms);
 void reflector_renewed(struct reflector *r);
 
 /* An established watch or streaming list ended: cleanly, cut off, or by a deadline
- * (docs/kubernetes-protocol.md "End of a watch"). */
-struct reflector_action reflector_ended(struct reflector *r, uint64_t now_ms);
+ * (docs/kubernetes-protocol.md "End of a watch"). others: its server has failed, and so many others
+ * can be tried, without a wait, and each once at most; 0 = none, or the server is well. */
+struct reflector_action reflector_ended(struct reflector *r, unsigned others, uint64_t now_ms);
 
 /* The list or the start of the watch failed, or the watch did by an ERROR event or broken bytes.
  * retry_after_ms: what the server asked for, 0 = nothing
- * (docs/kubernetes-protocol.md "Start of a watch", "Retry-After"). */
+ * (docs/kubernetes-protocol.md "Start of a watch", "Retry-After"). others: as above. */
 struct reflector_action reflector_failed(struct reflector *r, const struct err *err,
-                                         uint64_t retry_after_ms, uint64_t now_ms);
+                                         uint64_t retry_after_ms, unsigned others, uint64_t now_ms);
 
 /* The wait is over; returns the next action. */
 struct reflector_action reflector_timer(struct reflector *r, uint64_t now_ms);
 
-/* The watch that was about to be asked for may have a version of the future, by what the server has
- * said: returns a probe in its place. */
+/* The watch to be asked for may have a version of the future: returns a probe in its place. */
 struct reflector_action reflector_doubted(struct reflector *r, uint64_t now_ms);
 
 /* The caller has dropped whatever was under way: lists anew at once, without a version. BACKWARDS

@@ -200,7 +200,7 @@ static void finish(struct list_watch_driver *d, const struct err *err)
     bool was_synced = list_watch_status(d->params.list_watch).synced;
 
     end_request(d);
-    go_on(d, list_watch_end(d->params.list_watch, err, now(d)), was_synced);
+    go_on(d, list_watch_end(d->params.list_watch, err, 0, now(d)), was_synced);
 }
 
 /* A watch whose connection has older credentials is to get another one
@@ -434,7 +434,7 @@ static void on_identified(void *arg, const struct err *err)
     struct err why = err != NULL ? *err : (struct err){0};
 
     end_request(d);
-    go_on(d, list_watch_identified(d->params.list_watch, err != NULL ? &why : NULL, now(d)),
+    go_on(d, list_watch_identified(d->params.list_watch, err != NULL ? &why : NULL, 0, now(d)),
           was_synced);
 }
 

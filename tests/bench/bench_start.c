@@ -180,7 +180,7 @@ static void open_gate(struct bench *b)
     list_watch_start(f, 1);
     list_watch_head(f, &(struct http_head){.status = 200, .retry_after_s = -1}, 1);
     ensure(list_watch_body(f, list, sizeof(list) - 1, (struct now){.ms = 1}));
-    list_watch_end(f, NULL, (struct now){.ms = 1});
+    list_watch_end(f, NULL, 0, (struct now){.ms = 1});
 }
 
 static void build(struct bench *b, int fd)

@@ -53,7 +53,7 @@ static void answer(struct watch *w, size_t ns, const struct buf *body)
 
     list_watch_head(f, &head, now.ms);
     ensure(list_watch_body(f, body->data, body->len, now));
-    ensure(list_watch_end(f, NULL, now).what == LW_WATCH);
+    ensure(list_watch_end(f, NULL, 0, now).what == LW_WATCH);
 }
 
 /* Returns the seconds that the answers in this range took. */

@@ -126,7 +126,7 @@ void graph_end(struct graph *g, bool list_follows)
     struct list_watch_action next;
 
     ensure(http_in_reusable(g->response)); /* it has ended */
-    next = list_watch_end(watch_list_watch(g->watch, 0), NULL, now(g));
+    next = list_watch_end(watch_list_watch(g->watch, 0), NULL, 0, now(g));
     ensure(next.what == (list_follows ? LW_LIST : LW_WATCH));
 }
 

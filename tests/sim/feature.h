@@ -84,6 +84,7 @@
     XX(APPLY_NOT_STARTED, "apply that the system could not start (shortage)")           \
     XX(OUTAGE, "STALE or FRESH delivered")                                              \
     XX(RESUMED, "scope synced without a list after a restart")                          \
+    XX(ELSEWHERE, "request that went to another server without a wait")                 \
     XX(RELIST_END, "DELETED found by a later list")                                     \
     XX(UNVERSIONED, "list without a version")                                           \
     XX(BESIDE, "list beside a watch without a version")                                 \

@@ -146,7 +146,7 @@ static void list_all(struct flood *x)
     }
     buf_puts(&body, "]}");
     send(x, &body);
-    ensure(list_watch_end(f, NULL, now(x)).what == LW_WATCH);
+    ensure(list_watch_end(f, NULL, 0, now(x)).what == LW_WATCH);
     answer(x);
     buf_free(&body);
 }

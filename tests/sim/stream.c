@@ -109,6 +109,13 @@ static void end_second(struct stream *s, const struct err *err)
     forget(s);
 }
 
+/* The server has failed a request. If the daemon knows several servers, the next request goes to one
+ * of the others at once, if they are well as far as it knows. */
+static unsigned others_for(const struct stream *s)
+{
+    return s->net->percent > 0 ? (unsigned)clock_pick(s->net->clock, 0, SERVERS - 1) : 0;
+}
+
 static void end(struct stream *s, const struct err *err)
 {
     clock_trace(s->net->clock, "%p ends: %s", (void *)s->list_watch,
@@ -122,7 +129,10 @@ static void end(struct stream *s, const struct err *err)
         return;
     }
     reset(s);
-    act(s, list_watch_end(s->list_watch, err, now(s)));
+    unsigned others = err != NULL ? others_for(s) : 0;
+    struct list_watch_action a = list_watch_end(s->list_watch, err, others, now(s));
+    s->net->features[FEATURE_ELSEWHERE] += others > 0 && a.what != LW_WAIT;
+    act(s, a);
     s->on_progress(s->arg);
 }
 
@@ -153,7 +163,7 @@ static void identified(struct stream *s)
     if (err.kind == ERR_FOREIGN)
         net_count(s->net, FAULT_FOREIGN_ASKED);
     s->excused = s->excused || err.kind != ERR_OK;
-    act(s, list_watch_identified(s->list_watch, err.kind != ERR_OK ? &err : NULL, now(s)));
+    act(s, list_watch_identified(s->list_watch, err.kind != ERR_OK ? &err : NULL, 0, now(s)));
     s->on_progress(s->arg);
 }
 

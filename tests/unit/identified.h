@@ -12,9 +12,9 @@
 static inline struct list_watch_action
 list_watch_end_identified(struct list_watch *f, const struct err *err, struct now now)
 {
-    struct list_watch_action a = list_watch_end(f, err, now);
+    struct list_watch_action a = list_watch_end(f, err, 0, now);
 
-    return a.what == LW_IDENTIFY ? list_watch_identified(f, NULL, now) : a;
+    return a.what == LW_IDENTIFY ? list_watch_identified(f, NULL, 0, now) : a;
 }
 
 #endif

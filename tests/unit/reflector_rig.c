@@ -56,13 +56,13 @@ void reflector_rig_sync_at(const char *rv)
 void reflector_rig_ended_after(uint64_t ms)
 {
     reflector_rig.now += ms;
-    reflector_rig.last = reflector_ended(reflector_rig.r, reflector_rig.now);
+    reflector_rig.last = reflector_ended(reflector_rig.r, reflector_rig.others, reflector_rig.now);
 }
 
 void reflector_rig_failed_asking(enum err_kind kind, uint64_t retry_after_ms)
 {
     reflector_rig.last = reflector_failed(reflector_rig.r, &(struct err){.kind = kind},
-                                          retry_after_ms, reflector_rig.now);
+                                          retry_after_ms, reflector_rig.others, reflector_rig.now);
 }
 
 void reflector_rig_failed(enum err_kind kind)
@@ -72,8 +72,9 @@ void reflector_rig_failed(enum err_kind kind)
 
 void reflector_rig_refused(int code)
 {
-    reflector_rig.last = reflector_failed(
-        reflector_rig.r, &(struct err){.kind = ERR_SERVER, .code = code}, 0, reflector_rig.now);
+    reflector_rig.last =
+        reflector_failed(reflector_rig.r, &(struct err){.kind = ERR_SERVER, .code = code}, 0,
+                         reflector_rig.others, reflector_rig.now);
 }
 
 void reflector_rig_timer(void)

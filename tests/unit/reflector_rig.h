@@ -17,6 +17,8 @@ struct reflector_rig {
     struct reflector *r;
     struct reflector_action last;
     uint64_t now; /* virtual time, ms */
+    /* The server of a request that ends has failed, and so many others can be tried. */
+    unsigned others;
 };
 
 /* The rig of the test that runs now. */

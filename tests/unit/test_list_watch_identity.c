@@ -20,13 +20,13 @@ static void answer(const char *body)
 {
     resume_rig_head();
     assert_true(list_watch_body(resume_rig_list_watch(), body, strlen(body), resume_rig.now));
-    resume_rig.next = list_watch_end(resume_rig_list_watch(), NULL, resume_rig.now);
+    resume_rig.next = list_watch_end(resume_rig_list_watch(), NULL, 0, resume_rig.now);
 }
 
 static void identify(const struct err *err)
 {
     assert_int_equal(resume_rig.next.what, LW_IDENTIFY);
-    resume_rig.next = list_watch_identified(resume_rig_list_watch(), err, resume_rig.now);
+    resume_rig.next = list_watch_identified(resume_rig_list_watch(), err, 0, resume_rig.now);
 }
 
 /* The list_watch knows a and b, and watches. */
@@ -126,7 +126,7 @@ static void test_a_watch_that_meets_another_cluster_keeps_its_version(void **sta
 {
     (void)state;
     follow();
-    resume_rig.next = list_watch_end(resume_rig_list_watch(), &foreign, resume_rig.now);
+    resume_rig.next = list_watch_end(resume_rig_list_watch(), &foreign, 0, resume_rig.now);
     assert_int_equal(resume_rig.next.what, LW_WAIT);
     assert_int_equal(held(), GUARD_IDENTITY);
     resume_rig_has_version("10 10");
@@ -180,7 +180,7 @@ static void test_an_accepted_cluster_is_listed_as_at_a_first_start(void **state)
 {
     (void)state;
     follow();
-    resume_rig.next = list_watch_end(resume_rig_list_watch(), &foreign, resume_rig.now);
+    resume_rig.next = list_watch_end(resume_rig_list_watch(), &foreign, 0, resume_rig.now);
     watch_forget(resume_rig.w);
     resume_rig_hears("");
     assert_int_equal(store_count(watch_store(resume_rig.w)), 0);
