@@ -18,6 +18,7 @@ struct admin_streams;
 struct expiry;
 struct hook;
 struct hooks;
+struct servers;
 struct journal;
 struct payload_context;
 struct stray_left;
@@ -28,16 +29,22 @@ struct watch;
  * whole in memory, and the loop does nothing else meanwhile (about 1 ms per MiB). */
 #define ADMIN_OBJECTS_BYTES ((size_t)128 * 1024 * 1024)
 
+/* The credentials for some of the servers of a cluster. */
+struct admin_login {
+    const char *trouble;         /* why they cannot be read or used; NULL = they can */
+    const struct expiry *expiry; /* NULL = nothing is known */
+};
+
 struct admin_cluster {
     const char *name;
-    const char *server;  /* URL */
+    const struct servers *servers;
     uint64_t contact_ms; /* when the last bytes of a response came, monotonic; 0 = never */
     /* a sentence with the cluster's name: why its watches do not go on as usual; NULL = all is
      * well */
     const char *trouble;
-    bool is_insecure;               /* its servers are not verified */
-    const char *credential_trouble; /* why credentials cannot be read or used; NULL = they can */
-    const struct expiry *expiry;    /* of its credentials; NULL = nothing is known */
+    bool is_insecure; /* at least one of its servers is not verified */
+    struct admin_login *logins;
+    size_t login_count;
 };
 
 /* The state in state_dir, which is kept over restarts. */

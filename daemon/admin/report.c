@@ -13,6 +13,7 @@
 #include "hook/hook.h"
 #include "hook/why.h"
 #include "kube/expiry.h"
+#include "kube/servers.h"
 #include "proto/json_member.h"
 #include "proto/json_out.h"
 
@@ -168,36 +169,59 @@ static void put_persist(struct json_out *j, const struct admin_model *m)
             json_out_cstr(j, m->clusters[i].trouble);
 }
 
-/* Faults of the credentials of a cluster. */
-static void put_credentials(struct json_out *j, const struct admin_model *m,
-                            const struct admin_cluster *c)
+/* Writes a fault of credentials. Servers that share a file share its fault: told has the faults of
+ * this cluster so far, each with a line end, and one that stands there is not told again. */
+static void put_fault(struct json_out *j, struct buf *told, struct buf *fault)
+{
+    struct buf line = {0};
+
+    buf_printf(&line, "%s\n", buf_cstr(fault));
+    if (strstr(buf_cstr(told), buf_cstr(&line)) == NULL) {
+        json_out_str(j, buf_str(fault));
+        buf_append_str(told, buf_str(&line));
+    }
+    buf_free(&line);
+}
+
+static void put_login(struct json_out *j, const struct admin_model *m,
+                      const struct admin_cluster *c, const struct admin_login *l, struct buf *told)
 {
     int64_t now_s = (int64_t)(m->wall_ns / NS_PER_S);
     int64_t window_s = (int64_t)(m->credential_expiry_ms / MS_PER_S);
     struct buf text = {0};
 
-    for (enum expiry_item i = EXPIRY_CA; c->expiry != NULL && i < EXPIRY_ITEMS; i++) {
-        struct expiry_view view = expiry_look(c->expiry, i, now_s, window_s);
+    for (enum expiry_item i = EXPIRY_CA; l->expiry != NULL && i < EXPIRY_ITEMS; i++) {
+        struct expiry_view view = expiry_look(l->expiry, i, now_s, window_s);
 
         if (view.state == EXPIRY_NONE || view.state == EXPIRY_VALID)
             continue;
         buf_printf(&text, "cluster %s: ", c->name);
-        expiry_put(&text, c->expiry, i, &view);
-        json_out_str(j, buf_str(&text));
+        expiry_put(&text, l->expiry, i, &view);
+        put_fault(j, told, &text);
         buf_clear(&text);
     }
-    if (c->credential_trouble != NULL) {
-        buf_printf(&text, "cluster %s: credentials cannot be used: %s", c->name,
-                   c->credential_trouble);
-        json_out_str(j, buf_str(&text));
-        buf_clear(&text);
-    }
-    if (c->is_insecure) {
-        buf_printf(&text, "cluster %s: servers are not verified (insecure_skip_tls_verify)",
-                   c->name);
-        json_out_str(j, buf_str(&text));
+    if (l->trouble != NULL) {
+        buf_printf(&text, "cluster %s: credentials cannot be used: %s", c->name, l->trouble);
+        put_fault(j, told, &text);
     }
     buf_free(&text);
+}
+
+/* Faults of the credentials of a cluster. */
+static void put_credentials(struct json_out *j, const struct admin_model *m,
+                            const struct admin_cluster *c)
+{
+    struct buf told = {0};
+
+    for (size_t i = 0; i < c->login_count; i++)
+        put_login(j, m, c, &c->logins[i], &told);
+    buf_clear(&told);
+    if (c->is_insecure) {
+        buf_printf(&told, "cluster %s: servers are not verified (insecure_skip_tls_verify)",
+                   c->name);
+        json_out_str(j, buf_str(&told));
+    }
+    buf_free(&told);
 }
 
 /* The state comes first: it concerns every watch and hook. */
@@ -295,13 +319,44 @@ static void put_state(struct json_out *j, const struct admin_model *m)
 static void put_expires(struct json_out *j, const struct admin_model *m,
                         const struct admin_cluster *c)
 {
-    int64_t first_s =
-        c->expiry != NULL ? expiry_first_s(c->expiry, (int64_t)(m->wall_ns / NS_PER_S)) : 0;
+    int64_t first_s = 0;
 
+    for (size_t i = 0; i < c->login_count; i++) {
+        const struct expiry *e = c->logins[i].expiry;
+        int64_t s = e != NULL ? expiry_first_s(e, (int64_t)(m->wall_ns / NS_PER_S)) : 0;
+
+        first_s = s > 0 && (first_s == 0 || s < first_s) ? s : first_s;
+    }
     if (first_s > 0)
         put_time(j, "credential_expires", (uint64_t)first_s * NS_PER_S);
     else
         json_member_text(j, "credential_expires", NULL);
+}
+
+/* The server in use; before the first answer, the one that requests go to first. */
+static const struct server_health *server_in_use(const struct servers *s)
+{
+    return &s->v[s->in_use != SERVERS_NONE ? s->in_use : s->choice];
+}
+
+static void put_servers(struct json_out *j, const struct servers *s, uint64_t now_ms)
+{
+    json_out_key(j, "servers");
+    json_out_open(j, '[');
+    for (size_t i = 0; i < s->n; i++) {
+        const struct server_health *h = &s->v[i];
+
+        json_out_open(j, '{');
+        json_member_text(j, "url", h->name);
+        json_member_flag(j, "in_use", i == s->in_use);
+        json_member_count(j, "tier", h->tier);
+        json_member_text(j, "state", server_state_name(h->state));
+        json_member_age(j, "state_age_s", h->since_ms, now_ms);
+        json_member_age(j, "failed_age_s", h->failed_ms, now_ms);
+        json_member_text(j, "error", h->err.kind != ERR_OK ? h->err.text : NULL);
+        json_out_close(j, '}');
+    }
+    json_out_close(j, ']');
 }
 
 static void put_clusters(struct json_out *j, const struct admin_model *m, uint64_t now_ms)
@@ -313,10 +368,11 @@ static void put_clusters(struct json_out *j, const struct admin_model *m, uint64
 
         json_out_key(j, c->name);
         json_out_open(j, '{');
-        json_member_text(j, "server", c->server);
+        json_member_text(j, "server", server_in_use(c->servers)->name);
         json_member_age(j, "contact_age_s", c->contact_ms, now_ms);
         json_member_text(j, "trouble", c->trouble);
         put_expires(j, m, c);
+        put_servers(j, c->servers, now_ms);
         json_out_close(j, '}');
     }
     json_out_close(j, '}');

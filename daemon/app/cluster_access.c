@@ -501,10 +501,8 @@ static void refuse_unfinished(const struct builder *b)
         struct where at;
         bool set;
     } unfinished[] = {
-        {"an exec plugin",       c->kubeconfig.at,                                       a->exec != NULL},
-        {"more than one server", c->n_server > 0 ? c->server[0].name.at : c->servers.at,
-         a->server_count > 1                                                                            },
-        {"compression",          c->tuning.compression.at,                               a->gzip        },
+        {"an exec plugin", c->kubeconfig.at,         a->exec != NULL},
+        {"compression",    c->tuning.compression.at, a->gzip        },
     };
 
     for (size_t i = 0; i < ARRAY_LEN(unfinished); i++)

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base64.h"
+#include "base/buf.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/panic.h"
@@ -22,6 +24,11 @@
  * (docs/kubernetes-protocol.md "Streaming lists"). */
 enum { STREAM_MAJOR = 1, STREAM_MINOR = 34 };
 
+/* Reading credentials takes some ms. */
+enum { LATECOMERS_MS = 1000 };
+
+_Static_assert((int)CONF_SERVERS_MAX <= (int)SERVERS_MAX, "each configured server has a place");
+
 /* A watch of this cluster. */
 struct followed {
     struct watch *watch;
@@ -31,13 +38,25 @@ struct followed {
     struct watch_driver *watch_driver;
 };
 
+/* The credentials of servers that have the same ones. */
+struct login {
+    struct cluster_runtime *of;
+    const struct cluster_server *like; /* one of these servers */
+    uint64_t servers;                  /* these servers, as a set */
+    struct cred *cred;
+    bool is_ready;       /* all that is configured is there */
+    struct tls_ctx *ctx; /* counted; until is_ready, then NULL */
+};
+
 struct cluster_runtime {
     struct cluster_runtime_params params;
     struct api_client *client;
-    struct cred *cred;
+    struct login *logins;
+    size_t n_logins;
     struct renewals *renewals;
     struct discovery_driver *discovery_driver; /* NULL until the credentials are there */
     struct deadline *ask_version;
+    struct deadline *latecomers; /* LATECOMERS_MS for the credentials of other servers */
     /* NULL: no question is under way, apart from those on connections of watches. */
     struct cluster_identity_driver *cluster_identity_driver;
     cluster_runtime_judge_cb *judge; /* NULL = all answers are good */
@@ -64,7 +83,8 @@ static void on_unauthorized(void *arg)
 {
     struct cluster_runtime *s = arg;
 
-    cred_renew(s->cred);
+    for (size_t i = 0; i < s->n_logins; i++)
+        cred_renew(s->logins[i].cred);
     s->events->on_progress(s->arg);
 }
 
@@ -106,7 +126,8 @@ static void tell_answer(struct cluster_runtime *s, const struct cluster_identity
 }
 
 /* A server has answered the question, or failed so long that this counts as an answer (status 0).
- * The CA comes from our credentials, not from the answer. */
+ * The CAs come from our credentials, not from the answer: those of all servers, as each of them is of
+ * this cluster. */
 static bool on_judge(void *arg, const struct cluster_identity_answer *answer, int status,
                      struct err *err)
 {
@@ -116,12 +137,29 @@ static bool on_judge(void *arg, const struct cluster_identity_answer *answer, in
     tell_answer(s, answer, status);
     if (s->judge == NULL)
         return true;
-    id.authorities = *cred_authorities(s->cred);
+    for (size_t i = 0; i < s->n_logins; i++)
+        tls_keys_add(&id.authorities, cred_authorities(s->logins[i].cred));
     bool good = s->judge(s->judge_arg, &id, err);
     log_debug("cluster identity known", KV_STR("cluster", s->params.conf->name.v),
               KV_STR("uid", id.uid), KV_STR("revision", answer->revision));
     s->events->on_progress(s->arg);
     return good;
+}
+
+/* A token goes before a password (docs/kubernetes-protocol.md "Which credential counts"): on_token()
+ * replaces it. */
+static void set_basic(struct api_client *client, const char *user_password)
+{
+    struct buf value = {0};
+
+    /* With this room no realloc() leaves a copy in freed memory. */
+    (void)!buf_reserve(&value, 2 * strlen(user_password) + 16);
+    buf_puts(&value, "Basic ");
+    base64_encode(str_c(user_password), &value);
+    for (size_t i = 0; i < api_client_servers(client)->n; i++)
+        api_client_set_authorization(client, i, buf_cstr(&value));
+    mem_wipe(value.data, value.cap);
+    buf_free(&value);
 }
 
 /* The CAs for the TLS of the proxy; NULL = it has no TLS, or they cannot be used. */
@@ -142,26 +180,43 @@ static void tell_proxy(const char *cluster, const struct cluster_server *server)
     struct buf to = {0};
 
     url_put_host(&to, &server->proxy.url);
-    log_info("cluster is reached through a proxy", KV_STR("cluster", cluster),
-             KV_STR("proxy", buf_cstr(&to)), KV_STR("named_by", server->proxy_named_by));
+    log_info("server is reached through a proxy", KV_STR("cluster", cluster),
+             KV_STR("server", server->address), KV_STR("proxy", buf_cstr(&to)),
+             KV_STR("named_by", server->proxy_named_by));
     buf_free(&to);
+}
+
+static struct api_client_server client_server(const struct cluster_server *s)
+{
+    return (struct api_client_server){.name = s->address,
+                                      .url = &s->url,
+                                      .proxy = s->proxy.url.host != NULL ? &s->proxy : NULL,
+                                      .tls_server_name = s->tls_server_name,
+                                      .tier = s->tier};
 }
 
 static struct api_client *make_client(struct cluster_runtime *s)
 {
     const struct cluster_runtime_params *p = &s->params;
     const struct conf_tuning *t = &p->conf->tuning;
-    const struct cluster_server *server = &p->cluster_access->servers[0];
-    bool has_proxy = server->proxy.url.host != NULL;
-    struct tls_ctx *proxy_tls = make_proxy_tls(p->cluster_access);
+    const struct cluster_access *a = p->cluster_access;
+    struct api_client_server servers[SERVERS_MAX];
+
+    ensure(a->server_count >= 1 && a->server_count <= SERVERS_MAX);
+    for (size_t i = 0; i < a->server_count; i++) {
+        servers[i] = client_server(&a->servers[i]);
+        if (servers[i].proxy != NULL)
+            tell_proxy(p->conf->name.v, &a->servers[i]);
+    }
+    struct tls_ctx *proxy_tls = make_proxy_tls(a);
     const struct api_client_params params = {
         .name = p->conf->name.v,
-        .url = &server->url,
-        .proxy = has_proxy ? &server->proxy : NULL,
+        .servers = servers,
+        .server_count = a->server_count,
+        .seed = p->seed,
         .proxy_tls = proxy_tls,
-        .tls_server_name = server->tls_server_name,
         .user_agent = p->user_agent,
-        .headers = p->cluster_access->headers,
+        .headers = a->headers,
         .connect_timeout_ms = t->connect_timeout.v,
         .tls_timeout_ms = t->tls_timeout.v,
         .response_timeout_ms = t->response_timeout.v,
@@ -172,13 +227,11 @@ static struct api_client *make_client(struct cluster_runtime *s)
         .judge_arg = s,
     };
 
-    if (has_proxy)
-        tell_proxy(p->conf->name.v, server);
     struct api_client *client = api_client_create(p->loop, &params);
+
     tls_ctx_unref(&proxy_tls); /* the client has its own reference */
-    /* With plain http no password is sent, as no token is. */
-    if (p->cluster_access->servers[0].url.tls)
-        api_client_set_basic(client, p->cluster_access->basic);
+    if (a->basic != NULL)
+        set_basic(client, a->basic);
     return client;
 }
 
@@ -270,11 +323,9 @@ static void on_ask_version(void *arg)
 
 /* The credentials are there: the watches may begin. Watches that are held back wait for the answer
  * which cluster it is, and that question gets the start jitter in their place. */
-static void on_cred_ready(void *arg)
+static void begin(struct cluster_runtime *s)
 {
-    struct cluster_runtime *s = arg;
-
-    if (s->stopped)
+    if (s->discovery_driver != NULL)
         return;
     s->discovery_driver = discovery_driver_create(&(struct discovery_driver_params){
         .loop = s->params.loop,
@@ -291,8 +342,8 @@ static void on_cred_ready(void *arg)
         deadline_start(s->ask_version, s->params.conf->tuning.backoff.reset_after.v);
 }
 
-/* Requests that failed because of the old credentials are tried again at once. Before
- * on_cred_ready() there are none. */
+/* Requests that failed because of the old credentials are tried again at once. Before begin() there
+ * are none. */
 static void reauthenticate(struct cluster_runtime *s)
 {
     if (s->discovery_driver == NULL)
@@ -314,21 +365,136 @@ static void renew(struct cluster_runtime *s)
             watch_driver_renew(s->v[i].watch_driver);
 }
 
-static void on_tls(void *arg, struct tls_ctx *ctx)
-{
-    struct cluster_runtime *s = arg;
+/* ---- Logins. */
 
-    api_client_set_tls(s->client, ctx);
-    reauthenticate(s);
-    renew(s);
+static bool is_text(const char *a, const char *b)
+{
+    return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
 }
 
+static bool is_same_source(const struct cred_source *a, const struct cred_source *b)
+{
+    return is_text(a->data, b->data) && is_text(a->path, b->path) && a->file == b->file;
+}
+
+/* Do both servers get the same credentials? */
+static bool is_alike(const struct cluster_server *a, const struct cluster_server *b)
+{
+    for (int i = 0; i < CRED_ITEMS; i++)
+        if (!is_same_source(&a->items[i], &b->items[i]))
+            return false;
+    return a->url.tls == b->url.tls && a->insecure == b->insecure;
+}
+
+static bool is_of(const struct login *l, size_t server)
+{
+    return (l->servers >> server & 1) != 0;
+}
+
+static void set_tls(const struct login *l, struct tls_ctx *ctx)
+{
+    struct api_client *client = l->of->client;
+
+    for (size_t i = 0; i < api_client_servers(client)->n; i++)
+        if (is_of(l, i))
+            api_client_set_tls(client, i, ctx);
+}
+
+/* Requests go to the servers of a login when all of its credentials are there: without its token
+ * they would be refused. */
+static void on_tls(void *arg, struct tls_ctx *ctx)
+{
+    struct login *l = arg;
+
+    if (l->is_ready) {
+        set_tls(l, ctx);
+        reauthenticate(l->of);
+        renew(l->of);
+        return;
+    }
+    tls_ctx_unref(&l->ctx);
+    l->ctx = tls_ctx_ref(ctx);
+}
+
+/* The copy made for the header is as secret as the token. */
 static void on_token(void *arg, const char *token)
 {
-    struct cluster_runtime *s = arg;
+    const struct login *l = arg;
+    char *value = mem_printf("Bearer %s", token);
 
-    api_client_set_token(s->client, token);
-    reauthenticate(s);
+    for (size_t i = 0; i < api_client_servers(l->of->client)->n; i++)
+        if (is_of(l, i))
+            api_client_set_authorization(l->of->client, i, value);
+    mem_wipe(value, strlen(value));
+    free(value);
+    reauthenticate(l->of);
+}
+
+static void on_latecomers(void *arg)
+{
+    begin(arg);
+}
+
+/* Watches begin when all servers have their credentials, so that the best tier is there; or a
+ * moment after the first one has them, as the credentials of another one may be broken. */
+static void on_cred_ready(void *arg)
+{
+    struct login *l = arg;
+    struct cluster_runtime *s = l->of;
+    bool all = true;
+
+    l->is_ready = true;
+    if (l->ctx != NULL)
+        set_tls(l, l->ctx);
+    tls_ctx_unref(&l->ctx);
+    for (size_t i = 0; i < s->n_logins; i++)
+        all = all && s->logins[i].is_ready;
+    if (s->stopped)
+        return;
+    if (all)
+        begin(s);
+    else if (s->discovery_driver == NULL)
+        deadline_start(s->latecomers, LATECOMERS_MS);
+}
+
+static void add_login(struct cluster_runtime *s, const struct cluster_server *server, size_t i)
+{
+    static const struct cred_events events = {on_tls, on_token, on_cred_ready};
+    const struct cluster_runtime_params *p = &s->params;
+    struct login *l = &s->logins[s->n_logins];
+    struct cred_params cp = {
+        .loop = p->loop,
+        .link = p->link,
+        .cluster = p->conf->name.v,
+        .tls = server->url.tls,
+        .retry = retry_params(&p->conf->tuning.backoff),
+        .seed = p->seed + s->n_logins,
+        .tag = p->tag + s->n_logins * CRED_ITEMS,
+        .insecure = server->insecure,
+        .expiry_ms = p->credential_expiry_ms,
+    };
+
+    memcpy(cp.items, server->items, sizeof(cp.items));
+    *l = (struct login){.of = s, .like = server, .servers = (uint64_t)1 << i};
+    l->cred = cred_create(&cp, &events, l);
+    s->n_logins++;
+}
+
+static void add_logins(struct cluster_runtime *s)
+{
+    const struct cluster_access *a = s->params.cluster_access;
+
+    s->logins = mem_array(a->server_count, sizeof(*s->logins));
+    for (size_t i = 0; i < a->server_count; i++) {
+        size_t k = 0;
+
+        while (k < s->n_logins && !is_alike(s->logins[k].like, &a->servers[i]))
+            k++;
+        if (k < s->n_logins)
+            s->logins[k].servers |= (uint64_t)1 << i;
+        else
+            add_login(s, &a->servers[i], i);
+    }
 }
 
 struct cluster_runtime *cluster_runtime_create(const struct cluster_runtime_params *params,
@@ -337,29 +503,17 @@ struct cluster_runtime *cluster_runtime_create(const struct cluster_runtime_para
 {
     struct cluster_runtime *s =
         MEM_NEW(struct cluster_runtime, .params = *params, .events = events, .arg = arg);
-    static const struct cred_events cred_events = {on_tls, on_token, on_cred_ready};
-    struct cred_params cp = {
-        .loop = params->loop,
-        .link = params->link,
-        .cluster = params->conf->name.v,
-        .tls = params->cluster_access->servers[0].url.tls,
-        .retry = retry_params(&params->conf->tuning.backoff),
-        .seed = params->seed,
-        .tag = params->tag,
-        .insecure = params->cluster_access->servers[0].insecure,
-        .expiry_ms = params->credential_expiry_ms,
-    };
 
     s->said = -1;
     s->client = make_client(s);
     s->ask_version = deadline_create(params->loop, on_ask_version, s);
+    s->latecomers = deadline_create(params->loop, on_latecomers, s);
     s->renewals = renewals_create(
         &(struct renewals_params){.loop = params->loop,
                                   .cluster = params->conf->name.v,
                                   .retry = retry_params(&params->conf->tuning.backoff),
                                   .seed = params->seed});
-    memcpy(cp.items, params->cluster_access->servers[0].items, sizeof(cp.items));
-    s->cred = cred_create(&cp, &cred_events, s);
+    add_logins(s);
     return s;
 }
 
@@ -392,12 +546,16 @@ const char *cluster_runtime_identity_trouble(const struct cluster_runtime *s)
 
 void cluster_runtime_changed(struct cluster_runtime *s, uint32_t file)
 {
-    cred_changed(s->cred, file);
+    for (size_t i = 0; i < s->n_logins; i++)
+        cred_changed(s->logins[i].cred, file);
 }
 
 void cluster_runtime_opened(struct cluster_runtime *s, uint64_t tag, int fd, int error)
 {
-    cred_opened(s->cred, tag, fd, error);
+    size_t i = (size_t)((tag - s->params.tag) / CRED_ITEMS);
+
+    ensure(i < s->n_logins);
+    cred_opened(s->logins[i].cred, tag, fd, error);
 }
 
 static struct followed *find(struct cluster_runtime *s, const struct watch *w)
@@ -450,19 +608,29 @@ bool cluster_runtime_verify(struct cluster_runtime *s, struct watch *w)
     return f != NULL;
 }
 
+const struct servers *cluster_runtime_servers(const struct cluster_runtime *s)
+{
+    return api_client_servers(s->client);
+}
+
 uint64_t cluster_runtime_contact_ms(const struct cluster_runtime *s)
 {
     return api_client_last_contact_ms(s->client);
 }
 
-const struct expiry *cluster_runtime_expiry(const struct cluster_runtime *s)
+size_t cluster_runtime_login_count(const struct cluster_runtime *s)
 {
-    return cred_expiry(s->cred);
+    return s->n_logins;
 }
 
-const char *cluster_runtime_credential_trouble(const struct cluster_runtime *s)
+const struct expiry *cluster_runtime_expiry(const struct cluster_runtime *s, size_t login)
 {
-    return cred_trouble(s->cred);
+    return cred_expiry(s->logins[login].cred);
+}
+
+const char *cluster_runtime_credential_trouble(const struct cluster_runtime *s, size_t login)
+{
+    return cred_trouble(s->logins[login].cred);
 }
 
 /* Order: the drivers of watches ask the discovery driver, so they go first. */
@@ -470,6 +638,7 @@ void cluster_runtime_stop(struct cluster_runtime *s)
 {
     s->stopped = true;
     deadline_dispose(&s->ask_version);
+    deadline_dispose(&s->latecomers);
     cluster_identity_driver_dispose(&s->cluster_identity_driver);
     for (size_t i = 0; i < s->n; i++)
         watch_driver_dispose(&s->v[i].watch_driver);
@@ -485,7 +654,11 @@ void cluster_runtime_dispose(struct cluster_runtime **sp)
     *sp = NULL;
     /* Requests go before the client whose connections they use. */
     cluster_runtime_stop(s);
-    cred_dispose(&s->cred);
+    for (size_t i = 0; i < s->n_logins; i++) {
+        cred_dispose(&s->logins[i].cred);
+        tls_ctx_unref(&s->logins[i].ctx);
+    }
+    free(s->logins);
     renewals_dispose(&s->renewals);
     api_client_dispose(&s->client);
     free(s->v);

@@ -13,10 +13,13 @@
 #include "cache/watch.h"
 #include "conf/conf.h"
 #include "kube/cluster_identity.h"
+#include "kube/servers.h"
 
 struct helper_link;
 struct loop;
 struct cluster_runtime;
+
+enum { CLUSTER_RUNTIME_TAGS = SERVERS_MAX * CRED_ITEMS };
 
 /* Everything is borrowed, and must outlive the object. */
 struct cluster_runtime_params {
@@ -25,7 +28,7 @@ struct cluster_runtime_params {
     const struct conf_cluster *conf;
     const struct cluster_access *cluster_access;
     const char *user_agent;
-    /* Its credential files have the tags tag .. tag + CRED_ITEMS - 1 with the helper. */
+    /* Its credential files have CLUSTER_RUNTIME_TAGS tags from this one on with the helper. */
     uint64_t tag;
     uint64_t seed;                 /* of all jitter of this cluster */
     uint64_t credential_expiry_ms; /* limits.credential_expiry */
@@ -95,14 +98,21 @@ bool cluster_runtime_poke(struct cluster_runtime *s, struct watch *w);
  * cluster. */
 bool cluster_runtime_verify(struct cluster_runtime *s, struct watch *w);
 
+/* The servers and their health; borrowed, and valid until the loop goes on. */
+const struct servers *cluster_runtime_servers(const struct cluster_runtime *s);
+
 /* When the last bytes of a response came, in the time of loop_now_ms(); 0 = never. */
 uint64_t cluster_runtime_contact_ms(const struct cluster_runtime *s);
 
-/* When the credentials in use expire. Valid until cluster_runtime_dispose(). */
-const struct expiry *cluster_runtime_expiry(const struct cluster_runtime *s);
+/* How many sets of credentials there are: servers that have the same ones share a login. */
+size_t cluster_runtime_login_count(const struct cluster_runtime *s);
 
-/* Why credentials could not be read or used; NULL = they could. Valid until the loop runs on. */
-const char *cluster_runtime_credential_trouble(const struct cluster_runtime *s);
+/* When the credentials of a login that are in use expire. Valid until cluster_runtime_dispose(). */
+const struct expiry *cluster_runtime_expiry(const struct cluster_runtime *s, size_t login);
+
+/* Why credentials of a login cannot be read or used; NULL = they can. Valid until the loop runs
+ * on. */
+const char *cluster_runtime_credential_trouble(const struct cluster_runtime *s, size_t login);
 
 /* Ends all requests and drivers of watches: no event comes from them any more. Credentials and
  * connections stay until cluster_runtime_dispose(). */

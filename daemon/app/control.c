@@ -96,18 +96,25 @@ static struct admin_state state_of(const struct control *c)
                                 .commits = s.commits};
 }
 
+/* The caller frees the logins. */
 static struct admin_cluster cluster_of(const struct control *c, size_t i)
 {
     const struct control_params *p = &c->params;
+    size_t n = cluster_runtime_login_count(p->clusters[i]);
+    struct admin_login *logins = mem_array(n, sizeof(*logins));
 
+    for (size_t k = 0; k < n; k++)
+        logins[k] =
+            (struct admin_login){.trouble = cluster_runtime_credential_trouble(p->clusters[i], k),
+                                 .expiry = cluster_runtime_expiry(p->clusters[i], k)};
     return (struct admin_cluster){
         .name = p->conf->clusters[i].name.v,
-        .server = p->cluster_access->v[i].servers[0].address,
+        .servers = cluster_runtime_servers(p->clusters[i]),
         .contact_ms = cluster_runtime_contact_ms(p->clusters[i]),
         .trouble = persist_driver_trouble(p->persist, i),
         .is_insecure = cluster_access_is_insecure(&p->cluster_access->v[i]),
-        .credential_trouble = cluster_runtime_credential_trouble(p->clusters[i]),
-        .expiry = cluster_runtime_expiry(p->clusters[i]),
+        .logins = logins,
+        .login_count = n,
     };
 }
 
@@ -151,6 +158,8 @@ static void answer(void *arg, const struct admin_request *req, struct admin_resp
 
     m.gone = persist_driver_left(p->persist, &m.gone_count);
     admin_handle(&m, req, loop_now_ms(p->loop), out);
+    for (size_t i = 0; i < p->conf->n_clusters; i++)
+        free(clusters[i].logins);
     free(clusters);
 }
 

@@ -291,8 +291,8 @@ static void on_opened(void *arg, uint64_t tag, int fd, int error)
 {
     struct daemon *dm = arg;
 
-    /* Each cluster has CRED_ITEMS tags, in the order of conf->clusters. */
-    cluster_runtime_opened(dm->clusters[tag / CRED_ITEMS], tag, fd, error);
+    /* Each cluster has its tags, in the order of conf->clusters. */
+    cluster_runtime_opened(dm->clusters[tag / CLUSTER_RUNTIME_TAGS], tag, fd, error);
 }
 
 /* A file may be a credential of any cluster. */
@@ -326,7 +326,7 @@ static void build_cluster_runtime(struct daemon *dm, size_t i, const char *agent
         .conf = &dm->params.conf->clusters[i],
         .cluster_access = &dm->params.cluster_access->v[i],
         .user_agent = agent,
-        .tag = (uint64_t)i * CRED_ITEMS,
+        .tag = (uint64_t)i * CLUSTER_RUNTIME_TAGS,
         .seed = dm->started_ns,
         .credential_expiry_ms = dm->params.conf->limits.credential_expiry.v,
     };

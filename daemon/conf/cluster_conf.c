@@ -86,7 +86,7 @@ const struct setting cluster_conf_settings[] = {
     SETTING_ROW(STR, kubeconfig, SETTING_DEFAULT("\"\""), .check = check_paths),
     SETTING_ROW(STR, context, SETTING_DEFAULT("\"\"")),
     SETTING_ROW(BOOL, in_cluster, SETTING_DEFAULT("false")),
-    SETTING_ROW(LIST, servers, SETTING_DEFAULT("[ ]"), SETTING_RANGE(0, 100),
+    SETTING_ROW(LIST, servers, SETTING_DEFAULT("[ ]"), SETTING_RANGE(0, CONF_SERVERS_MAX),
                 .check = check_filled),
     SETTING_ROW(NAMED, server, .group = server_settings,
                 .named = {sizeof(struct conf_server), offsetof(ROW_STRUCT, n_server)}),
@@ -198,6 +198,9 @@ static void check_plain(const struct conf_cluster *c, struct problems *p)
     check_distinct(&c->servers, list, p);
     if (c->servers.n > 0 && c->n_server > 0)
         refuse_beside(c, "servers", "server", c->servers.at, p);
+    if (c->n_server > CONF_SERVERS_MAX)
+        problems_add(p, c->server[CONF_SERVERS_MAX].name.at,
+                     "clusters.%s.server: %d servers at most", c->name.v, CONF_SERVERS_MAX);
     for (size_t i = 0; i < c->n_server; i++)
         check_server(c, i, p);
     free(prefix);

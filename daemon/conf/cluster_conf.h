@@ -30,6 +30,9 @@ enum conf_watch_list { CONF_WATCH_LIST_AUTO, CONF_WATCH_LIST_ON, CONF_WATCH_LIST
 /* What the server may compress: nothing, or lists (docs/kubernetes-protocol.md "Compression"). */
 enum conf_compression { CONF_COMPRESSION_OFF, CONF_COMPRESSION_GZIP };
 
+/* The most servers of a cluster. */
+enum { CONF_SERVERS_MAX = 64 };
+
 struct conf_tuning {
     struct conf_ms connect_timeout;
     struct conf_ms tls_timeout;

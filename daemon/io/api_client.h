@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * api_client - requests to the API servers of one cluster, behind one address, over connections
- * that are kept alive and share one TLS session; driver.
+ * api_client - requests to the API servers of one cluster; driver. kube/servers decides to which
+ * server a request goes, io/api_server has the connections.
+ *
+ * A request whose connection or response head fails goes to the next server at once, until each was
+ * tried once. A 5xx without Retry-After counts as such a failure if there are several servers.
  *
  * LISTs and streaming lists wait for a place in the list gate (list_concurrency places, first come,
  * first served); watches never wait for it. A response that holds a place must bring 64 KiB a
  * minute, else the request fails with ERR_TIMEOUT: other requests wait for its place.
  *
- * A full TLS handshake costs 2-6 ms of CPU, a resumed one 0.03-1.4 ms (mbedTLS 2.28 and 3.6 with
- * ECDSA certificates, TLS 1.2 and 1.3, measured on one core). So while no session is known to work,
- * one request is the leader: it connects alone, and the others wait. When the leader has a session,
- * the others resume it; if the leader fails, they fail with it, which also spares a server that is
- * down. If the server gives no sessions, requests no longer wait for one. A lost connection makes a
- * new leader necessary, because ticket keys end with the server process
- * (docs/decisions.md "One connection does the first TLS handshake").
+ * While no TLS session of a server is known to work, one request connects to it and the others wait
+ * (io/api_server). If that connection fails, they go to the next server or fail with it, which also
+ * spares a server that is down.
  *
  * Some requests need a server that has said which cluster it serves (io/server_identity): the
  * question is a LIST of namespace kube-system on the connection of the request that waits for the
@@ -35,20 +34,31 @@ struct http_head;
 struct loop;
 struct proxy;
 struct request;
+struct servers;
 struct tls_ctx;
 struct url;
 
-/* Copied, texts included, but not the proxy, which must outlive the client. */
+struct api_client_server {
+    const char *name; /* its URL, for log and status */
+    const struct url *url;
+    const struct proxy *proxy;   /* on the way to it; NULL = none; must outlive the client */
+    const char *tls_server_name; /* the name in the certificate; NULL or "" = the host of url */
+    unsigned tier;               /* as in kube/servers.h */
+};
+
+/* Copied, texts included, but not the proxies. */
 struct api_client_params {
     const char *name; /* of the cluster, for the log */
-    const struct url *url;
-    const struct proxy *proxy; /* on the way to the servers; NULL = none */
-    /* The CAs that a proxy with https:// is checked against; the client takes a reference. NULL:
+    const struct api_client_server *servers;
+    size_t server_count; /* 1 to SERVERS_MAX */
+    uint64_t seed;       /* as in servers_init() */
+    /* The CAs that proxies with https:// are checked against; the client takes a reference. NULL:
      * there are none, and requests through such a proxy fail with ERR_CREDENTIAL. */
     struct tls_ctx *proxy_tls;
-    const char *tls_server_name; /* the name in the certificate; NULL or "" = the host of url */
     const char *user_agent;
     const char *headers; /* header lines for every request, each with its CRLF; NULL = none */
+    /* Of one connection. With several servers each one gets a share, so that a request does not
+     * wait longer for all of them than it would for one. */
     uint64_t connect_timeout_ms;
     uint64_t tls_timeout_ms;
     uint64_t response_timeout_ms;
@@ -61,7 +71,7 @@ struct api_client_params {
     bool (*judge)(void *arg, const struct cluster_identity_answer *answer, int status,
                   struct err *err);
     void *judge_arg;
-    uint64_t question_interval_ms; /* from one question which cluster it is to the next */
+    uint64_t question_interval_ms; /* from one question to a server to the next */
 };
 
 struct request_params {
@@ -87,34 +97,36 @@ struct request_params {
 /* No callback runs inside api_client_request() or api_client_identify(), and none after
  * request_dispose(). Each may dispose the request, other requests and the API client. on_head and
  * on_body are those of io/exchange.h. on_end comes exactly once, as the last callback; err NULL =
- * the response is complete, whatever its status.
+ * the response is complete, whatever its status. If several servers have failed the request, the
+ * text of err says what each of them did.
  *
  * on_identity may be NULL. It comes when the server has said that it is of the right cluster and
  * that its etcd had this revision then ("" = not known), right before the request is sent.
- * Returning false means that on_identity has disposed the request. */
+ * Returning false means that the server lags behind the request, which then goes to another one,
+ * where on_identity may come again. is_last: no other server is left, and false means that
+ * on_identity has disposed the request. */
 struct request_events {
     void (*on_head)(void *arg, const struct http_head *head);
     void (*on_body)(void *arg, const char *data, size_t n);
     void (*on_end)(void *arg, const struct err *err);
-    bool (*on_identity)(void *arg, const char *revision);
+    bool (*on_identity)(void *arg, const char *revision, bool is_last);
 };
 
 /* Creates a client without credentials and connections. Never NULL; release with
  * api_client_dispose(). */
 struct api_client *api_client_create(struct loop *loop, const struct api_client_params *params);
 
-/* Sets the trusted CAs and the client certificate of connections from now on; takes a reference;
- * NULL = none (https requests then fail with ERR_CREDENTIAL). Drops the TLS session and all idle
- * connections; requests under way go on with the context with which they began. */
-void api_client_set_tls(struct api_client *c, struct tls_ctx *ctx);
+/* Sets the trusted CAs and the client certificate of connections to a server (index in the
+ * parameters) from now on; takes a reference; NULL = none (requests to an https server then fail
+ * with ERR_CREDENTIAL). Drops the TLS session and all idle connections of the server; requests under
+ * way go on with the context with which they began. A server that had failed may be tried at
+ * once. */
+void api_client_set_tls(struct api_client *c, size_t server, struct tls_ctx *ctx);
 
-/* Sets the bearer token of requests that are sent from now on; copied; NULL = none. The token
- * before it is wiped. A token must not have control bytes. */
-void api_client_set_token(struct api_client *c, const char *token);
-
-/* Sets USER:PASSWORD for Basic authentication of requests that are sent from now on without a
- * bearer token; copied; NULL = none. The one before it is wiped. */
-void api_client_set_basic(struct api_client *c, const char *user_password);
+/* Sets the value of the Authorization header ("Bearer TOKEN") of requests that are sent to a server
+ * from now on; copied; NULL = none. The value before it is wiped. A value must not have control
+ * bytes. It is never sent to an http server. */
+void api_client_set_authorization(struct api_client *c, size_t server, const char *value);
 
 /* Starts a GET. If a connection that was kept alive ends before the first byte of the response, the
  * request is repeated once, on a new connection. events must outlive the request. Never NULL;
@@ -127,7 +139,7 @@ struct request *api_client_request(struct api_client *c, const struct request_pa
  * requests that waited for it. on_end comes with NULL: the server is of the right cluster;
  * ERR_FOREIGN: it is not; ERR_CLOSED: among others, the process peer cannot be reached any more;
  * any other error: there was no answer. If the server gives no TLS sessions, processes cannot be
- * told apart, and the answer of any process counts. No other callback comes than on_identity. Never
+ * told apart, and the answer of any process of that server counts. No other callback comes. Never
  * NULL; release with request_dispose(). */
 struct request *api_client_identify(struct api_client *c, uint64_t peer,
                                     const struct request_events *events, void *arg);
@@ -141,6 +153,14 @@ uint64_t request_peer(const struct request *r);
 /* Was the connection of the request made with the TLS context of now (api_client_set_tls())? True
  * while there is no connection, as the request will make or take one with that context. */
 bool request_is_current(const struct request *r);
+
+/* The user has found out that the server of the response is no good, for example because it fell
+ * silent: later requests go to another server. */
+void request_blame(struct request *r, const struct err *why);
+
+/* The server of the request has failed: to how many other servers could the user's next request go
+ * at once? 0 also if it would go to the same server. */
+unsigned request_others(const struct request *r);
 
 /* The initial events of a streaming list are complete: the response goes on as a watch, and the
  * place in the list gate is free for another request. Nothing happens if the request holds no
@@ -156,6 +176,9 @@ uint64_t api_client_last_contact_ms(const struct api_client *c);
 
 /* The name in api_client_params. */
 const char *api_client_name(const struct api_client *c);
+
+/* The servers and their health; borrowed, and valid until the loop goes on. */
+const struct servers *api_client_servers(const struct api_client *c);
 
 /* The end for the user: *c is NULL. Requests that still exist get no callback any more; their
  * owners must still dispose them, before or after this call. NULL is fine. */

@@ -198,9 +198,10 @@ static void go_on(struct list_watch_driver *d, struct list_watch_action a, bool 
 static void finish(struct list_watch_driver *d, const struct err *err)
 {
     bool was_synced = list_watch_status(d->params.list_watch).synced;
+    unsigned others = request_others(d->current->request);
 
     end_request(d);
-    go_on(d, list_watch_end(d->params.list_watch, err, 0, now(d)), was_synced);
+    go_on(d, list_watch_end(d->params.list_watch, err, others, now(d)), was_synced);
 }
 
 /* A watch whose connection has older credentials is to get another one
@@ -410,10 +411,13 @@ static void list_beside(struct list_watch_driver *d)
  * beside a watch waits for it. */
 static void on_silence(void *arg)
 {
+    static const struct err silent = {.kind = ERR_TIMEOUT,
+                                      .text = "a response was silent for too long"};
     struct list_watch_driver *d = arg;
     bool was_synced = list_watch_status(d->params.list_watch).synced;
 
     if (list_watch_overdue(d->params.list_watch, loop_now_ms(d->params.loop))) {
+        request_blame(d->current->request, &silent);
         finish(d, NULL);
         return;
     }
@@ -432,20 +436,23 @@ static void on_identified(void *arg, const struct err *err)
     struct list_watch_driver *d = s->of;
     bool was_synced = list_watch_status(d->params.list_watch).synced;
     struct err why = err != NULL ? *err : (struct err){0};
+    unsigned others = request_others(d->current->request);
 
     end_request(d);
-    go_on(d, list_watch_identified(d->params.list_watch, err != NULL ? &why : NULL, 0, now(d)),
+    go_on(d, list_watch_identified(d->params.list_watch, err != NULL ? &why : NULL, others, now(d)),
           was_synced);
 }
 
 /* The second watch is about to be sent to a server whose etcd is behind its version: it would be
  * silent until that server has caught up (docs/kubernetes-protocol.md "Versions of the future"). */
-static bool on_second_identity(struct list_watch_driver *d, const char *revision)
+static bool on_second_identity(struct list_watch_driver *d, const char *revision, bool is_last)
 {
     struct err err;
 
     if (!list_watch_renewal_is_ahead(d->params.list_watch, revision))
         return true;
+    if (!is_last)
+        return false;
     d->behind_ms = loop_now_ms(d->params.loop);
     err_set(&err, ERR_FUTURE, 0, "the server is behind the watch: its etcd has revision %s",
             revision);
@@ -454,17 +461,19 @@ static bool on_second_identity(struct list_watch_driver *d, const char *revision
 }
 
 /* The request is about to be sent, and the server has said the revision of its etcd. If a watch is
- * to resume from a later version, the server may have been restored from a backup: the list_watch
- * looks into that first. */
-static bool on_identity(void *arg, const char *revision)
+ * to resume from a later version, this server lags behind others. If they all do, etcd may have been
+ * restored from a backup: the list_watch looks into that first. */
+static bool on_identity(void *arg, const char *revision, bool is_last)
 {
     struct slot *s = arg;
     struct list_watch_driver *d = s->of;
 
     if (s == d->second)
-        return on_second_identity(d, revision);
+        return on_second_identity(d, revision, is_last);
     if (!list_watch_is_ahead(d->params.list_watch, revision))
         return true;
+    if (!is_last)
+        return false;
     end_request(d);
     act(d, list_watch_doubted(d->params.list_watch, loop_now_ms(d->params.loop)));
     return false;

@@ -37,14 +37,15 @@ bool server_identity_must_ask(const struct server_identity *v, uint64_t peer, bo
     return p == NULL || now_ms - p->at_ms > SERVER_IDENTITY_MS;
 }
 
-uint64_t server_identity_wait_ms(const struct server_identity *v, uint64_t now_ms)
+uint64_t server_identity_wait_ms(const struct server_identity *v, size_t server, uint64_t now_ms)
 {
-    return v->earliest_ms > now_ms ? v->earliest_ms - now_ms : 0;
+    return v->asked_server == server && v->earliest_ms > now_ms ? v->earliest_ms - now_ms : 0;
 }
 
-void server_identity_asked(struct server_identity *v, uint64_t now_ms)
+void server_identity_asked(struct server_identity *v, size_t server, uint64_t now_ms)
 {
     server_identity_fini(v);
+    v->asked_server = server;
     v->asked_ms = now_ms;
     v->earliest_ms = now_ms + v->interval_ms;
 }
@@ -109,7 +110,7 @@ void server_identity_forget_all(struct server_identity *v)
  * (docs/decisions.md "A server that cannot say its cluster is known by its CA")? The time counts
  * from the first question that failed, so the wait for its answer is included. A server that is
  * busy, or wants another credential (401), may still tell, so that time does not count. */
-static bool is_mute(struct server_identity *v, enum err_kind kind, uint64_t now_ms)
+static bool is_mute(struct server_identity *v, enum err_kind kind, bool is_last, uint64_t now_ms)
 {
     uint64_t wait_ms = api_error_wait_ms(&v->api_error, 0);
 
@@ -121,7 +122,7 @@ static bool is_mute(struct server_identity *v, enum err_kind kind, uint64_t now_
     }
     if (v->failing_ms == 0)
         v->failing_ms = v->asked_ms;
-    if (now_ms - v->failing_ms < SERVER_IDENTITY_PATIENCE_MS)
+    if (!is_last || now_ms - v->failing_ms < SERVER_IDENTITY_PATIENCE_MS)
         return false;
     v->failing_ms = 0;
     v->mute_until_ms = now_ms + SERVER_IDENTITY_MUTE_MS;
@@ -129,7 +130,8 @@ static bool is_mute(struct server_identity *v, enum err_kind kind, uint64_t now_
 }
 
 enum server_identity_outcome server_identity_end(struct server_identity *v, const struct err *err,
-                                                 uint64_t now_ms, struct server_identity_reply *out)
+                                                 bool is_last, uint64_t now_ms,
+                                                 struct server_identity_reply *out)
 {
     int status = v->api_error.code;
     struct err why = {0};
@@ -141,7 +143,7 @@ enum server_identity_outcome server_identity_end(struct server_identity *v, cons
         (void)!cluster_identity_read(buf_str(&v->body), &out->answer, &why);
     else if (!cluster_identity_is_secret(status)) /* else: the server will never tell */
         api_error_read(&v->api_error, &why);
-    bool mute = why.kind != ERR_OK && is_mute(v, why.kind, now_ms);
+    bool mute = why.kind != ERR_OK && is_mute(v, why.kind, is_last, now_ms);
     server_identity_fini(v);
     if (why.kind == ERR_OK)
         return SERVER_IDENTITY_TOLD;

@@ -34,6 +34,10 @@
 /* If the question fails for so long, the cluster is known by the keys of its CA. */
 #define SERVER_IDENTITY_PATIENCE_MS ((uint64_t)5000)
 
+/* A server of several that has not answered by then lags behind: it waits for its cache to reach
+ * etcd's revision, for 3 s (docs/kubernetes-protocol.md "Several servers"). Another one is asked. */
+#define SERVER_IDENTITY_LAG_MS ((uint64_t)3000)
+
 /* After that no request has to wait for an answer for so long. */
 #define SERVER_IDENTITY_MUTE_MS ((uint64_t)60 * 1000)
 
@@ -55,8 +59,9 @@ struct server_identity {
     struct server_identity_peer peers[SERVER_IDENTITY_PEERS];
     size_t next;            /* the oldest entry of peers, which is overwritten next */
     uint64_t last_peer;     /* the number given out last */
-    uint64_t asked_ms;      /* when the last question was sent */
-    uint64_t earliest_ms;   /* the next question is not sent before */
+    size_t asked_server;    /* the server that was asked last, .. */
+    uint64_t asked_ms;      /* .. when that was, .. */
+    uint64_t earliest_ms;   /* .. and when it may be asked again */
     uint64_t failing_ms;    /* since when questions have failed; 0 = the last one was answered */
     uint64_t mute_until_ms; /* the servers do not tell: no request waits for an answer before */
     /* Some server has answered: from now on requests of any kind wait for an answer. */
@@ -78,12 +83,12 @@ uint64_t server_identity_new_peer(struct server_identity *v);
 bool server_identity_must_ask(const struct server_identity *v, uint64_t peer, bool follows,
                               uint64_t now_ms);
 
-/* How long to wait before the next question, in ms; 0 = it may be sent now. */
-uint64_t server_identity_wait_ms(const struct server_identity *v, uint64_t now_ms);
+/* How long to wait before the next question to a server, in ms; 0 = it may be sent now. */
+uint64_t server_identity_wait_ms(const struct server_identity *v, size_t server, uint64_t now_ms);
 
-/* A question (CLUSTER_IDENTITY_TARGET) is sent now: the next one comes after interval_ms. If the
- * answer to the last one has not ended, it will not come. */
-void server_identity_asked(struct server_identity *v, uint64_t now_ms);
+/* A question (CLUSTER_IDENTITY_TARGET) is sent to a server now: the next one to it comes after
+ * interval_ms. If the answer to the last one has not ended, it will not come. */
+void server_identity_asked(struct server_identity *v, size_t server, uint64_t now_ms);
 
 /* The head of the answer to the question. */
 void server_identity_head(struct server_identity *v, const struct http_head *head);
@@ -107,9 +112,10 @@ struct server_identity_reply {
 
 /* The question is over: err NULL = its answer is complete, else there is none. A server that is
  * busy, or wants another credential, may still tell: that is no failure of the question, and the
- * next one comes after the Retry-After at the earliest. */
+ * next one comes after the Retry-After at the earliest. is_last: no other server is left that may
+ * tell; else the outcome is not MUTE. */
 enum server_identity_outcome server_identity_end(struct server_identity *v, const struct err *err,
-                                                 uint64_t now_ms,
+                                                 bool is_last, uint64_t now_ms,
                                                  struct server_identity_reply *out) MUST_CHECK;
 
 /* The process has answered that it serves the right cluster, and that its etcd has this revision

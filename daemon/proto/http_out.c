@@ -7,14 +7,13 @@
 
 /* Writes a header line, or nothing if value is NULL. A line break in a value would let it add
  * header lines of its own, so it is a bug of the caller. */
-static void put_field(struct buf *out, const char *name, const char *prefix, const char *value)
+static void put_field(struct buf *out, const char *name, const char *value)
 {
     if (value == NULL)
         return;
     ensure(strpbrk(value, "\r\n") == NULL);
     buf_puts(out, name);
     buf_puts(out, ": ");
-    buf_puts(out, prefix);
     buf_puts(out, value);
     buf_puts(out, "\r\n");
 }
@@ -33,12 +32,10 @@ void http_out_request(struct buf *out, const struct http_request *r)
     ensure(r->target[0] == '/' && strpbrk(r->target, " \r\n") == NULL);
     ensure(r->method[0] != '\0' && strpbrk(r->method, " \r\n") == NULL);
     buf_printf(out, "%s %s HTTP/1.1\r\n", r->method, r->target);
-    put_field(out, "Host", "", r->host);
-    put_field(out, "Accept", "", r->accept != NULL ? r->accept : "application/json");
-    put_field(out, "User-Agent", "", r->user_agent);
-    put_field(out, "Authorization", "Bearer ", r->bearer);
-    if (r->bearer == NULL)
-        put_field(out, "Authorization", "Basic ", r->basic);
+    put_field(out, "Host", r->host);
+    put_field(out, "Accept", r->accept != NULL ? r->accept : "application/json");
+    put_field(out, "User-Agent", r->user_agent);
+    put_field(out, "Authorization", r->authorization);
     if (r->headers != NULL) {
         ensure(is_block(r->headers));
         buf_puts(out, r->headers);
@@ -90,7 +87,7 @@ static void put_status(struct buf *out, int status, const char *content_type)
     /* Only final responses: behind a 1xx another head would have to follow. */
     ensure(status >= 200 && status <= 999);
     buf_printf(out, "HTTP/1.1 %d %s\r\n", status, reason_of(status));
-    put_field(out, "Content-Type", "", content_type);
+    put_field(out, "Content-Type", content_type);
 }
 
 void http_out_response(struct buf *out, int status, const char *content_type, size_t body_bytes)

@@ -9,14 +9,13 @@
 
 /* A request without a body. All strings are borrowed. */
 struct http_request {
-    const char *method;     /* "GET" */
-    const char *target;     /* path and query, already escaped */
-    const char *host;       /* the value of the Host header */
-    const char *accept;     /* NULL = application/json */
-    const char *bearer;     /* token for Authorization, or NULL; must hold no control bytes */
-    const char *basic;      /* USER:PASSWORD in base64 for Authorization, if there is no bearer */
-    const char *user_agent; /* NULL = none */
-    const char *headers;    /* further lines, each with its CRLF; NULL = none */
+    const char *method;        /* "GET" */
+    const char *target;        /* path and query, already escaped */
+    const char *host;          /* the value of the Host header */
+    const char *accept;        /* NULL = application/json */
+    const char *user_agent;    /* NULL = none */
+    const char *authorization; /* value of the Authorization header; NULL = none */
+    const char *headers;       /* more header lines, each with its CRLF; NULL = none */
 };
 
 /* Appends the request head. Values with CR, LF or NUL, and headers with an empty line, are a bug of

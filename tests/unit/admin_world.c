@@ -163,9 +163,14 @@ int admin_world_set_up(void **state)
     t->streams = admin_streams_create(t->journal);
     t->context = (struct payload_context){.node = "n1", .instance = "i"};
     admin_world_add_hook(t, (struct world_hook){.name = "print", .source_count = 1});
-    t->clusters[0] = (struct admin_cluster){
-        .name = "prod", .server = "https://10.0.0.1:6443", .contact_ms = WORLD_NOW_MS - 250};
-    t->clusters[1] = (struct admin_cluster){.name = "test", .server = "https://10.0.0.2:6443"};
+    servers_init(&t->servers[0], &(struct servers_entry){"https://10.0.0.1:6443", 1}, 1, 1);
+    servers_init(&t->servers[1], &(struct servers_entry){"https://10.0.0.2:6443", 1}, 1, 1);
+    t->clusters[0] = (struct admin_cluster){.name = "prod",
+                                            .servers = &t->servers[0],
+                                            .contact_ms = WORLD_NOW_MS - 250,
+                                            .logins = t->logins,
+                                            .login_count = ARRAY_LEN(t->logins)};
+    t->clusters[1] = (struct admin_cluster){.name = "test", .servers = &t->servers[1]};
     fill_model(t);
     *state = t;
     return 0;
@@ -177,6 +182,8 @@ int admin_world_tear_down(void **state)
 
     admin_streams_destroy(&t->streams);
     journal_destroy(&t->journal);
+    for (size_t i = 0; i < ARRAY_LEN(t->servers); i++)
+        servers_fini(&t->servers[i]);
     hooks_fini(&t->hooks);
     for (size_t i = 0; i < WORLD_TWIN; i++)
         watch_destroy(&t->watches[i].watch);

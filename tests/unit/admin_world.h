@@ -14,6 +14,7 @@
 #include "cache/watch.h"
 #include "hook/hook.h"
 #include "hook/payload.h"
+#include "kube/servers.h"
 
 /* 2024-05-01T10:20:30Z, when the monotonic clock stood at WORLD_STARTED_MS. */
 #define WORLD_STARTED_NS (UINT64_C(1714558830) * 1000000000U)
@@ -32,6 +33,8 @@ struct admin_world {
     struct admin_watch watches[WORLD_NAMES];
     struct hooks hooks;
     struct admin_cluster clusters[2];
+    struct servers servers[2];    /* of each cluster */
+    struct admin_login logins[2]; /* of the first cluster */
     struct journal *journal;
     struct admin_streams *streams;
     struct payload_context context; /* node "n1", instance "i" */

@@ -2,10 +2,12 @@
 #include "request_probe.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/panic.h"
 #include "io/loop.h"
+#include "kube/servers.h"
 #include "proto/http_in.h"
 #include "proto/url.h"
 
@@ -52,14 +54,34 @@ static void on_end(void *arg, const struct err *err)
     note(rq, RQ_AT_END);
 }
 
+void client_probe_make_many(struct client_probe *p, const char *const *urls, const unsigned *tiers,
+                            size_t n)
+{
+    struct api_client_server servers[SERVERS_MAX];
+    struct url parsed[SERVERS_MAX];
+
+    for (size_t i = 0; i < n; i++) {
+        ensure(url_parse(urls[i], &parsed[i], NULL) == ERR_OK);
+        servers[i] = (struct api_client_server){
+            .name = urls[i], .url = &parsed[i], .tier = tiers != NULL ? tiers[i] : 1};
+    }
+    p->params.servers = servers;
+    p->params.server_count = n;
+    p->client = api_client_create(p->loop, &p->params);
+    p->params.servers = NULL;
+    for (size_t i = 0; i < n; i++)
+        url_fini(&parsed[i]);
+}
+
 void client_probe_make(struct client_probe *p, const char *url)
 {
-    struct url parsed;
+    client_probe_make_many(p, &url, NULL, 1);
+}
 
-    ensure(url_parse(url, &parsed, NULL) == ERR_OK);
-    p->params.url = &parsed;
-    p->client = api_client_create(p->loop, &p->params);
-    url_fini(&parsed);
+void client_probe_set_tls(struct client_probe *p, struct tls_ctx *ctx)
+{
+    for (size_t i = 0; i < api_client_servers(p->client)->n; i++)
+        api_client_set_tls(p->client, i, ctx);
 }
 
 void client_probe_init(struct client_probe *p, const char *scheme, uint16_t port,
@@ -82,8 +104,26 @@ void client_probe_init(struct client_probe *p, const char *scheme, uint16_t port
     client_probe_make(p, url);
 }
 
+static bool on_identity(void *arg, const char *revision, bool is_last)
+{
+    struct request_probe *rq = arg;
+    size_t n = strlen(rq->revisions);
+
+    ensure(!rq->of->calling && rq->heads == 0 && rq->ends == 0);
+    (void)snprintf(rq->revisions + n, sizeof(rq->revisions) - n, "%s ", revision);
+    if (strtoull(revision, NULL, 10) >= rq->needs)
+        return true;
+    if (!is_last)
+        return false;
+    rq->doubted = true;
+    request_dispose(&rq->r);
+    if (++rq->of->ended == rq->of->want)
+        loop_stop(rq->of->loop);
+    return false;
+}
+
 static const struct request_events events = {
-    .on_head = on_head, .on_body = on_body, .on_end = on_end};
+    .on_head = on_head, .on_body = on_body, .on_end = on_end, .on_identity = on_identity};
 
 /* params NULL: the question which cluster it is. */
 static void start(struct client_probe *p, unsigned i, const struct request_params *params)
@@ -107,6 +147,16 @@ void client_probe_start(struct client_probe *p, unsigned i, bool list, const cha
 void client_probe_stream(struct client_probe *p, unsigned i, const char *target)
 {
     start(p, i, &(struct request_params){.target = target, .stream = true});
+}
+
+void client_probe_follow(struct client_probe *p, unsigned i, uint64_t needs)
+{
+    start(p, i,
+          &(struct request_params){.target = "/watch",
+                                   .follows = true,
+                                   .last_peer = UINT64_MAX,
+                                   .last_ms = loop_now_ms(p->loop)});
+    p->rq[i].needs = needs;
 }
 
 void client_probe_identify(struct client_probe *p, unsigned i)

@@ -26,6 +26,9 @@ struct request_probe {
     int heads, ends;
     int status;
     bool complete;
+    uint64_t needs;     /* the revision that the request goes on from; 0 = any is good */
+    char revisions[64]; /* that servers have said, each with a blank behind it */
+    bool doubted;       /* all servers lag: the request was disposed */
     struct buf body;
     struct err err;
 };
@@ -48,14 +51,25 @@ struct client_probe {
 void client_probe_init(struct client_probe *p, const char *scheme, uint16_t port,
                        unsigned list_concurrency);
 
-/* The same with the parameters in p; url is filled in. */
+/* The same with the parameters in p; a server with this URL is filled in. */
 void client_probe_make(struct client_probe *p, const char *url);
+
+/* The same for n servers, of these tiers (NULL = all of the first). */
+void client_probe_make_many(struct client_probe *p, const char *const *urls, const unsigned *tiers,
+                            size_t n);
+
+/* Each server gets this TLS context. */
+void client_probe_set_tls(struct client_probe *p, struct tls_ctx *ctx);
 
 /* Starts request i as a list or a watch of target. */
 void client_probe_start(struct client_probe *p, unsigned i, bool list, const char *target);
 
 /* Starts request i as a streaming list, which goes on as a watch. */
 void client_probe_stream(struct client_probe *p, unsigned i, const char *target);
+
+/* Starts request i as a watch that goes on from this revision, and that another server process has
+ * served until now. */
+void client_probe_follow(struct client_probe *p, unsigned i, uint64_t needs);
 
 /* Starts request i as the question which cluster a server belongs to. */
 void client_probe_identify(struct client_probe *p, unsigned i);

@@ -24,6 +24,11 @@ static const char secrets[] =
     "\"items\":[{\"metadata\":{\"name\":\"s\",\"namespace\":\"a\",\"uid\":\"u3\","
     "\"resourceVersion\":\"8\"},\"data\":{\"k\":\"aHVzaA==\"}}]}";
 
+/* A server of which nothing is known. */
+#define UNTRIED(url)                                                                               \
+    "{\"url\":\"" url "\",\"in_use\":false,\"tier\":1,\"state\":\"untried\",\"state_age_s\":null," \
+    "\"failed_age_s\":null,\"error\":null}"
+
 /* The answer to GET has this status and this text somewhere. */
 static void expect(struct admin_world *t, const char *target, int status, const char *text)
 {
@@ -54,9 +59,12 @@ static void test_status_before_the_first_contact(void **state)
            "\"state\":{\"dir\":null,\"kept\":false,\"writable\":true,\"reason\":null,"
            "\"since\":null,\"waiting\":0,\"commits\":0},"
            "\"clusters\":{\"prod\":{\"server\":\"https://10.0.0.1:6443\",\"contact_age_s\":0.25,"
-           "\"trouble\":null,\"credential_expires\":null},"
-           "\"test\":{\"server\":\"https://10.0.0.2:6443\",\"contact_age_s\":null,"
-           "\"trouble\":null,\"credential_expires\":null}},");
+           "\"trouble\":null,\"credential_expires\":null,\"servers\":[" UNTRIED(
+               "https://10.0.0.1:6443") "]},"
+                                        "\"test\":{\"server\":\"https://"
+                                        "10.0.0.2:6443\",\"contact_age_s\":null,"
+                                        "\"trouble\":null,\"credential_expires\":null,\"servers\":"
+                                        "[" UNTRIED("https://10.0.0.2:6443") "]}},");
     expect(t, "/v1/status", 200,
            "\"services\":{\"cluster\":\"prod\",\"resource\":\"services\",\"state\":\"listing\","
            "\"synced\":false,\"stale\":false,\"held\":false,\"contact_age_s\":null,\"objects\":0,"
@@ -201,7 +209,8 @@ static void test_credentials_that_expire_are_degraded(void **state)
     struct expiry expiry = {0};
 
     expiry_set(&expiry, EXPIRY_TOKEN, str_c(TOKEN), "/etc/token");
-    t->clusters[0].expiry = &expiry;
+    t->logins[0].expiry = &expiry;
+    t->logins[1].expiry = &expiry; /* servers that share a certificate share the sentence */
     t->model.credential_expiry_ms = 86400000;
     expect_at(t, 1714558999, "\"degraded\":[],");
     expect_at(t, 1714559000,
@@ -217,11 +226,11 @@ static void test_credentials_that_cannot_be_used_are_degraded(void **state)
 {
     struct admin_world *t = *state;
 
-    t->clusters[0].credential_trouble = "client key /k: Permission denied";
+    t->logins[1].trouble = "client key /k: Permission denied";
     expect(t, "/v1/status", 200,
            "\"degraded\":[\"cluster prod: credentials cannot be used: client key /k: Permission "
            "denied\"],");
-    t->clusters[0].credential_trouble = NULL;
+    t->logins[1].trouble = NULL;
     t->clusters[1].is_insecure = true;
     expect(t, "/v1/status", 200,
            "\"degraded\":[\"cluster test: servers are not verified (insecure_skip_tls_verify)\"],");

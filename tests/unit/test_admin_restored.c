@@ -108,7 +108,7 @@ static void test_trouble_of_a_cluster_is_degraded(void **state)
     admin_world_expect(
         t, STATUS, 200,
         "\"contact_age_s\":null,"
-        "\"trouble\":\"cluster test: it is another one\",\"credential_expires\":null}}");
+        "\"trouble\":\"cluster test: it is another one\",\"credential_expires\":null,");
 }
 
 /* ---- Watches */

@@ -4,6 +4,8 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -74,7 +76,7 @@ static void test_many_watches_make_one_full_handshake(void **state)
     struct client_probe p;
 
     client_probe_init(&p, "https", server_port(s), 1);
-    api_client_set_tls(p.client, t->ctx);
+    client_probe_set_tls(&p, t->ctx);
     start_all(&p);
     for (unsigned i = 0; i < N; i++)
         server_go(s);
@@ -96,7 +98,7 @@ static void test_a_server_that_forgot_the_session_costs_one_more(void **state)
     uint16_t port = server_port(s);
 
     client_probe_init(&p, "https", port, 1);
-    api_client_set_tls(p.client, t->ctx);
+    client_probe_set_tls(&p, t->ctx);
     uint64_t first = peer_of_one(&p);
     server_stop(&s);
     client_probe_do(&p, 0, false, "/down");
@@ -130,6 +132,33 @@ static void assert_all_fail(struct client_probe *p, enum err_kind kind)
     dispose_all(p);
 }
 
+static void test_the_authorization_and_the_headers_of_a_request(void **state)
+{
+    struct io_tls *t = *state;
+    struct server *s = server_start_two(server_hello, NULL, &t->server);
+    struct client_probe p;
+    char url[64];
+
+    client_probe_init(&p, "https", server_port(s), 1);
+    api_client_dispose(&p.client);
+    (void)snprintf(url, sizeof(url), "https://127.0.0.1:%u", (unsigned)server_port(s));
+    p.params.headers = "Impersonate-User: ann\r\n";
+    client_probe_make(&p, url);
+    client_probe_set_tls(&p, t->ctx);
+    api_client_set_authorization(p.client, 0, "Bearer t1");
+    client_probe_do(&p, 0, true, "/x");
+    assert_non_null(strstr(server_request(s, 0), "\r\nAuthorization: Bearer t1\r\n"));
+    assert_non_null(strstr(server_request(s, 0), "\r\nImpersonate-User: ann\r\n"));
+    api_client_set_authorization(p.client, 0, "Basic dTpw");
+    client_probe_do(&p, 0, false, "/w");
+    assert_non_null(strstr(server_request(s, 1), "\r\nAuthorization: Basic dTpw\r\n"));
+    api_client_set_authorization(p.client, 0, NULL);
+    client_probe_do(&p, 0, false, "/w");
+    assert_null(strstr(server_request(s, 2), "Authorization"));
+    client_probe_fini(&p);
+    server_stop(&s);
+}
+
 static void test_waiting_requests_fail_with_the_leading_one(void **state)
 {
     struct io_tls *t = *state;
@@ -141,12 +170,12 @@ static void test_waiting_requests_fail_with_the_leading_one(void **state)
     struct tls_ctx *ctx = tls_pair_ctx(&other, NULL);
 
     client_probe_init(&p, "https", server_port(s), 1);
-    api_client_set_tls(p.client, ctx);
+    client_probe_set_tls(&p, ctx);
     assert_all_fail(&p, ERR_TLS);
     assert_int_equal(server_accepted(s), 1);
     assert_all_fail(&p, ERR_TLS);
     assert_int_equal(server_accepted(s), 2);
-    api_client_set_tls(p.client, t->ctx);
+    client_probe_set_tls(&p, t->ctx);
     client_probe_do(&p, 0, false, "/x");
     assert_true(p.rq[0].complete);
     client_probe_fini(&p);
@@ -162,7 +191,7 @@ static void test_a_refusal_is_shared_too(void **state)
     int fd;
 
     client_probe_init(&p, "https", server_refusing_port(&fd), 1);
-    api_client_set_tls(p.client, t->ctx);
+    client_probe_set_tls(&p, t->ctx);
     assert_all_fail(&p, ERR_REFUSED);
     client_probe_fini(&p);
     close(fd);
@@ -193,7 +222,7 @@ static void test_the_lead_passes_on_when_the_leader_is_disposed(void **state)
     struct client_probe p;
 
     client_probe_init(&p, "https", server_port(s), 1);
-    api_client_set_tls(p.client, t->ctx);
+    client_probe_set_tls(&p, t->ctx);
     client_probe_start(&p, N, false, "/leads");
     start_all(&p);
     struct killer k = {.victim = &p.rq[N].r, .loop = p.loop, .turns = 2};
@@ -228,12 +257,12 @@ static void test_new_certificates_end_the_session_and_idle_connections(void **st
         tls_pair_ctx(&t->ca, &two), /* another certificate and key for the same name */
     };
     client_probe_init(&p, "https", server_port(s), 1);
-    api_client_set_tls(p.client, t->ctx);
+    client_probe_set_tls(&p, t->ctx);
     uint64_t last = peer_of_one(&p);
     assert_int_equal(peer_of_one(&p), last);
     assert_int_equal(server_connections(s), connections);
     for (size_t i = 0; i < ARRAY_LEN(contexts); i++) {
-        api_client_set_tls(p.client, contexts[i]);
+        client_probe_set_tls(&p, contexts[i]);
         uint64_t now = peer_of_one(&p);
 
         assert_true(p.rq[0].complete);
@@ -242,7 +271,7 @@ static void test_new_certificates_end_the_session_and_idle_connections(void **st
         last = now;
         tls_ctx_unref(&contexts[i]);
     }
-    api_client_set_tls(p.client, NULL);
+    client_probe_set_tls(&p, NULL);
     client_probe_do(&p, 0, true, "/x");
     assert_int_equal(p.rq[0].err.kind, ERR_CREDENTIAL);
     client_probe_fini(&p);
@@ -258,7 +287,7 @@ static void test_a_silent_server_and_one_that_hangs_up(void **state)
     struct client_probe p;
 
     client_probe_init(&p, "https", server_port(s), 1);
-    api_client_set_tls(p.client, t->ctx);
+    client_probe_set_tls(&p, t->ctx);
     start_all(&p); /* until tls_timeout: nothing comes */
     dispose_all(&p);
     client_probe_fini(&p);
@@ -266,7 +295,7 @@ static void test_a_silent_server_and_one_that_hangs_up(void **state)
 
     s = server_start_two(hang_up, NULL, &t->server);
     client_probe_init(&p, "https", server_port(s), 1);
-    api_client_set_tls(p.client, t->ctx);
+    client_probe_set_tls(&p, t->ctx);
     client_probe_do(&p, 0, true, "/x");
     assert_int_equal(p.rq[0].err.kind, ERR_CLOSED);
     client_probe_fini(&p);
@@ -310,6 +339,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_many_watches_make_one_full_handshake),
         cmocka_unit_test(test_a_server_that_forgot_the_session_costs_one_more),
+        cmocka_unit_test(test_the_authorization_and_the_headers_of_a_request),
         cmocka_unit_test(test_waiting_requests_fail_with_the_leading_one),
         cmocka_unit_test(test_a_refusal_is_shared_too),
         cmocka_unit_test(test_the_lead_passes_on_when_the_leader_is_disposed),

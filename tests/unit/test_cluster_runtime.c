@@ -119,9 +119,8 @@ static void set_up(struct rig *r, const struct server_step *const *scripts)
     r->server = server_start(&(struct server_params){.scripts = scripts});
     char *url = mem_printf("http://127.0.0.1:%u", server_port(r->server));
     set_conf();
-    server_to = (struct cluster_server){.tls_server_name = ""};
+    server_to = (struct cluster_server){.address = url, .tls_server_name = ""};
     assert_int_equal(url_parse(url, &server_to.url, NULL), ERR_OK);
-    free(url);
     const struct cluster_runtime_params p = {
         .loop = r->loop, .conf = &conf, .cluster_access = &cluster_access_to, .user_agent = "test"};
     r->cluster_runtime = cluster_runtime_create(&p, &events, r);
@@ -139,6 +138,7 @@ static void tear_down(struct rig *r)
         watch_destroy(&r->watches[i]);
     server_stop(&r->server);
     url_fini(&server_to.url);
+    free(server_to.address);
     alarm(0);
     play_clock_go();
 }

@@ -89,8 +89,10 @@ static void open_probe(struct probe *p, const struct server *s)
 static void exchange(struct probe *p)
 {
     static const struct exchange_events events = {on_head, on_body, on_end};
-    const struct http_request get = {
-        .method = "GET", .target = "/api?x=1", .host = "api.test", .bearer = "secret"};
+    const struct http_request get = {.method = "GET",
+                                     .target = "/api?x=1",
+                                     .host = "api.test",
+                                     .authorization = "Bearer secret"};
 
     p->params.request = &get;
     p->heads = p->ends = 0;

@@ -130,7 +130,7 @@ static void set_up(struct rig *r, struct io_tls *tls, const struct server_step *
     params.stale_after_ms = 0;
     r->server = server_start(&(struct server_params){.scripts = scripts, .tls = &tls->server});
     client_probe_init(&r->probe, "https", server_port(r->server), 1);
-    api_client_set_tls(r->probe.client, tls->ctx);
+    client_probe_set_tls(&r->probe, tls->ctx);
     assert_int_equal(watch_create(&params, &r->watch, NULL), ERR_OK);
     watch_subscribe(r->watch, &watch_events, r);
     r->renewals = renewals_create(&(struct renewals_params){
@@ -160,7 +160,7 @@ static void tear_down(struct rig *r)
 static void rotate(struct rig *r)
 {
     r->calling = true;
-    api_client_set_tls(r->probe.client, r->other);
+    client_probe_set_tls(&r->probe, r->other);
     list_watch_driver_renew(r->source);
     r->calling = false;
 }

@@ -37,12 +37,12 @@ static enum server_identity_outcome ask(uint64_t asked_ms, uint64_t now_ms, int 
     const struct http_head head = {.status = status, .retry_after_s = retry_after_s};
     const struct err lost = {ERR_CLOSED, 0, "lost"};
 
-    server_identity_asked(&server_identity, asked_ms);
+    server_identity_asked(&server_identity, 0, asked_ms);
     if (status > 0) {
         server_identity_head(&server_identity, &head);
         server_identity_body(&server_identity, body, strlen(body));
     }
-    return server_identity_end(&server_identity, status > 0 ? NULL : &lost, now_ms, out);
+    return server_identity_end(&server_identity, status > 0 ? NULL : &lost, true, now_ms, out);
 }
 
 /* The connection is lost: do the servers count as ones that do not tell from now on? */
@@ -128,15 +128,32 @@ static void test_lists_wait_once_the_cluster_is_known(void **state)
 static void test_a_server_is_asked_once_a_second(void **state)
 {
     (void)state;
-    assert_int_equal(server_identity_wait_ms(&server_identity, NOW), 0);
-    server_identity_asked(&server_identity, NOW);
-    assert_int_equal(server_identity_wait_ms(&server_identity, NOW), SERVER_IDENTITY_INTERVAL_MS);
-    assert_int_equal(server_identity_wait_ms(&server_identity, NOW + 400),
+    assert_int_equal(server_identity_wait_ms(&server_identity, 0, NOW), 0);
+    server_identity_asked(&server_identity, 0, NOW);
+    assert_int_equal(server_identity_wait_ms(&server_identity, 0, NOW),
+                     SERVER_IDENTITY_INTERVAL_MS);
+    assert_int_equal(server_identity_wait_ms(&server_identity, 0, NOW + 400),
                      SERVER_IDENTITY_INTERVAL_MS - 400);
-    assert_int_equal(server_identity_wait_ms(&server_identity, NOW + SERVER_IDENTITY_INTERVAL_MS),
-                     0);
+    assert_int_equal(
+        server_identity_wait_ms(&server_identity, 0, NOW + SERVER_IDENTITY_INTERVAL_MS), 0);
     is_busy(NOW, 30);
-    assert_int_equal(server_identity_wait_ms(&server_identity, NOW), 30000);
+    assert_int_equal(server_identity_wait_ms(&server_identity, 0, NOW), 30000);
+    assert_int_equal(server_identity_wait_ms(&server_identity, 1, NOW), 0); /* another server */
+}
+
+/* Another server may still tell, so the cluster is not known by its CA alone yet. */
+static void test_a_server_that_is_not_the_last_one_is_not_mute(void **state)
+{
+    static const struct err lost = {.kind = ERR_TIMEOUT, .text = "lost"};
+    struct server_identity_reply reply;
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        server_identity_asked(&server_identity, 0, NOW);
+        assert_int_equal(server_identity_end(&server_identity, &lost, false, NOW + 100000, &reply),
+                         SERVER_IDENTITY_FAILED);
+    }
+    assert_true(is_mute(NOW, NOW + 100000));
 }
 
 static void test_a_server_silent_for_five_seconds_is_not_asked_for_a_minute(void **state)
@@ -217,7 +234,7 @@ static void test_each_question_has_its_own_answer(void **state)
     struct server_identity_reply reply;
 
     (void)state;
-    server_identity_asked(&server_identity, NOW);
+    server_identity_asked(&server_identity, 0, NOW);
     server_identity_head(&server_identity, &(struct http_head){.status = 200});
     server_identity_body(&server_identity, "[", 1);
     assert_int_equal(ask(NOW, NOW, 200, -1, "{}", &reply), SERVER_IDENTITY_TOLD);
@@ -232,6 +249,7 @@ int main(void)
         TEST(test_the_oldest_answer_is_forgotten_first),
         TEST(test_lists_wait_once_the_cluster_is_known),
         TEST(test_a_server_is_asked_once_a_second),
+        TEST(test_a_server_that_is_not_the_last_one_is_not_mute),
         TEST(test_a_server_silent_for_five_seconds_is_not_asked_for_a_minute),
         TEST(test_an_answer_or_a_busy_server_ends_the_failures),
         TEST(test_another_cluster_takes_all_answers_back),

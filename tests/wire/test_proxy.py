@@ -62,7 +62,7 @@ def test_s123_everything_goes_through_the_proxy(api, through, hook, new_proxy, a
     hook.wait(2)
     assert proxy.targets == {f"127.0.0.1:{api.port}"} and not proxy.refused
     assert api.accepted == len(proxy.seen), "no connection went past the proxy"
-    assert d.log(msg="cluster is reached through a proxy", named_by="proxy_url",
+    assert d.log(msg="server is reached through a proxy", named_by="proxy_url",
                  proxy=f"127.0.0.1:{proxy.port}")
     check_no_secret(d)
 
@@ -218,7 +218,7 @@ def test_s123_the_environment_names_the_proxy(factory, named, new_proxy, variabl
     d = by_name(factory, named, {variable: proxy.url(AUTH)}, proxy)
     d.synced()
     assert proxy.targets == {f"api.cluster.test:{named.port}"}
-    assert d.log(msg="cluster is reached through a proxy", named_by="HTTPS_PROXY")
+    assert d.log(msg="server is reached through a proxy", named_by="HTTPS_PROXY")
     check_no_secret(d)
 
 
