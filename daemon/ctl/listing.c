@@ -16,6 +16,20 @@ const struct listing listing_clusters = {
       },
 };
 
+const struct listing listing_servers = {
+    "clusters",
+    {
+      {"CLUSTER", NULL, LISTING_TEXT, false, false},
+      {"SERVER", "url", LISTING_TEXT, false, true},
+      {"TIER", "tier", LISTING_TEXT, true, false},
+      {"USED", "in_use", LISTING_YES, false, false},
+      {"STATE", "state", LISTING_TEXT, false, false},
+      {"FOR", "state_age_s", LISTING_SECONDS, false, false},
+      {"FAILED", "failed_age_s", LISTING_SECONDS, true, false},
+      {"ERROR", "error", LISTING_TEXT, false, false},
+      },
+};
+
 const struct listing listing_watches = {
     "watches",
     {
@@ -157,7 +171,7 @@ struct walk {
     const struct listing *listing;
     const struct listing_look *look;
     struct buf cells[LISTING_COLUMNS]; /* of the row that is begun */
-    struct buf name;                   /* of the row that is begun */
+    struct buf path;                   /* of the row that is begun */
     bool begun;
     void (*row)(struct walk *w); /* gets each whole row: add_to_table() or add_to_keys() */
     struct table *table;         /* for add_to_table() */
@@ -236,16 +250,33 @@ static void end_row(struct walk *w)
         buf_clear(&w->cells[i]);
 }
 
+/* The number of parts of a path that lead to a row. */
+static size_t depth_of_rows(const struct walk *w)
+{
+    static const size_t depths[] = {
+        [LISTING_ONE] = 0, [LISTING_ARRAY] = 1, [LISTING_GROUP] = 2, [LISTING_NESTED] = 4};
+
+    return depths[w->look->rows];
+}
+
 /* Begins another row unless the leaf belongs to the row that is begun. Columns without path get the
  * name of the row. */
-static void enter_row(struct walk *w, struct str name)
+static void enter_row(struct walk *w, const struct leaf *leaf)
 {
-    if (w->begun && str_eq(buf_str(&w->name), name))
+    size_t depth = depth_of_rows(w);
+    struct str name = depth == 0 ? str_c("") : leaf->path[depth > 1];
+    struct buf path = {0};
+
+    for (size_t i = 0; i < depth; i++)
+        buf_printf(&path, "%.*s/", STR_ARG(leaf->path[i]));
+    bool same = w->begun && str_eq(buf_str(&w->path), buf_str(&path));
+    if (!same)
+        end_row(w);
+    buf_free(&w->path);
+    w->path = path;
+    if (same)
         return;
-    end_row(w);
     w->begun = true;
-    buf_clear(&w->name);
-    buf_append_str(&w->name, name);
     for (size_t i = 0; i < column_count(w->listing); i++)
         if (w->listing->columns[i].path == NULL)
             buf_append_str(&w->cells[i], name);
@@ -271,13 +302,12 @@ static void put_in_cell(struct walk *w, size_t i, const struct leaf *leaf, size_
 static void on_leaf(void *arg, const struct leaf *leaf)
 {
     struct walk *w = arg;
-    /* GROUP: the group and the name of the row; ARRAY: the index of the row; ONE: nothing. */
-    size_t skip = w->look->rows == LISTING_GROUP ? 2 : w->look->rows == LISTING_ARRAY;
+    size_t skip = depth_of_rows(w);
 
-    if (leaf->depth <= skip ||
-        (w->look->rows == LISTING_GROUP && !str_is(leaf->path[0], w->listing->group)))
+    if (leaf->depth <= skip || (skip > 1 && !str_is(leaf->path[0], w->listing->group)) ||
+        (skip > 2 && !str_is(leaf->path[2], w->look->nested)))
         return;
-    enter_row(w, skip > 0 ? leaf->path[skip - 1] : str_c(""));
+    enter_row(w, leaf);
     for (size_t i = 0; i < column_count(w->listing); i++)
         if (w->listing->columns[i].path != NULL)
             put_in_cell(w, i, leaf, skip);
@@ -293,7 +323,7 @@ static enum err_kind walk(struct walk *w, struct str json, struct err *err)
         err_wrap(err, "the answer cannot be read");
     for (size_t i = 0; i < LISTING_COLUMNS; i++)
         buf_free(&w->cells[i]);
-    buf_free(&w->name);
+    buf_free(&w->path);
     return kind;
 }
 

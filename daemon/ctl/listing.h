@@ -32,9 +32,11 @@ struct listing_column {
 };
 
 enum listing_rows {
-    LISTING_ONE,   /* the answer is one row */
-    LISTING_ARRAY, /* each element is a row */
-    LISTING_GROUP, /* each member of the member `group` is a row; its name is that of the row */
+    LISTING_ONE,    /* the answer is one row */
+    LISTING_ARRAY,  /* each element is a row */
+    LISTING_GROUP,  /* each member of the member `group` is a row; its name is that of the row */
+    LISTING_NESTED, /* each element of the array `nested` of such a member is a row, with the
+                     * member's name */
 };
 
 enum { LISTING_COLUMNS = 18 };
@@ -47,6 +49,7 @@ struct listing {
 /* How a table is read and printed. */
 struct listing_look {
     enum listing_rows rows;
+    const char *nested; /* for LISTING_NESTED */
     bool wide;
     int64_t now_s; /* wall clock, for LISTING_SINCE and LISTING_UNTIL */
 };
@@ -68,6 +71,7 @@ enum err_kind listing_put_keys(struct buf *out, const struct listing *l, enum li
 
 /* The tables of informerctl; paths are members of the daemon's answers. */
 extern const struct listing listing_clusters;
+extern const struct listing listing_servers;
 extern const struct listing listing_watches;
 extern const struct listing listing_views;
 extern const struct listing listing_hooks;

@@ -25,6 +25,7 @@ struct summary {
     struct buf dir;   /* the state_dir; "" = none is configured */
     struct buf since; /* the time since which the state cannot be written; "" = it can */
     uint64_t waiting; /* changes of the state that are not on disk */
+    bool several;     /* a cluster has several servers */
 };
 
 static void set(struct buf *b, struct str text)
@@ -85,6 +86,9 @@ static void on_leaf(void *arg, const struct leaf *leaf)
         on_state(s, leaf);
     } else if (leaf->depth == 3 && str_is(leaf->path[0], "left_files")) {
         on_file(s, leaf);
+    } else if (leaf->depth > 4 && str_is(leaf->path[0], "clusters") &&
+               str_is(leaf->path[2], "servers") && str_is(leaf->path[3], "1")) {
+        s->several = true;
     }
 }
 
@@ -164,9 +168,8 @@ static void put_head(struct buf *out, const struct summary *s, int64_t now_s)
 enum err_kind summary_put(struct buf *out, struct str json, bool wide, int64_t now_s,
                           struct err *err)
 {
-    static const struct listing *const listings[] = {&listing_clusters, &listing_watches,
-                                                     &listing_views, &listing_hooks};
-    const struct listing_look look = {.rows = LISTING_GROUP, .wide = wide, .now_s = now_s};
+    static const struct listing *const listings[] = {
+        &listing_clusters, &listing_servers, &listing_watches, &listing_views, &listing_hooks};
     struct summary s = {0};
     enum err_kind kind = reader_scan(json, on_leaf, &s, err);
 
@@ -174,6 +177,14 @@ enum err_kind summary_put(struct buf *out, struct str json, bool wide, int64_t n
         put_head(out, &s, now_s);
     fini(&s);
     for (size_t i = 0; kind == ERR_OK && i < ARRAY_LEN(listings); i++) {
+        bool servers = listings[i] == &listing_servers;
+        const struct listing_look look = {.rows = servers ? LISTING_NESTED : LISTING_GROUP,
+                                          .nested = "servers",
+                                          .wide = wide,
+                                          .now_s = now_s};
+
+        if (servers && !s.several)
+            continue; /* the table of clusters says it all */
         if (listings[i] == &listing_views) {
             kind = listing_put_below(out, listings[i], &look, json, err);
             continue;

@@ -275,6 +275,31 @@ static void test_the_table_of_kept_state(void **state)
                "informerd 1, pid 2, ready\nstate: /s, not writable\n\n");
 }
 
+/* The table is there if any cluster has several servers. */
+static void test_the_table_of_servers(void **state)
+{
+    static const char json[] =
+        "{\"version\":\"1\",\"pid\":2,\"ready\":true,\"degraded\":[],\"clusters\":{"
+        "\"prod\":{\"server\":\"https://b\",\"contact_age_s\":1,\"trouble\":null,\"servers\":["
+        "{\"url\":\"https://a\",\"in_use\":false,\"tier\":1,\"state\":\"failed\",\"state_age_s\":7,"
+        "\"failed_age_s\":5,\"error\":\"a: refused\"},"
+        "{\"url\":\"https://b\",\"in_use\":true,\"tier\":2,\"state\":\"good\",\"state_age_s\":6,"
+        "\"failed_age_s\":null,\"error\":null}]},"
+        "\"test\":{\"server\":\"https://c\",\"contact_age_s\":1,\"trouble\":null,\"servers\":["
+        "{\"url\":\"https://c\",\"in_use\":true,\"tier\":1,\"state\":\"good\",\"state_age_s\":9,"
+        "\"failed_age_s\":null,\"error\":null}]}}}";
+    struct buf out = {0};
+
+    (void)state;
+    assert_int_equal(summary_put(&out, str_c(json), true, THEN_S, NULL), ERR_OK);
+    assert_non_null(strstr(buf_cstr(&out),
+                           "\n\nCLUSTER  SERVER     TIER  USED  STATE   FOR  FAILED  ERROR\n"
+                           "prod     https://a  1     no    failed  7s   5s      a: refused\n"
+                           "prod     https://b  2     yes   good    6s   -       -\n"
+                           "test     https://c  1     yes   good    9s   -       -\n\n"));
+    buf_free(&out);
+}
+
 static void test_wide_watches_and_names(void **state)
 {
     const struct listing_look wide = {.rows = LISTING_GROUP, .wide = true, .now_s = THEN_S};
@@ -446,6 +471,7 @@ int main(void)
         cmocka_unit_test(test_reader_gives_the_way_to_each_scalar),
         cmocka_unit_test(test_summary),
         cmocka_unit_test(test_the_table_of_kept_state),
+        cmocka_unit_test(test_the_table_of_servers),
         cmocka_unit_test(test_wide_watches_and_names),
         cmocka_unit_test(test_objects),
         cmocka_unit_test(test_options),
