@@ -14,6 +14,7 @@
         api.stop_listening(); api.drop("rst"); api.listen()          # away for a while
         api.restart("eof")                            # the same with an empty watch cache
         api.restore(api.snapshot())                   # or an RV: etcd comes back from a backup
+        api.kill(); api.revive()                      # its process dies; another one begins
         api.define("widgets.v1.example.com", kind="Widget", short_names=["wd"])     # a CRD
         api.undefine("widgets.example.com")           # DELETED for each, end, 404 in text
 
@@ -31,6 +32,8 @@ and what else queries.py checks. Attributes switch it, before or while it runs:
                                  such namespace), a status (403), "rst", "eof", "stall";
                                  identity_gate (None) holds the answer; these requests are in
                                  api.identity_requests and in no other list
+    seen_rv (None)               the newest RV that this server knows of its store: api.lag() stops
+                                 it there, api.catch_up() goes on
     tokens, client_cns, passwords (None)    sets of credentials that are let in; else 401; a
                                  password is "USER:PASSWORD"
     prefix ("")                  what stands in front of each path, as behind Rancher; requests
@@ -44,6 +47,9 @@ A script overrides requests one by one, in order; times=None serves for ever; se
         api.on_stream("services").fail(429)                           # watch-list requests only
         api.on("GET", "/version").run(handler)                        # async def handler(exchange)
 
+FakeApi(store=other.store) is another server of the same cluster; Several([api, ...]) is what tests
+use of one server, for all of them.
+
 `gate = Gate()` holds a script until the test calls gate.open(); gate.reached is set when the script
 waits there. api.requests has all requests; api.wait_for_request(lambda r: r.kind == "W") waits for
 one, and api.sequence("services") == ["S(-)", "L(0)", "W(10)"] writes them as the scenarios do. A
@@ -55,7 +61,8 @@ from .objects import (bookmark, custom_object, endpointslice, error_event, ev, s
                       status_object)
 from .script import END, EOF, LIVE, RST, STALL, Gate, Pause
 from .server import FakeApi, servers
+from .several import Several
 
-__all__ = ["Authority", "END", "EOF", "FakeApi", "Gate", "LIVE", "Pause", "RST", "STALL",
+__all__ = ["Authority", "END", "EOF", "FakeApi", "Gate", "LIVE", "Pause", "RST", "STALL", "Several",
            "bookmark", "custom_object", "endpointslice", "error_event", "ev", "servers", "service",
            "simple", "status_object"]

@@ -129,7 +129,7 @@ def _page(api, request):
                                                  "too old.")
         try:
             page = store.page(table, selection(request), limit, request.token,
-                              int(rv) if exact else None)
+                              int(rv) if exact else api.seen_rv)
         except KeyError:
             return status_object(410, "Expired", "The provided continue parameter is too old to "
                                  "display a consistent list result.", token="inconsistent")

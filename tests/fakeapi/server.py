@@ -75,9 +75,10 @@ def take_port(host):
 class FakeApi:
     """See the package's docstring. Every method may be called from any thread."""
 
-    def __init__(self, tls=None, host="127.0.0.1", tls_options=None, watch_list=False):
-        self.store = Store()
-        self.store.changed = self._store_changed
+    def __init__(self, tls=None, host="127.0.0.1", tls_options=None, watch_list=False, store=None):
+        self.store = store or Store()
+        self.store.listeners.append(self._store_changed)
+        self.seen_rv = None
         self.leaf, self.host, self.port = tls, host, None
         self.context = make_context(tls, **(tls_options or {})) if tls else None
         self.stall_handshake = False
@@ -104,6 +105,7 @@ class FakeApi:
         self._cond = threading.Condition()
         self._loop = asyncio.new_event_loop()
         self._taken = self._server = None
+        self._hole = []
         self._thread = threading.Thread(target=self._serve_loop, name="fakeapi", daemon=True)
 
     # Start and stop
@@ -125,6 +127,8 @@ class FakeApi:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(PATIENCE)
         self._taken.close()
+        for sock in self._hole:
+            sock.close()
 
     def _serve_loop(self):
         asyncio.set_event_loop(self._loop)
@@ -182,6 +186,39 @@ class FakeApi:
         self.store.expire()
         self.listen()
 
+    def kill(self):
+        """The server process dies: connections are refused, and open ones are reset."""
+        self.stop_listening()
+        self.drop("rst")
+        self.wait(lambda: not self.conns, what="no connections")
+
+    def revive(self):
+        """Another process of the same server begins: it does not know earlier TLS sessions."""
+        if self.leaf is not None:
+            self.set_tls(self.leaf)
+        self.listen()
+
+    def black_hole(self):
+        """Nobody answers a SYN to this port any more; open connections are reset."""
+        self.kill()
+        full = bind_socket(self.host, self.port)
+        full.listen(0)
+        self._hole = [full]
+        for _ in range(2):
+            sock = socket.socket(full.family, socket.SOCK_STREAM)
+            sock.setblocking(False)
+            sock.connect_ex((self.host, self.port))
+            self._hole.append(sock)
+
+    def lag(self):
+        """From now on the server sees no change of the store, as when etcd does not reach it."""
+        self.seen_rv = self.store.rv
+
+    def catch_up(self):
+        """The server sees all changes again."""
+        self.seen_rv = None
+        self.call(lambda: [watcher.wake() for watcher in self.watchers])
+
     def set_tls(self, leaf, **options):
         """Another certificate (and options of make_context) for new connections."""
         self.leaf, self.context = leaf, make_context(leaf, **options)
@@ -208,7 +245,7 @@ class FakeApi:
 
     @property
     def rv(self):
-        return self.store.rv
+        return self.store.rv if self.seen_rv is None else self.seen_rv
 
     @rv.setter
     def rv(self, value):

@@ -135,16 +135,21 @@ class Table:
 
 
 class Store:
-    """All tables under one lock; `changed` is called, locked, after each change."""
+    """All tables under one lock; `changed` is called, locked, after each change. It tells the
+    listeners, of which each API server that serves this store is one."""
 
     def __init__(self):
         self.lock = threading.RLock()
         self.rv = 1
         self.tables = {}
         self.snapshots = {}
-        self.changed = lambda table: None
+        self.listeners = []
         for resource in BUILTIN:
             self.add_resource(resource)
+
+    def changed(self, table):
+        for listener in self.listeners:
+            listener(table)
 
     def add_resource(self, resource):
         with self.lock:
@@ -255,8 +260,8 @@ class Store:
             return self.rv if rv is None else rv, found
 
     def page(self, table, select, limit, token, exact=None):
-        """(rv, items, next token, items left). token: None = the first page. KeyError: the token
-        has expired."""
+        """(rv, items, next token, items left). token: None = the first page; exact: the RV, None =
+        now. KeyError: the token has expired."""
         with self.lock:
             if token:
                 rv, items = self.snapshots[token]

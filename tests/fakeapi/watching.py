@@ -75,11 +75,13 @@ class Watcher:
     def _frame(self, kind, body):
         return self.exchange.chunk(b'{"type":"%b","object":%b}\n' % (kind.encode(), body))
 
-    def pending(self, store):
+    def pending(self, api):
         """The frames that are due: changes and pushed events in their order."""
-        out = []
+        out, store = [], api.store
         with store.lock:
             end = len(self.history)
+            if api.seen_rv is not None:
+                end = max(self.cursor, min(end, self.table.start_of(api.seen_rv)))
             pushed, self.pushed = self.pushed, []
             for upto, event in [*pushed, (end, None)]:
                 for change in self.history[self.cursor:upto]:
@@ -101,7 +103,7 @@ class Watcher:
         mark = self._next_mark(api, clock(), deadline)
         while True:
             self._event.clear()
-            data = self.pending(api.store)
+            data = self.pending(api)
             if data:
                 await self.exchange.conn.send(data)
             if self._end is not None or clock() >= deadline:
@@ -144,12 +146,12 @@ async def watch(api, exchange):
     await follow(api, exchange, None)
 
 
-def _begin(store, watcher, rv, initial):
+def _begin(api, watcher, rv, initial):
     """Sets the watcher's place in the history; returns (current RV, items to send first, the error
     event or None)."""
-    table = watcher.table
+    store, table = api.store, watcher.table
     with store.lock:
-        now, items = store.listing(table, watcher.select)
+        now, items = store.listing(table, watcher.select, api.seen_rv)
         if initial or rv in ("", "0"):
             watcher.cursor = len(table.history)
             return now, items, None
@@ -167,7 +169,7 @@ async def follow(api, exchange, rv):
     watcher = Watcher(exchange)
     initial = rv is None and request.kind == "S"
     rv = str(rv) if rv is not None else request.rv or ""
-    now, items, error = _begin(api.store, watcher, rv, initial)
+    now, items, error = _begin(api, watcher, rv, initial)
     if error is not None:
         await exchange.event(error)
         await exchange.end_stream()

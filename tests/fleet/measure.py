@@ -52,12 +52,11 @@ class Servers:
 
     def __init__(self, authority, count, objects, endpoints):
         leaf = authority.server()
-        self.apis = [FakeApi(tls=leaf) for _ in range(count)]
-        store = self.apis[0].store
+        self.apis = [FakeApi(tls=leaf)]
+        while len(self.apis) < count:
+            self.apis.append(FakeApi(tls=leaf, store=self.apis[0].store))
         for api in self.apis:
-            api.store = store
             api.bookmark_period = 24 * 3600     # so long that only the tests send bookmarks
-        store.changed = lambda table: [api._store_changed(table) for api in self.apis]
         fill(self.apis[0], objects, endpoints)
 
     def __enter__(self):

@@ -352,6 +352,16 @@ class Factory:
         api.kubeconfig(path, **{"ca": self.authority, **credentials})
         return {"kubeconfig": path, "tuning": confwriter.merge(TUNING, tuning or {})}
 
+    def cluster_of(self, apis, tuning=None, own=None, **settings):
+        """The settings of a cluster with these fake servers. own: for each server the settings that
+        it has for itself."""
+        servers = {"servers": [api.url for api in apis]}
+        if own is not None:
+            servers = {"server": {f"s{n}": {"url": api.url, **more}
+                                  for n, (api, more) in enumerate(zip(apis, own))}}
+        return {**servers, "ca_file": self.authority.file,
+                "tuning": confwriter.merge(TUNING, tuning or {}), **settings}
+
     def daemon(self, api=None, watches=None, hooks=None, start=True, tuning=None, credentials=None,
                clusters=None, environ=None, **settings):
         """A daemon; hooks: {name: Hook or settings}; the default watch is every Service."""
