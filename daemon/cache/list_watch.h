@@ -65,9 +65,8 @@ bool list_watch_body(struct list_watch *lw, const char *data, size_t n, struct n
 struct list_watch_action list_watch_end(struct list_watch *lw, const struct err *err,
                                         unsigned others, struct now now);
 
-/* An LW_IDENTIFY is over. err NULL: it is the right cluster. ERR_FOREIGN: it is another one, and
- * nothing is taken from it. Any other error: the server has not said. others: as in
- * reflector_ended(). The sink may run. */
+/* An LW_IDENTIFY is over. err NULL: it is the right cluster. ERR_FOREIGN: it is another one; nothing
+ * is taken from it. Other errors: the server has not said. others: as above. The sink may run. */
 struct list_watch_action list_watch_identified(struct list_watch *lw, const struct err *err,
                                                unsigned others, struct now now);
 

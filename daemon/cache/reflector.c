@@ -69,8 +69,8 @@ struct reflector {
      * and how many are allowed: so many other servers there were for the first of them. */
     unsigned switches;
     unsigned max_switches;
-    uint64_t since_ms;   /* when the watch or streaming list was asked for */
-    uint64_t timeout_ms; /* how long it was to last */
+    uint64_t since_ms;        /* when the watch or streaming list was asked for */
+    uint64_t timeout_ms;      /* how long it was to last */
     uint64_t second_since_ms; /* the same two of the second watch that reflector_renew() gave */
     uint64_t second_timeout_ms;
     /* The since_ms of the first of the watches that followed each other without a wait. */
