@@ -336,8 +336,10 @@ def test_a_quiet_resource_is_probed_and_not_listed(api, daemon, hook):
     api.wait_watching("services")
     api.apply(service("n/b"))
     hook.wait_what("ADDED", "n/b")
-    rv = api.sequence("configmaps")[1]
-    assert api.sequence("configmaps") == ["L(0)", rv, rv, "L(-)", "L(-)", rv]
+    sequence = api.sequence("configmaps")
+    rv = sequence[1]
+    assert sequence[:6] == ["L(0)", rv, rv, "L(-)", "L(-)", rv]
+    assert sequence[6:] in ([], [rv]), "the third silent watch may have ended meanwhile"
     d.control.wait_watch("maps", state="watching", last_error=None)
     d.caught_up(api)
     assert all(r.rv is None and r.query["limit"] == "1"
