@@ -70,6 +70,7 @@ def test_the_roles_allow_each_request_and_each_grant_is_needed(new_api, daemon, 
     d.synced(*EVERYTHING)
     api.delete("configmaps", "a/x")
     api.wait_for_request(lambda r: r.kind == "G" and r.resource == "configmaps")
+    d.control.wait_watch("slices", state="watching")
     d.control.post("/v1/watches/slices/verify")
     api.wait_for_request(lambda r: r.kind == "L" and r.resource == "endpointslices",
                          count=2 if lists == "off" else 1)
