@@ -244,10 +244,13 @@ static void repeat(struct request *r)
 }
 
 /* A server that is dying, or the proxy in front of it, answers with a 5xx. With Retry-After it
- * means that clients shall come back to it. */
+ * means that clients shall come back to it. A server that cannot reach what checks tokens, or does
+ * not know a new client CA yet, answers with a 401. */
 static bool is_refusal(const struct request *r, const struct http_head *head)
 {
-    return r->client->servers.n > 1 && !r->pinned && head->status >= 500 && head->retry_after_s < 0;
+    bool is_bad = head->status == 401 || (head->status >= 500 && head->retry_after_s < 0);
+
+    return r->client->servers.n > 1 && !r->pinned && is_bad;
 }
 
 /* The head was a refusal: the request goes to another server. If none is left, the body says
@@ -258,7 +261,8 @@ static void refuse(struct request *r, const struct http_head *head)
 
     api_request_enter(r, RQ_REFUSED);
     api_error_head(&r->refusal, head);
-    err_set(&err, ERR_SERVER, head->status, "%s: status %d", conn_name(r->conn), head->status);
+    err_set(&err, head->status == 401 ? ERR_UNAUTHORIZED : ERR_SERVER, head->status,
+            "%s: status %d", conn_name(r->conn), head->status);
     (void)api_request_try_another(r, &err, FAULT_UNPROVEN);
 }
 

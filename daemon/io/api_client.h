@@ -4,7 +4,8 @@
  * server a request goes, io/api_server has the connections.
  *
  * A request whose connection or response head fails goes to the next server at once, until each was
- * tried once. A 5xx without Retry-After counts as such a failure if there are several servers.
+ * tried once. A 5xx without Retry-After, and a 401, count as such a failure if there are several
+ * servers.
  *
  * LISTs and streaming lists wait for a place in the list gate (list_concurrency places, first come,
  * first served); watches never wait for it. A response that holds a place must bring 64 KiB a

@@ -120,17 +120,16 @@ static void judge(struct api_client *c, struct request *by,
 }
 
 /* The server has not said which cluster it is. Another server may have an answer for r, and for the
- * others that wait for one of this server: it lags, or is dying. Only a server that wants another
- * credential or asks for patience is as good as before. */
+ * others that wait for one of this server: it lags, is dying, or does not take the credential. Only
+ * a server that asks for patience is as good as before. */
 static void not_told(struct request *r, const struct err *err,
                      const struct server_identity_reply *reply)
 {
     struct api_client *c = r->client;
     size_t server = r->server;
     bool lags = err != NULL ? err->kind == ERR_TIMEOUT : reply->status >= 500;
-    enum server_fault fault = lags                                  ? FAULT_LAGS
-                              : err != NULL || reply->status == 200 ? FAULT_UNPROVEN
-                                                                    : FAULT_NONE;
+    bool unproven = err != NULL || reply->status == 200 || reply->status == 401;
+    enum server_fault fault = lags ? FAULT_LAGS : unproven ? FAULT_UNPROVEN : FAULT_NONE;
 
     list_each (pos, tmp, &c->asking) {
         struct request *other = list_entry(pos, struct request, wait);

@@ -58,6 +58,15 @@ bool attempts_left(const struct attempts *a, const struct servers *s, size_t but
     return false;
 }
 
+/* Does an error of the first kind count for the sum, rather than one of the second? A 401 comes first
+ * as something can be done at once: a newer credential may be in its file. */
+static bool is_told_before(enum err_kind kind, enum err_kind other)
+{
+    if (other == ERR_OK || kind == ERR_UNAUTHORIZED)
+        return other != ERR_UNAUTHORIZED;
+    return other == ERR_SERVER && kind != ERR_SERVER;
+}
+
 /* The texts come in the order of the servers, so that the same failure has the same text each time,
  * whichever server was tried first. Each one gets a share of the room. */
 struct err attempts_sum(const struct attempts *a, const struct servers *s)
@@ -73,7 +82,7 @@ struct err attempts_sum(const struct attempts *a, const struct servers *s)
 
         if ((a->tried & set_of(i)) == 0)
             continue;
-        if (sum.kind == ERR_OK || (sum.kind == ERR_SERVER && err->kind != ERR_SERVER))
+        if (is_told_before(err->kind, sum.kind))
             sum = *err;
         buf_printf(&text, "%s%.*s", text.len > 0 ? "; " : "", room / count - 2, err->text);
     }

@@ -43,6 +43,8 @@ static const struct server_step silent[] = SERVER_SAYS("", SERVER_HOLD);
 static const struct server_step unavailable[] =
     SERVER_SAYS(SERVER_EMPTY("503 Service Unavailable"), SERVER_CLOSE);
 static const struct server_step refusal[] = SERVER_SAYS(REFUSAL, SERVER_CLOSE);
+static const struct server_step unauthorized[] =
+    SERVER_SAYS(SERVER_EMPTY("401 Unauthorized"), SERVER_CLOSE);
 static const struct server_step busy[] = SERVER_SAYS(
     "HTTP/1.1 503 Busy\r\nRetry-After: 7\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
     SERVER_CLOSE);
@@ -187,6 +189,29 @@ static void test_a_5xx(void **state)
     (void)state;
     goes_to_the_next(unavailable);
     goes_to_the_next(refusal);
+}
+
+/* It cannot reach what checks tokens, or has another CA for clients. */
+static void test_a_401(void **state)
+{
+    (void)state;
+    goes_to_the_next(unauthorized);
+}
+
+/* The credential is bad, and its owner hears of it. */
+static void test_a_401_of_all_servers_blames_none_of_them(void **state)
+{
+    const struct server_step *const scripts[] = {unauthorized, unauthorized};
+    struct rig r;
+
+    (void)state;
+    set_up(&r, scripts, 2, false);
+    client_probe_do(&r.probe, 0, true, "/list");
+    assert_int_equal(r.probe.rq[0].err.kind, ERR_UNAUTHORIZED);
+    assert_int_equal(r.probe.rq[0].err.code, 401);
+    assert_int_equal(state_of(&r, A), SERVER_UNTRIED);
+    assert_int_equal(state_of(&r, B), SERVER_UNTRIED);
+    tear_down(&r);
 }
 
 static bool is_connecting_elsewhere(const struct rig *r)
@@ -519,10 +544,12 @@ static void test_if_all_that_can_be_reached_lag(void **state)
     tear_down(&r);
 }
 
-/* The server waits for its cache to reach etcd's revision, or etcd does not answer it. */
+/* The server waits for its cache to reach etcd's revision, or etcd does not answer it. A 401 says
+ * nothing about its cache. */
 static void test_a_question_that_is_refused_or_not_answered(void **state)
 {
-    static const struct server_step *const bad[] = {unavailable, refusal, busy, silent};
+    static const struct server_step *const bad[] = {unavailable, refusal, busy, silent,
+                                                    unauthorized};
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
@@ -539,7 +566,7 @@ static void test_a_question_that_is_refused_or_not_answered(void **state)
         assert_ok(&r, 1);
         assert_string_equal(r.probe.rq[0].revisions, "9 ");
         assert_int_equal(requests(&r, A), 1); /* the second request does not ask there again */
-        assert_int_equal(state_of(&r, A), SERVER_LAGS);
+        assert_int_equal(state_of(&r, A), bad[i] == unauthorized ? SERVER_FAILED : SERVER_LAGS);
         tear_down(&r);
     }
 }
@@ -596,6 +623,8 @@ int main(void)
         cmocka_unit_test(test_a_refused_connection),
         cmocka_unit_test(test_a_connection_that_ends_before_the_head),
         cmocka_unit_test(test_a_5xx),
+        cmocka_unit_test(test_a_401),
+        cmocka_unit_test(test_a_401_of_all_servers_blames_none_of_them),
         cmocka_unit_test(test_a_connect_that_is_never_answered),
         cmocka_unit_test(test_a_head_that_does_not_come),
         cmocka_unit_test(test_a_5xx_with_retry_after_is_an_answer),

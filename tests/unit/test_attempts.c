@@ -159,6 +159,21 @@ static void test_a_kind_that_keeps_the_version_goes_before_a_refusal(void **stat
     assert_int_equal(attempts_sum(&attempts, &servers).kind, ERR_REFUSED);
 }
 
+/* A newer credential may be in its file, and is read after this kind only. */
+static void test_a_401_goes_before_all_other_kinds(void **state)
+{
+    static const struct err unauthorized = {.kind = ERR_UNAUTHORIZED, .code = 401, .text = "401"};
+
+    (void)state;
+    for (size_t i = A; i <= C; i++) {
+        failed(A, &refused, FAULT_CERTAIN);
+        failed(B, &status, FAULT_UNPROVEN);
+        failed(C, &lags, FAULT_LAGS);
+        failed(i, &unauthorized, FAULT_UNPROVEN);
+        assert_int_equal(attempts_sum(&attempts, &servers).kind, ERR_UNAUTHORIZED);
+    }
+}
+
 static void test_each_server_has_its_share_of_the_text(void **state)
 {
     struct err long_one = {.kind = ERR_TLS};
@@ -189,6 +204,7 @@ int main(void)
         TEST(test_the_error_of_one_server_stays_as_it_is),
         TEST(test_the_error_of_several_servers_names_them_in_their_order),
         TEST(test_a_kind_that_keeps_the_version_goes_before_a_refusal),
+        TEST(test_a_401_goes_before_all_other_kinds),
         TEST(test_each_server_has_its_share_of_the_text),
     };
 #undef TEST

@@ -10,6 +10,7 @@ import pytest
 from control import at_least, wait_until
 from fakeapi import Several, service
 from harness import NOW, hook_settings
+from test_renew import Identity
 
 HOLD_S = 10     # how long a server that failed is left alone
 NO_PAUSE = {"backoff": {"initial": "1h", "max": "1h", "jitter": 0.0}}
@@ -412,4 +413,52 @@ def test_every_change_is_seen_once_while_servers_die(following, trio, hook):
     hook.wait(len(keys))
     d.caught_up(trio)
     assert sorted(told(hook)) == sorted(("ADDED", key) for key in keys)
+    assert_no_list(trio)
+
+
+@pytest.fixture
+def strict(new_api, authority, factory, hook, tmp_path):
+    """strict(): three servers that ask for client certificates, a daemon that watches one of them,
+    and the files of its certificate."""
+    options = {"client_ca": authority, "client_required": True}
+    first = new_api(tls_options=options)
+    trio = Several([first, *(new_api(store=first.store, tls_options=options) for _ in range(2))])
+    identity = Identity(authority, tmp_path / "pki")
+
+    def make():
+        trio.apply(service("n/first"))
+        cluster = factory.cluster_of(trio, SOME_PAUSE, client_cert_file=identity.cert_file,
+                                     client_key_file=identity.key_file)
+        d = factory.daemon(clusters={"prod": cluster}, hooks={"h": hook_settings(hook, **NOW)})
+        d.settled(trio)
+        apply_and_see(trio, hook, "n/second")
+        hook.forget()
+        trio.forget()
+        return d, trio, identity
+    return make
+
+
+def watched_as(trio, identity):
+    return [w.exchange.conn.client_cn for w in trio.watchers] == [identity.cn]
+
+
+def test_a_renewed_certificate_is_taken_by_the_server_in_use(strict, hook):
+    d, trio, identity = strict()
+    used = in_use(d, trio)
+    identity.renew()
+    wait_until(lambda: watched_as(trio, identity), what="the watch has the new certificate")
+    apply_and_see(trio, hook, "n/after")
+    assert in_use(d, trio) is used and not any(other.requests for other in trio.others(used))
+    assert_no_list(trio)
+
+
+def test_a_certificate_that_one_server_refuses_is_taken_by_another(strict, authority, hook):
+    """The watch moves there without a gap; its old stream has gone on until then."""
+    d, trio, identity = strict()
+    used = in_use(d, trio)
+    used.client_cns = {identity.cn}         # of the certificate that it has now
+    identity.renew()
+    wait_until(lambda: watched_as(trio, identity), what="the watch has the new certificate")
+    apply_and_see(trio, hook, "n/after")
+    assert in_use(d, trio) is not used
     assert_no_list(trio)
