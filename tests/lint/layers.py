@@ -33,7 +33,7 @@ HOMES = {
     "psa/": ("proto/tls",),
     "llhttp": ("proto/http",),
     "yajl/": ("proto/json",),
-    "zlib.h": ("proto/",),
+    "zlib.h": ("proto/gzip",),
     "yaml.h": ("kube/yaml_tree",),
     "libconfig.h": ("conf/",),
     "sqlite3.h": ("state/",),
