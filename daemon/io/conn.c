@@ -629,6 +629,11 @@ void conn_write(struct conn *c, const char *data, size_t n)
         end_tls(c, result, &err);
 }
 
+void conn_count(struct conn *c, size_t n)
+{
+    c->burst += n;
+}
+
 enum conn_state conn_state(const struct conn *c)
 {
     return c->state;

@@ -85,6 +85,10 @@ void conn_set_events(struct conn *c, const struct conn_events *events, void *arg
 /* Sends n bytes, which are copied. In state OPEN or CLOSED; in CLOSED the bytes are dropped. */
 void conn_write(struct conn *c, const char *data, size_t n);
 
+/* Inside on_data: the bytes have become n more, which count for CONN_BURST_BYTES like bytes of the
+ * server. */
+void conn_count(struct conn *c, size_t n);
+
 /* The state. It is CLOSED already while on_closed is still on its way. */
 enum conn_state conn_state(const struct conn *c);
 

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "io/conn.h"
 #include "io/loop.h"
+#include "proto/gzip.h"
 #include "proto/http_in.h"
 #include "proto/http_out.h"
 
@@ -19,6 +20,8 @@ struct exchange {
     struct loop *loop;
     struct conn *conn; /* borrowed; NULL once the exchange has ended */
     struct http_in *in;
+    bool accepts_gzip;
+    struct gzip *gzip; /* NULL = the body is not compressed */
     enum exchange_state state;
     const struct exchange_events *events; /* NULL once disposed */
     void *arg;
@@ -26,7 +29,7 @@ struct exchange {
     uint64_t idle_timeout_ms;
     uint64_t hard_deadline_ms;
     uint64_t head_ms;  /* when the head was complete */
-    uint64_t heard_ms; /* when bytes of the body came last */
+    uint64_t heard_ms; /* when content of the body came last */
     bool heard;        /* any byte of the response has come */
     bool reusable;     /* of the connection, once the response is complete */
 };
@@ -74,6 +77,23 @@ static void finish(struct exchange *x, const struct err *err)
     x->events->on_end(x->arg, err);
 }
 
+static void fail(struct exchange *x, struct err *err)
+{
+    err_wrap(err, "%s", conn_name(x->conn));
+    finish(x, err);
+}
+
+/* The body is complete, unless it ends within a gzip member. */
+static void complete(struct exchange *x)
+{
+    struct err err;
+
+    if (x->gzip != NULL && gzip_end(x->gzip, &err) != ERR_OK)
+        fail(x, &err);
+    else
+        finish(x, NULL);
+}
+
 static void timed_out(struct exchange *x, const char *what, uint64_t ms, const char *which)
 {
     struct err err;
@@ -98,6 +118,55 @@ static void on_timer(uv_timer_t *timer)
         timed_out(x, "the response stopped for", x->idle_timeout_ms, "idle timeout");
 }
 
+/* A body in a coding that was not asked for would be taken for broken JSON, or for a watch that
+ * says nothing. */
+static void take_head(struct exchange *x)
+{
+    const struct http_head *head = http_in_head(x->in);
+    bool gzip = x->accepts_gzip && str_is(head->content_encoding, "gzip");
+    struct err err;
+
+    if (head->content_encoding.n > 0 && !gzip) {
+        err_set(
+            &err, ERR_PROTOCOL, head->status,
+            "HTTP response: status %d with Content-Encoding %.*s, which was not asked for: does "
+            "a proxy add it?",
+            head->status, STR_ARG(head->content_encoding));
+        fail(x, &err);
+        return;
+    }
+    if (gzip)
+        x->gzip = gzip_create();
+    x->head_ms = x->heard_ms = loop_now_ms(x->loop);
+    enter(x, EX_BODY);
+    x->events->on_head(x->arg, head);
+}
+
+static void give(struct exchange *x, struct str content)
+{
+    x->heard_ms = loop_now_ms(x->loop);
+    x->events->on_body(x->arg, content.p, content.n);
+}
+
+/* Bytes that bring no content do not count as heard, so the idle timeout ends a row of empty
+ * members. */
+static void decompress(struct exchange *x, struct str piece)
+{
+    enum gzip_part part = GZIP_PIECE;
+    struct str content;
+    struct err err;
+
+    while (x->events != NULL && part == GZIP_PIECE) {
+        part = gzip_read(x->gzip, &piece, &content, &err);
+        if (part == GZIP_FAILED) {
+            fail(x, &err);
+        } else if (part == GZIP_PIECE) {
+            conn_count(x->conn, content.n);
+            give(x, content);
+        }
+    }
+}
+
 static void on_data(void *arg, const char *data, size_t n)
 {
     struct exchange *x = arg;
@@ -107,28 +176,27 @@ static void on_data(void *arg, const char *data, size_t n)
 
     x->heard = true;
     /* Each callback may dispose the exchange; its memory lives until a later turn. */
-    while (x->events != NULL) {
+    while (x->events != NULL && x->state != EX_DONE) {
         switch (http_in_read(x->in, &left, &piece, &err)) {
         case HTTP_IN_MORE:
             return;
         case HTTP_IN_HEAD:
-            x->head_ms = x->heard_ms = loop_now_ms(x->loop);
-            enter(x, EX_BODY);
-            x->events->on_head(x->arg, http_in_head(x->in));
+            take_head(x);
             break;
         case HTTP_IN_BODY:
-            x->heard_ms = loop_now_ms(x->loop);
-            x->events->on_body(x->arg, piece.p, piece.n);
+            if (x->gzip != NULL)
+                decompress(x, piece);
+            else
+                give(x, piece);
             break;
         case HTTP_IN_END:
             /* Bytes behind the response belong to no request: the connection cannot be trusted any
              * more. */
             x->reusable = http_in_reusable(x->in) && left.n == 0;
-            finish(x, NULL);
+            complete(x);
             return;
         case HTTP_IN_FAILED:
-            err_wrap(&err, "%s", conn_name(x->conn));
-            finish(x, &err);
+            fail(x, &err);
             return;
         }
     }
@@ -142,7 +210,7 @@ static void on_closed(void *arg, const struct err *why)
     struct err err;
 
     if (why->kind == ERR_CLOSED && http_in_eof(x->in, NULL) == ERR_OK) {
-        finish(x, NULL);
+        complete(x);
         return;
     }
     err_set(&err, why->kind, why->code, "%s, %s", why->text, where[x->state]);
@@ -154,10 +222,10 @@ struct exchange *exchange_create(struct loop *loop, struct conn *conn,
                                  const struct exchange_events *events, void *arg)
 {
     static const struct conn_events from_conn = {.on_data = on_data, .on_closed = on_closed};
-    struct exchange *x = MEM_NEW(struct exchange, .loop = loop, .conn = conn, .events = events,
-                                 .arg = arg, .response_timeout_ms = params->response_timeout_ms,
-                                 .idle_timeout_ms = params->idle_timeout_ms,
-                                 .hard_deadline_ms = params->hard_deadline_ms);
+    struct exchange *x = MEM_NEW(
+        struct exchange, .loop = loop, .conn = conn, .events = events, .arg = arg,
+        .accepts_gzip = params->request->gzip, .response_timeout_ms = params->response_timeout_ms,
+        .idle_timeout_ms = params->idle_timeout_ms, .hard_deadline_ms = params->hard_deadline_ms);
     struct buf head = {0};
 
     x->in =
@@ -188,6 +256,7 @@ static void on_timer_closed(uv_handle_t *timer)
 
     /* Only here: exchange_dispose() may run inside on_data(), which still reads. */
     http_in_destroy(&x->in);
+    gzip_destroy(&x->gzip);
     free(x);
 }
 

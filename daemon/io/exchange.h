@@ -26,19 +26,19 @@ struct loop;
 struct exchange_params {
     const struct http_request *request; /* borrowed until exchange_create() returns */
     uint64_t response_timeout_ms;       /* until the head is complete; 0 = no limit */
-    uint64_t idle_timeout_ms;           /* between two pieces of the body; 0 = no limit */
+    uint64_t idle_timeout_ms;           /* between two calls of on_body; 0 = no limit */
     uint64_t hard_deadline_ms;          /* from the head to the end of the body; 0 = no limit */
 };
 
 /* No callback runs inside a call of the user, and none after exchange_dispose(). Each may dispose
- * the exchange. */
+ * the exchange. A body that came compressed is handed out decompressed. */
 struct exchange_events {
     void (*on_head)(void *arg, const struct http_head *head);
     void (*on_body)(void *arg, const char *data, size_t n); /* n > 0, borrowed */
     /* Comes exactly once, as the last callback. err NULL: the response is complete, whatever its
      * status. Else an error of on_closed in io/conn.h, ERR_TIMEOUT (the text says which deadline),
-     * ERR_PROTOCOL or ERR_TOO_BIG (the head). The connection has no owner any more when on_end
-     * runs. */
+     * ERR_PROTOCOL (also a body compressed in a way that the request does not allow, then without
+     * on_head) or ERR_TOO_BIG (the head). The connection has no owner any more when on_end runs. */
     void (*on_end)(void *arg, const struct err *err);
 };
 

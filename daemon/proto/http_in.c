@@ -18,10 +18,11 @@ enum phase {
 };
 
 /* The header fields that are read. If a field comes several times, the first one counts; a second
- * Transfer-Encoding is an error. */
-enum field { FIELD_TYPE, FIELD_RETRY, FIELD_CODING, FIELDS };
+ * Content-Encoding or Transfer-Encoding is an error. */
+enum field { FIELD_TYPE, FIELD_RETRY, FIELD_CONTENT_ENCODING, FIELD_CODING, FIELDS };
 
-static const char *const field_names[FIELDS] = {"content-type", "retry-after", "transfer-encoding"};
+static const char *const field_names[FIELDS] = {"content-type", "retry-after", "content-encoding",
+                                                "transfer-encoding"};
 
 static const char framing[] = "what stands between chunks";
 
@@ -133,6 +134,8 @@ static int begin_value(struct http_in *h)
         return 0;
     if (h->field == FIELD_CODING && h->seen[FIELD_CODING])
         return stop(h, ERR_PROTOCOL, "several Transfer-Encoding fields");
+    if (h->field == FIELD_CONTENT_ENCODING && h->seen[FIELD_CONTENT_ENCODING])
+        return stop(h, ERR_PROTOCOL, "several Content-Encoding fields");
     if (h->seen[h->field])
         h->field = FIELDS;
     else
@@ -292,17 +295,35 @@ void http_in_destroy(struct http_in **h)
     *h = NULL;
 }
 
-/* A media type without its parameters, in lower case. */
-static struct str media_type(struct buf *value)
+static struct str lower_value(struct http_in *h, enum field field)
 {
+    struct buf *value = &h->values[field];
+
+    for (size_t i = 0; i < value->len; i++)
+        if (value->data[i] >= 'A' && value->data[i] <= 'Z')
+            value->data[i] = (char)(value->data[i] | 0x20);
+    return value_of(h, field);
+}
+
+/* A media type without its parameters. */
+static struct str media_type(struct http_in *h)
+{
+    struct str v = lower_value(h, FIELD_TYPE);
     size_t n = 0;
 
-    while (n < value->len && strchr("; \t", value->data[n]) == NULL) {
-        char *c = &value->data[n++];
+    while (n < v.n && strchr("; \t", v.p[n]) == NULL)
+        n++;
+    return str_of(v.p, n);
+}
 
-        *c = (char)(*c >= 'A' && *c <= 'Z' ? *c | 0x20 : *c);
-    }
-    return str_of(value->data, n);
+/* RFC 9110 8.4.1: x-gzip is gzip, and identity is no coding. */
+static struct str content_encoding(struct http_in *h)
+{
+    struct str v = lower_value(h, FIELD_CONTENT_ENCODING);
+
+    if (str_is(v, "x-gzip"))
+        return str_c("gzip");
+    return str_is(v, "identity") ? str_of(NULL, 0) : v;
 }
 
 /* Only whole seconds count; a date gives -1 (docs/kubernetes-protocol.md "Retry-After"). Nine
@@ -325,7 +346,8 @@ static int64_t retry_after_s(struct str value)
 static void make_head(struct http_in *h)
 {
     h->head = (struct http_head){
-        .content_type = media_type(&h->values[FIELD_TYPE]),
+        .content_type = media_type(h),
+        .content_encoding = content_encoding(h),
         .retry_after_s = retry_after_s(value_of(h, FIELD_RETRY)),
         .keep_alive = h->keep_alive,
     };

@@ -29,9 +29,11 @@ struct http_head {
     struct str method;       /* request; "GET" */
     struct str target;       /* request: path and query */
     struct str content_type; /* lower case, without parameters; empty if absent */
-    int64_t retry_after_s;   /* -1 unless Retry-After is a non-negative integer:
+    /* Lower case; empty if absent or "identity". The pieces of the body are as they came. */
+    struct str content_encoding;
+    int64_t retry_after_s; /* -1 unless Retry-After is a non-negative integer:
                                 docs/kubernetes-protocol.md "Retry-After" */
-    bool keep_alive;         /* the connection can carry another message after this one */
+    bool keep_alive;       /* the connection can carry another message after this one */
 };
 
 /* The part that http_in_read() has found. */
@@ -47,8 +49,8 @@ struct http_in;
 
 /* A parser for one message. limits is copied. It is stricter than llhttp where a message could be
  * framed in two ways (RFC 9112 6.3, 11.2): at most one Transfer-Encoding, which must be "chunked",
- * in HTTP/1.1 only, and never beside a Content-Length. The target of a request must be an absolute
- * path. Never NULL. */
+ * in HTTP/1.1 only, and never beside a Content-Length. A second Content-Encoding is an error, too.
+ * The target of a request must be an absolute path. Never NULL. */
 struct http_in *http_in_create(enum http_in_kind kind, const struct http_limits *limits);
 
 /* Frees the parser and sets *h to NULL. NULL is fine. */

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "proto/http_out.h"
 
-#include <stdbool.h>
-
 #include "base/panic.h"
 
 /* Writes a header line, or nothing if value is NULL. A line break in a value would let it add
@@ -34,6 +32,7 @@ void http_out_request(struct buf *out, const struct http_request *r)
     buf_printf(out, "%s %s HTTP/1.1\r\n", r->method, r->target);
     put_field(out, "Host", r->host);
     put_field(out, "Accept", r->accept != NULL ? r->accept : "application/json");
+    put_field(out, "Accept-Encoding", r->gzip ? "gzip" : NULL);
     put_field(out, "User-Agent", r->user_agent);
     put_field(out, "Authorization", r->authorization);
     if (r->headers != NULL) {

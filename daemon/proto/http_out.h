@@ -5,6 +5,8 @@
 #ifndef PROTO_HTTP_OUT_H
 #define PROTO_HTTP_OUT_H
 
+#include <stdbool.h>
+
 #include "base/buf.h"
 
 /* A request without a body. All strings are borrowed. */
@@ -16,6 +18,7 @@ struct http_request {
     const char *user_agent;    /* NULL = none */
     const char *authorization; /* value of the Authorization header; NULL = none */
     const char *headers;       /* more header lines, each with its CRLF; NULL = none */
+    bool gzip;                 /* the body of the response may be compressed with gzip */
 };
 
 /* Appends the request head. Values with CR, LF or NUL, and headers with an empty line, are a bug of

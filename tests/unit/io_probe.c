@@ -29,6 +29,7 @@ static void on_data(void *arg, const char *data, size_t n)
 
     ensure(!p->calling && p->opens == 1 && p->closes == 0 && n > 0);
     buf_append(&p->data, data, n);
+    conn_count(p->conn, p->counts);
     if (p->dispose == IO_ON_DATA)
         conn_dispose(&p->conn);
     if (p->conn == NULL || (p->data.len >= p->want && !p->till_closed))

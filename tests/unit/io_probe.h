@@ -30,6 +30,7 @@ struct io_probe {
     const char *say;  /* bytes to write as soon as the connection is open */
     size_t want;      /* the loop stops with so many bytes (0 = when open) */
     bool till_closed; /* the loop stops only when the connection has closed */
+    size_t counts;    /* on_data calls conn_count() with it */
     bool calling;     /* inside a call of the test: no callback may run */
     int opens, closes;
     struct buf data;

@@ -14,6 +14,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/panic.h"
+#include "packed.h"
 #include "tls_peer.h"
 
 enum { MAX_PEERS = 256, MAX_REQUESTS = 1024 };
@@ -115,13 +116,24 @@ static bool say(struct peer *p, const char *data, size_t n)
     return flush(p);
 }
 
-static bool flood(struct peer *p, const char *text)
+static bool say_packed(struct peer *p, struct str content)
+{
+    struct buf member = {0};
+
+    packed_put(&member, content);
+    bool ok = say(p, member.data, member.len);
+
+    buf_free(&member);
+    return ok;
+}
+
+static bool flood(struct peer *p, const char *text, bool packed)
 {
     struct buf all = {0};
 
     for (unsigned i = 0; i < 65536; i++)
         buf_puts(&all, text);
-    bool ok = say(p, all.data, all.len);
+    bool ok = packed ? say_packed(p, buf_str(&all)) : say(p, all.data, all.len);
 
     buf_free(&all);
     return ok;
@@ -182,7 +194,10 @@ static bool carry_out(struct peer *p, const struct server_step *step)
     case SERVER_SEND:
         return say(p, step->text, strlen(step->text));
     case SERVER_FLOOD:
-        return flood(p, step->text);
+    case SERVER_GZIP_FLOOD:
+        return flood(p, step->text, step->what == SERVER_GZIP_FLOOD);
+    case SERVER_GZIP:
+        return say_packed(p, str_c(step->text));
     case SERVER_WAIT:
         return wait_for_go(p->server);
     case SERVER_HALF_CLOSE:

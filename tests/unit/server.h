@@ -12,11 +12,13 @@ struct server;
 struct tls_peer_server;
 
 enum server_do {
-    SERVER_CLOSE, /* also what follows the last step */
-    SERVER_READ,  /* wait for the end of a request head, keep it for server_request() */
-    SERVER_SEND,  /* text */
-    SERVER_FLOOD, /* text 65536 times */
-    SERVER_WAIT,  /* for one server_go() */
+    SERVER_CLOSE,      /* also what follows the last step */
+    SERVER_READ,       /* wait for the end of a request head, keep it for server_request() */
+    SERVER_SEND,       /* text */
+    SERVER_FLOOD,      /* text 65536 times */
+    SERVER_GZIP,       /* text as one gzip member */
+    SERVER_GZIP_FLOOD, /* text 65536 times, as one gzip member */
+    SERVER_WAIT,       /* for one server_go() */
     SERVER_HALF_CLOSE,
     SERVER_RESET, /* close with RST */
     SERVER_HOLD,  /* send nothing until the client closes */

@@ -4,11 +4,14 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
+#include "base/compiler.h"
+#include "base/mem.h"
 #include "campaign.h"
 #include "io/exchange.h"
 #include "io/loop.h"
@@ -28,6 +31,7 @@ struct probe {
     struct exchange_params params;
     enum dispose dispose;
     bool calling;
+    bool gzip; /* the request accepts it */
     int heads, ends;
     int status;
     bool complete;
@@ -92,7 +96,8 @@ static void exchange(struct probe *p)
     const struct http_request get = {.method = "GET",
                                      .target = "/api?x=1",
                                      .host = "api.test",
-                                     .authorization = "Bearer secret"};
+                                     .authorization = "Bearer secret",
+                                     .gzip = p->gzip};
 
     p->params.request = &get;
     p->heads = p->ends = 0;
@@ -343,6 +348,122 @@ static void test_responses_that_are_not_http_or_too_big(void **state)
     assert_failed(&p, ERR_TOO_BIG, "127.0.0.1:");
 }
 
+#define ENCODED(coding) \
+    "HTTP/1.1 200 OK\r\nContent-Encoding: " coding "\r\nConnection: close\r\n\r\n"
+
+/* run() with a request that accepts gzip. */
+static void run_gzip(struct probe *p, const struct server_step *script)
+{
+    struct server *s = server_start_two(script, NULL, NULL);
+
+    open_probe(p, s);
+    p->server = s;
+    p->gzip = true;
+    exchange(p);
+}
+
+static void test_a_compressed_body_is_handed_out_decompressed(void **state)
+{
+    static const struct server_step script[] = {
+        {SERVER_READ,       NULL              },
+        {SERVER_SEND,       ENCODED("gzip")   },
+        {SERVER_GZIP,       "hel"             },
+        {SERVER_GZIP_FLOOD, "0123456789abcdef"},
+        {SERVER_GZIP,       "lo"              },
+        {SERVER_CLOSE,      NULL              }
+    };
+    struct probe p;
+
+    (void)state;
+    run_gzip(&p, script);
+    assert_true(p.complete);
+    assert_int_equal(p.body.len, 5 + 65536 * 16);
+    assert_memory_equal(p.body.data, "hel0123", 7);
+    assert_string_equal(buf_cstr(&p.body) + p.body.len - 5, "deflo");
+    assert_non_null(strstr(server_request(p.server, 0), "\r\nAccept-Encoding: gzip\r\n"));
+    close_probe(&p);
+}
+
+/* A server may compress what it likes to. */
+static void test_a_body_need_not_be_compressed(void **state)
+{
+    static const char *const codings[] = {"identity", "Identity ", ""};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(codings); i++) {
+        char *text = mem_printf(ENCODED("%s") "hello", codings[i]);
+        const struct server_step script[] = SERVER_SAYS(text, SERVER_CLOSE);
+        struct probe p;
+
+        run_gzip(&p, script);
+        assert_true(p.complete);
+        assert_string_equal(buf_cstr(&p.body), "hello");
+        close_probe(&p);
+        free(text);
+    }
+}
+
+static void test_compressed_bodies_that_are_broken(void **state)
+{
+    static const struct {
+        const char *then;
+        const char *want;
+    } cases[] = {
+        {"\x1f\x8b\x08", "gzip: the body is cut short, after 5 bytes of content"  },
+        {"{}",           "gzip: malformed behind member 1: incorrect header check"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        const struct server_step script[] = {
+            {SERVER_READ,  NULL             },
+            {SERVER_SEND,  ENCODED("x-gzip")},
+            {SERVER_GZIP,  "hello"          },
+            {SERVER_SEND,  cases[i].then    },
+            {SERVER_CLOSE, NULL             }
+        };
+        struct probe p;
+
+        run_gzip(&p, script);
+        assert_string_equal(buf_cstr(&p.body), "hello");
+        assert_int_equal(p.heads, 1);
+        assert_failed(&p, ERR_PROTOCOL, cases[i].want);
+    }
+}
+
+static void test_a_coding_that_was_not_asked_for_is_named(void **state)
+{
+    static const struct {
+        const char *coding;
+        bool gzip;
+    } cases[] = {
+        {"gzip",       false},
+        {"br",         false},
+        {"br",         true },
+        {"gzip, gzip", true },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        char *text = mem_printf(ENCODED("%s") "hello", cases[i].coding);
+        char *want = mem_printf("status 200 with Content-Encoding %s, which was not asked for",
+                                cases[i].coding);
+        const struct server_step script[] = SERVER_SAYS(text, SERVER_HOLD);
+        struct server *s = server_start_two(script, NULL, NULL);
+        struct probe p;
+
+        open_probe(&p, s);
+        p.server = s;
+        p.gzip = cases[i].gzip;
+        exchange(&p);
+        assert_int_equal(p.heads, 0);
+        assert_int_equal(p.err.code, 200);
+        assert_failed(&p, ERR_PROTOCOL, want);
+        free(text);
+        free(want);
+    }
+}
+
 static void test_dispose_in_any_callback(void **state)
 {
     static const struct server_step script[] = {
@@ -350,13 +471,21 @@ static void test_dispose_in_any_callback(void **state)
         {SERVER_SEND, SERVER_OK_HELLO},
         {SERVER_HOLD, NULL           }
     };
+    static const struct server_step packed[] = {
+        {SERVER_READ,       NULL              },
+        {SERVER_SEND,       ENCODED("gzip")   },
+        {SERVER_GZIP_FLOOD, "0123456789abcdef"},
+        {SERVER_CLOSE,      NULL              }
+    };
 
     (void)state;
-    for (enum dispose where = AT_HEAD; where <= WITH_CONN_AT_BODY; where++) {
-        struct server *s = server_start_two(script, NULL, NULL);
+    for (int i = 0; i < 2 * WITH_CONN_AT_BODY; i++) {
+        enum dispose where = AT_HEAD + i / 2;
+        struct server *s = server_start_two(i % 2 == 0 ? script : packed, NULL, NULL);
         struct probe p;
 
         open_probe(&p, s);
+        p.gzip = i % 2 == 1;
         p.dispose = where;
         exchange(&p);
         assert_null(p.x);
@@ -417,6 +546,10 @@ int main(void)
         cmocka_unit_test(test_a_reset_in_the_middle),
         cmocka_unit_test(test_each_deadline),
         cmocka_unit_test(test_responses_that_are_not_http_or_too_big),
+        cmocka_unit_test(test_a_compressed_body_is_handed_out_decompressed),
+        cmocka_unit_test(test_a_body_need_not_be_compressed),
+        cmocka_unit_test(test_compressed_bodies_that_are_broken),
+        cmocka_unit_test(test_a_coding_that_was_not_asked_for_is_named),
         cmocka_unit_test(test_dispose_in_any_callback),
         cmocka_unit_test(test_dispose_before_any_answer),
         cmocka_unit_test(test_a_connection_that_is_lost_already),

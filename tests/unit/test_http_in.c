@@ -21,6 +21,8 @@ static void put_head(struct buf *text, const struct http_head *h)
         buf_printf(text, "%d", h->status);
     if (h->content_type.n > 0)
         buf_printf(text, " type=%.*s", STR_ARG(h->content_type));
+    if (h->content_encoding.n > 0)
+        buf_printf(text, " coding=%.*s", STR_ARG(h->content_encoding));
     if (h->retry_after_s >= 0)
         buf_printf(text, " retry=%d", (int)h->retry_after_s);
     buf_puts(text, h->keep_alive ? " keep|" : " close|");
@@ -210,6 +212,32 @@ static void test_informational_responses_are_skipped(void **state)
              "200 keep|x|end");
     response("HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2\r\nConnection: Upgrade\r\n\r\n",
              "|protocol");
+}
+
+static void test_content_encoding(void **state)
+{
+    static const struct {
+        const char *lines;
+        const char *want;
+    } cases[] = {
+        {"Content-Encoding: gzip\r\n",                            "200 coding=gzip keep||end"    },
+        {"content-encoding:\tX-GZip \r\n",                        "200 coding=gzip keep||end"    },
+        {"Content-Encoding: Br\r\n",                              "200 coding=br keep||end"      },
+        {"Content-Encoding: gzip, br\r\n",                        "200 coding=gzip, br keep||end"},
+        {"Content-Encoding: identity\r\n",                        "200 keep||end"                },
+        {"Content-Encoding:\r\n",                                 "200 keep||end"                },
+        {"Content-Encoding: gzip\r\nContent-Encoding: gzip\r\n",  "|protocol"                    },
+        {"Content-Encoding:\r\nX: y\r\nContent-Encoding: br\r\n", "|protocol"                    },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct buf text = {0};
+
+        buf_printf(&text, "HTTP/1.1 200 OK\r\n%sContent-Length: 0\r\n\r\n", cases[i].lines);
+        response(buf_cstr(&text), cases[i].want);
+        buf_free(&text);
+    }
 }
 
 static void test_retry_after(void **state)
@@ -467,6 +495,7 @@ int main(void)
         cmocka_unit_test(test_chunked),
         cmocka_unit_test(test_until_eof),
         cmocka_unit_test(test_informational_responses_are_skipped),
+        cmocka_unit_test(test_content_encoding),
         cmocka_unit_test(test_retry_after),
         cmocka_unit_test(test_ambiguous_framing),
         cmocka_unit_test(test_messages_that_are_no_responses),

@@ -24,11 +24,12 @@ static void test_request(void **state)
     r.authorization = "Bearer abc";
     r.headers = "Impersonate-User: ann\r\nImpersonate-Group: dev\r\n";
     r.user_agent = "informerd/1 (node)";
+    r.gzip = true;
     http_out_request(&out, &r);
     assert_string_equal(
         buf_cstr(&out),
         "GET /api/v1/services?watch=1 HTTP/1.1\r\nHost: a:1\r\nAccept: text/plain\r\n"
-        "User-Agent: informerd/1 (node)\r\nAuthorization: Bearer abc\r\n"
+        "Accept-Encoding: gzip\r\nUser-Agent: informerd/1 (node)\r\nAuthorization: Bearer abc\r\n"
         "Impersonate-User: ann\r\nImpersonate-Group: dev\r\n\r\n");
     buf_clear(&out);
     r = (struct http_request){.method = "GET", .target = "/", .host = "a", .headers = ""};
