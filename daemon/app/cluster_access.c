@@ -501,8 +501,7 @@ static void refuse_unfinished(const struct builder *b)
         struct where at;
         bool set;
     } unfinished[] = {
-        {"an exec plugin", c->kubeconfig.at,         a->exec != NULL},
-        {"compression",    c->tuning.compression.at, a->gzip        },
+        {"an exec plugin", c->kubeconfig.at, a->exec != NULL},
     };
 
     for (size_t i = 0; i < ARRAY_LEN(unfinished); i++)

@@ -222,6 +222,7 @@ static struct api_client *make_client(struct cluster_runtime *s)
         .response_timeout_ms = t->response_timeout.v,
         .list_idle_timeout_ms = t->list_idle_timeout.v,
         .list_concurrency = (unsigned)t->list_concurrency.v,
+        .gzip = p->cluster_access->gzip,
         .question_interval_ms = SERVER_IDENTITY_INTERVAL_MS,
         .judge = on_judge,
         .judge_arg = s,

@@ -345,7 +345,7 @@ static void on_end(void *arg, const struct err *err)
         api_request_fail(r, err, FAULT_UNPROVEN);
 }
 
-void api_request_send(struct request *r, const char *target, const char *accept,
+void api_request_send(struct request *r, const char *target, const char *accept, bool gzip,
                       struct exchange_params params)
 {
     static const struct exchange_events events = {on_head, on_body, on_end};
@@ -356,7 +356,8 @@ void api_request_send(struct request *r, const char *target, const char *accept,
                                                         .target = target,
                                                         .accept = accept,
                                                         .user_agent = c->user_agent,
-                                                        .headers = c->headers},
+                                                        .headers = c->headers,
+                                                        .gzip = gzip},
                                   params, &events, r);
 }
 
@@ -365,7 +366,9 @@ void api_request_talk(struct request *r)
     const struct api_client_params *p = &r->client->params;
 
     api_request_enter(r, RQ_TALKING);
-    api_request_send(r, r->target, r->accept,
+    /* A watch is never asked for compressed: an event would wait in buffers on its way, and few bytes
+     * would be saved (docs/decisions.md "Lists may come compressed, events never"). */
+    api_request_send(r, r->target, r->accept, r->list && p->gzip,
                      (struct exchange_params){
                          .response_timeout_ms = p->response_timeout_ms,
                          .idle_timeout_ms = r->list ? p->list_idle_timeout_ms : 0,

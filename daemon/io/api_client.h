@@ -65,6 +65,7 @@ struct api_client_params {
     uint64_t response_timeout_ms;
     uint64_t list_idle_timeout_ms;
     unsigned list_concurrency; /* places in the list gate, > 0 */
+    bool gzip;                 /* LISTs may come compressed; on_body gets them decompressed */
     /* Does a server with this answer belong to the right cluster? False: *err says why not, as
      * ERR_FOREIGN. status is 200, or the status of a server that refuses to tell, or 0 if the
      * question has failed for too long (answer is empty then). Called from the loop; must not

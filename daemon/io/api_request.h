@@ -118,8 +118,9 @@ void api_request_enter(struct request *r, enum request_state state);
 /* The request starts, or starts anew, as soon as it can, in the next turn at the earliest. */
 void api_request_start_later(struct request *r);
 
-/* Sends a GET on the open connection of the request. No callback runs before return. */
-void api_request_send(struct request *r, const char *target, const char *accept,
+/* Sends a GET on the open connection of the request; gzip: the answer may come compressed. No
+ * callback runs before return. */
+void api_request_send(struct request *r, const char *target, const char *accept, bool gzip,
                       struct exchange_params params);
 
 /* Sends the request itself on its open connection. */

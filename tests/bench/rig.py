@@ -104,14 +104,14 @@ class Flood:
 class Subject:
     """One daemon with one hook of mode object, its CPU and its memory."""
 
-    def __init__(self, build, folder, authority, flood, hook):
+    def __init__(self, build, folder, authority, flood, hook, resource="services", tuning=None):
         folder.mkdir()
         self.folder, self.control = folder, Control(folder / "control.sock")
         flood.api.kubeconfig(folder / "kubeconfig", ca=authority)
         settings = {
             "control": {"socket": self.control.path}, "state_dir": "none",
-            "clusters": {"bench": {"kubeconfig": folder / "kubeconfig"}},
-            "watches": {"services": {"resource": "services", "namespaces": ["*"]}},
+            "clusters": {"bench": {"kubeconfig": folder / "kubeconfig", "tuning": tuning or {}}},
+            "watches": {"services": {"resource": resource, "namespaces": ["*"]}},
             "hooks": {"bench": {"sources": ["services"], **hook}}}
         if os.geteuid() == 0:
             settings["user"] = "root"

@@ -26,6 +26,8 @@ and what else queries.py checks. Attributes switch it, before or while it runs:
                                  only if the RV has moved; api.bookmark(rv=5) sends any RV
     too_large_wait (0 s)         how long a LIST or stream waits for an RV of the future
     watch_cache (True)           LIST with resourceVersion=0 comes in one piece whatever the limit
+    gzip_above (128 KiB)         larger LISTs are compressed if the request accepts it, as so many
+                                 members: gzip_members (1)
     partial_metadata (True), aggregated_discovery (True)     by Accept, else whole objects, plain
     version                      the document at /version; break_group(), mend_group() for /apis
     identity (a uid)             the answer to the LIST of namespace kube-system: a uid, None (no
@@ -59,10 +61,10 @@ may be called from any thread.
 from .certs import Authority
 from .objects import (bookmark, custom_object, endpointslice, error_event, ev, service, simple,
                       status_object)
-from .script import END, EOF, LIVE, RST, STALL, Gate, Pause
+from .script import END, EOF, LIVE, RST, STALL, Gate, Pause, gzip_member, gzip_members
 from .server import FakeApi, servers
 from .several import Several
 
 __all__ = ["Authority", "END", "EOF", "FakeApi", "Gate", "LIVE", "Pause", "RST", "STALL", "Several",
-           "bookmark", "custom_object", "endpointslice", "error_event", "ev", "servers", "service",
-           "simple", "status_object"]
+           "bookmark", "custom_object", "endpointslice", "error_event", "ev", "gzip_member",
+           "gzip_members", "servers", "service", "simple", "status_object"]

@@ -150,4 +150,7 @@ async def list_(api, exchange):
         await exchange.answer(body["code"], body=body)
         return
     chunks = range(32768, len(body), 32768) if len(body) > 2048 else None
-    await exchange.answer(body=body, chunks=chunks)
+    members = 0
+    if len(body) > api.gzip_above and request.header("accept-encoding") == "gzip":
+        members = api.gzip_members
+    await exchange.answer(body=body, chunks=chunks, gzip=members)

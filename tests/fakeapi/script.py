@@ -4,9 +4,10 @@
 api.on_list/on_watch/on_get/on make a rule; one of these calls says how it answers:
 
     .fail(code, reason=, message=, details=, retry_after=)     a Status object
-    .reply(status=200, body=, headers=, type=, chunks=, cut=, segment=, hold=, end=)
+    .reply(status=200, body=, headers=, type=, gzip=, chunks=, cut=, segment=, hold=, end=)
         body     bytes, or anything that becomes JSON
-        chunks   offsets in the body where a new chunk starts; None = Content-Length, () = one chunk
+        gzip     the number of gzip members that the body is compressed to; 0 = not compressed
+        chunks   offsets in the (compressed) body where a new chunk starts; None = Content-Length, () = one chunk
         cut      offsets in the whole answer where a new TLS record starts
         segment  bytes of the encrypted stream per TCP write
         hold     a Gate or Pause before the first byte
@@ -24,6 +25,7 @@ Without an end, a stream ends with END. `times` is how often a rule serves; None
 import asyncio
 import json
 import threading
+import zlib
 
 from .asked import PATIENCE
 from .objects import compact, status_object
@@ -33,6 +35,18 @@ TEXT = {200: "OK", 400: "Bad Request", 401: "Unauthorized", 403: "Forbidden", 40
         429: "Too Many Requests", 500: "Internal Server Error", 503: "Service Unavailable",
         504: "Gateway Timeout"}
 END, EOF, RST, STALL = "END", "EOF", "RST", "STALL"
+
+
+def gzip_member(content):
+    """A gzip member, of level 1 as API servers make it."""
+    packer = zlib.compressobj(1, zlib.DEFLATED, 16 + zlib.MAX_WBITS)
+    return packer.compress(content) + packer.flush()
+
+
+def gzip_members(content, count):
+    """So many members of about the same size."""
+    step = -(-len(content) // count) or 1
+    return b"".join(gzip_member(content[at:at + step]) for at in range(0, len(content), step))
 
 
 class Pause:
@@ -100,19 +114,21 @@ class Exchange:
         return b"%x\r\n%b\r\n" % (len(data), data) if data else b""
 
     async def answer(self, status=200, body=b"", headers=None, type="application/json",
-                     chunks=None, cut=(), segment=0, hold=None, end="keep", only=None):
+                     gzip=0, chunks=None, cut=(), segment=0, hold=None, end="keep", only=None):
         """Sends an answer; the parameters are those of .reply() in the text of this module."""
         if hold is not None:
             await hold.pass_by()
         if not isinstance(body, bytes):
             body = body.encode() if isinstance(body, str) else compact(body) + b"\n"
         fields = {"Content-Type": type, "Cache-Control": "no-cache, private"}
+        if gzip:
+            body, fields["Content-Encoding"] = gzip_members(body, gzip), "gzip"
         if chunks is None:
             fields["Content-Length"] = len(body)
             payload = body
         else:
             fields["Transfer-Encoding"] = "chunked"
-            marks = [0, *chunks, len(body)]
+            marks = [0, *(at for at in chunks if at < len(body)), len(body)]
             payload = b"".join(self.chunk(body[a:b]) for a, b in zip(marks, marks[1:]))
             payload += b"0\r\n\r\n"
         fields.update(headers or {})

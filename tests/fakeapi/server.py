@@ -92,6 +92,7 @@ class FakeApi:
         self.unversioned = {}  # plural -> how its lists say that they have no version: None, "", "0"
         self.watch_list = watch_list
         self.too_large_wait = 0
+        self.gzip_above, self.gzip_members = 128 * 1024, 1
         self.partial_metadata = self.aggregated_discovery = True
         self.version = dict(discovery.VERSION)
         self.broken_groups = {}

@@ -275,6 +275,44 @@ static void test_a_refusal_comes_later_and_once(void **state)
     close(fd);
 }
 
+/* Makes the client anew with the parameters in p. */
+static void make_again(struct client_probe *p, const struct server *s)
+{
+    char url[64];
+
+    api_client_dispose(&p->client);
+    (void)snprintf(url, sizeof(url), "http://127.0.0.1:%u/pre", (unsigned)server_port(s));
+    client_probe_make(p, url);
+}
+
+static bool asks_for_gzip(struct server *s, unsigned i)
+{
+    return strstr(server_request(s, i), "\r\nAccept-Encoding: gzip\r\n") != NULL;
+}
+
+static void test_lists_ask_for_gzip_if_they_may_and_nothing_else_does(void **state)
+{
+    struct server *s = server_start_two(server_hello, NULL, NULL);
+    struct client_probe p;
+
+    (void)state;
+    client_probe_init(&p, "http", server_port(s), 4);
+    client_probe_do(&p, 0, true, "/list");
+    assert_null(strstr(server_request(s, 0), "Accept-Encoding"));
+    p.params.gzip = true;
+    make_again(&p, s);
+    client_probe_do(&p, 0, true, "/list");
+    client_probe_do(&p, 0, false, "/watch");
+    client_probe_stream(&p, 0, "/stream");
+    client_probe_run(&p, 1);
+    assert_int_equal(server_requests(s), 4);
+    assert_true(asks_for_gzip(s, 1));
+    assert_null(strstr(server_request(s, 2), "Accept-Encoding"));
+    assert_null(strstr(server_request(s, 3), "Accept-Encoding"));
+    client_probe_fini(&p);
+    server_stop(&s);
+}
+
 static void test_only_lists_have_an_idle_timeout(void **state)
 {
     static const struct server_step stops[] = {
@@ -287,12 +325,8 @@ static void test_only_lists_have_an_idle_timeout(void **state)
 
     (void)state;
     client_probe_init(&p, "http", server_port(s), 1);
-    api_client_dispose(&p.client);
-    char url[64];
-
-    (void)snprintf(url, sizeof(url), "http://127.0.0.1:%u", (unsigned)server_port(s));
     p.params.list_idle_timeout_ms = 30;
-    client_probe_make(&p, url);
+    make_again(&p, s);
     client_probe_start(&p, 0, false, "/watch");
     client_probe_do(&p, 1, true, "/list");
     assert_int_equal(p.rq[1].err.kind, ERR_TIMEOUT);
@@ -393,6 +427,7 @@ int main(void)
         cmocka_unit_test(test_lists_start_in_order_and_few_at_a_time),
         cmocka_unit_test(test_watches_pass_a_full_gate_and_dispose_frees_a_place),
         cmocka_unit_test(test_a_refusal_comes_later_and_once),
+        cmocka_unit_test(test_lists_ask_for_gzip_if_they_may_and_nothing_else_does),
         cmocka_unit_test(test_only_lists_have_an_idle_timeout),
         cmocka_unit_test(test_https_without_certificates_is_an_error),
         cmocka_unit_test(test_dispose_in_any_callback),

@@ -443,9 +443,6 @@ static void test_what_this_release_cannot_do_is_an_error(void **state)
                       "  apiVersion: client.authentication.k8s.io/v1beta1}}}]\n");
     expect_told("clusters : { a : {\nkubeconfig = \"%s/k\"; }; };\n",
                 "main.conf:3: clusters.a: an exec plugin is not supported in this release\n");
-    expect_told("clusters : { a : {\nservers = [ \"h\", \"i\" ];\n"
-                "tuning : { compression = \"gzip\"; }; }; };\n",
-                "main.conf:4: clusters.a: compression is not supported in this release\n");
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, temp_folder_enter, temp_folder_leave)

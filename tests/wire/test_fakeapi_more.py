@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The fake API server's switches: watch-list, forms, discovery, RVs of the future, bad days."""
+import gzip
 import http.client
 import json
 import os
@@ -334,3 +335,23 @@ def test_the_answer_with_the_identity_can_be_held_and_cut(served, begin):
     served.identity_gate, served.tokens = Gate(), set()
     served.identity_gate.open()
     assert begin(KUBE_SYSTEM).status == 401
+
+
+def test_a_large_list_is_compressed_for_those_who_ask(served, authority):
+    served.apply(*(service(f"n/s{number}", annotations={"x": "y" * 1000}) for number in range(200)))
+    served.gzip_members = 3
+    context = ssl.create_default_context(cafile=str(authority.file))
+
+    def get(path, **headers):
+        conn = http.client.HTTPSConnection("127.0.0.1", served.port, timeout=PATIENCE,
+                                           context=context)
+        conn.request("GET", path, headers=headers)
+        response = conn.getresponse()
+        body = response.read()
+        conn.close()
+        return response.getheader("Content-Encoding"), body
+    coding, plain = get(SERVICES)
+    assert coding is None and len(json.loads(plain)["items"]) == 200
+    coding, packed = get(SERVICES, **{"Accept-Encoding": "gzip"})
+    assert coding == "gzip" and len(packed) < len(plain) / 5 and gzip.decompress(packed) == plain
+    assert get(f"{SERVICES}?limit=2", **{"Accept-Encoding": "gzip"})[0] is None
