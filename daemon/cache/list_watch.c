@@ -598,6 +598,14 @@ void list_watch_forget(struct list_watch *lw)
 
 /* ---- The end of a request */
 
+/* Bytes that HTTP or TLS does not allow are no cut: a proxy or the network spoils the response, and
+ * would spoil the next one at once. */
+static bool is_spoilt(const struct err *err)
+{
+    return err != NULL &&
+           (err->kind == ERR_PROTOCOL || err->kind == ERR_TOO_BIG || err->kind == ERR_TLS);
+}
+
 struct list_watch_action list_watch_end(struct list_watch *lw, const struct err *err,
                                         unsigned others, struct now now)
 {
@@ -625,7 +633,7 @@ struct list_watch_action list_watch_end(struct list_watch *lw, const struct err 
                             KV_STR("watch", lw->params.watch), KV_ERR(err)));
         return failed(lw, err);
     }
-    if (lw->response == RESPONSE_GOOD && lw->events != NULL)
+    if (lw->response == RESPONSE_GOOD && lw->events != NULL && !is_spoilt(err))
         /* Complete or cut off: it goes on from its version. */
         return act(lw, reflector_ended(lw->reflector, others, now.ms));
     if (err != NULL)

@@ -208,6 +208,19 @@ static void test_s24_half_a_frame_at_the_end_is_not_an_event(void **state)
           {OK, .body = BOOKMARK("12"), .cut_off = ERR_TIMEOUT, .next = WATCH("12")});
 }
 
+/* As an ERROR would: a LIST if nobody knows what the bytes were worth, none if TLS has kept them
+ * out. */
+static void test_a_watch_that_is_spoilt_waits(void **state)
+{
+    (void)state;
+    CHECK(SYNCED, {OK, .body = EVENT("MODIFIED", "a", "u1", "11"), .cut_off = ERR_PROTOCOL,
+                   .heard = "~ns/a:u1:11", .next = "WAIT 800, " LIST_FROM("11")});
+    CHECK(SYNCED, {OK, .body = EVENT("MODIFIED", "a", "u1", "11"), .cut_off = ERR_TOO_BIG,
+                   .heard = "~ns/a:u1:11", .next = "WAIT 800, " LIST_FROM("11")});
+    CHECK(SYNCED, {OK, .body = EVENT("MODIFIED", "a", "u1", "11"), .cut_off = ERR_TLS,
+                   .heard = "~ns/a:u1:11", .next = "WAIT 800, " WATCH("11")});
+}
+
 static void test_s23_broken_frames_end_the_watch_and_list(void **state)
 {
     (void)state;
@@ -396,6 +409,7 @@ int main(void)
         cmocka_unit_test(test_a_retry_after_without_measure_is_bounded),
         cmocka_unit_test(test_html_with_200_is_no_answer),
         cmocka_unit_test(test_s24_half_a_frame_at_the_end_is_not_an_event),
+        cmocka_unit_test(test_a_watch_that_is_spoilt_waits),
         cmocka_unit_test(test_s23_broken_frames_end_the_watch_and_list),
         cmocka_unit_test(test_s45_busy_in_an_error_event_waits_and_watches),
         cmocka_unit_test(test_s20_events_of_another_kind_are_skipped_and_keep_the_version),
