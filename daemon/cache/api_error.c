@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cache/api_error.h"
 
+#include <string.h>
+
 #include "kube/status.h"
 
 /* Enough for a Status; the rest of an error body is not needed. */
@@ -10,10 +12,27 @@
  * s). */
 #define RETRY_AFTER_MAX_S 300
 
+/* Keeps the target of a redirect. A user name and a query may be secret; addresses have no bytes but
+ * ASCII. */
+static void keep_location(struct api_error *r, struct str location)
+{
+    size_t n = 0;
+
+    if (location.n > 0 && memchr(location.p, '@', location.n) != NULL)
+        location.n = 0;
+    while (n < location.n && n < sizeof(r->location) - 1 && location.p[n] > ' ' &&
+           location.p[n] < 0x7f && strchr("?#", location.p[n]) == NULL) {
+        r->location[n] = location.p[n];
+        n++;
+    }
+    r->location[n] = '\0';
+}
+
 void api_error_head(struct api_error *r, const struct http_head *head)
 {
     r->code = head->status;
     r->retry_after_s = head->retry_after_s;
+    keep_location(r, head->location);
 }
 
 /* A 200 with HTML is mostly an address that belongs to a proxy or a web server. Some proxies drop
@@ -35,9 +54,24 @@ bool api_error_body(struct api_error *r, const char *data, size_t n)
     return n < room;
 }
 
+/* No API server redirects a LIST or a WATCH. Following would send the credentials to whatever
+ * address the answer names. */
+static void refuse_redirect(const struct api_error *r, struct err *err)
+{
+    err_set(err, ERR_PROTOCOL, r->code,
+            "the server answers with a redirect (%d)%s%s, and redirects are not followed: is its "
+            "address that of an API server?",
+            r->code, r->location[0] != '\0' ? " to " : "", r->location);
+}
+
 void api_error_read(struct api_error *r, struct err *err)
 {
     struct status status;
+
+    if (r->code / 100 == 3) {
+        refuse_redirect(r, err);
+        return;
+    }
 
     status_parse(&status, r->code, buf_str(&r->body));
     /* The longer one of header and Status counts (docs/kubernetes-protocol.md "Retry-After"). */

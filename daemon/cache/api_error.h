@@ -19,6 +19,7 @@ struct api_error {
     int code;
     int64_t retry_after_s; /* <= 0 = the server gave none */
     struct buf body;
+    char location[100]; /* of a redirect, cut, without what may be secret; "" = none to show */
 };
 
 /* Takes the head of a response of any status: a good response may ask for patience, too. */

@@ -19,10 +19,17 @@ enum phase {
 
 /* The header fields that are read. If a field comes several times, the first one counts; a second
  * Content-Encoding or Transfer-Encoding is an error. */
-enum field { FIELD_TYPE, FIELD_RETRY, FIELD_CONTENT_ENCODING, FIELD_CODING, FIELDS };
+enum field {
+    FIELD_TYPE,
+    FIELD_RETRY,
+    FIELD_LOCATION,
+    FIELD_CONTENT_ENCODING,
+    FIELD_CODING,
+    FIELDS,
+};
 
-static const char *const field_names[FIELDS] = {"content-type", "retry-after", "content-encoding",
-                                                "transfer-encoding"};
+static const char *const field_names[FIELDS] = {"content-type", "retry-after", "location",
+                                                "content-encoding", "transfer-encoding"};
 
 static const char framing[] = "what stands between chunks";
 
@@ -348,6 +355,7 @@ static void make_head(struct http_in *h)
     h->head = (struct http_head){
         .content_type = media_type(h),
         .content_encoding = content_encoding(h),
+        .location = value_of(h, FIELD_LOCATION),
         .retry_after_s = retry_after_s(value_of(h, FIELD_RETRY)),
         .keep_alive = h->keep_alive,
     };

@@ -31,6 +31,7 @@ struct http_head {
     struct str content_type; /* lower case, without parameters; empty if absent */
     /* Lower case; empty if absent or "identity". The pieces of the body are as they came. */
     struct str content_encoding;
+    struct str location;   /* of a redirect, as it came; empty if absent */
     int64_t retry_after_s; /* -1 unless Retry-After is a non-negative integer:
                                 docs/kubernetes-protocol.md "Retry-After" */
     bool keep_alive;       /* the connection can carry another message after this one */

@@ -82,6 +82,39 @@ static void test_no_wait_is_without_measure(void **state)
     assert_int_equal(api_error_wait_ms(&r, INT64_MIN), 0);
 }
 
+static void redirects(int code, const char *location, const char *want)
+{
+    struct err err = {0};
+
+    api_error_reset(&r);
+    api_error_head(&r, &(struct http_head){.status = code, .location = str_c(location)});
+    api_error_read(&r, &err);
+    assert_int_equal(err.kind, ERR_PROTOCOL);
+    assert_int_equal(err.code, code);
+    assert_string_equal(err.text, want);
+}
+
+#define REFUSED ", and redirects are not followed: is its address that of an API server?"
+
+static void test_a_redirect_is_told_without_its_secrets(void **state)
+{
+    char longest[300];
+
+    (void)state;
+    redirects(302, "https://login.example/a?state=secret",
+              "the server answers with a redirect (302) to https://login.example/a" REFUSED);
+    redirects(307, "/elsewhere#x",
+              "the server answers with a redirect (307) to /elsewhere" REFUSED);
+    redirects(301, "https://user:secret@h/", "the server answers with a redirect (301)" REFUSED);
+    redirects(303, "https://h/a b\x1b[31m",
+              "the server answers with a redirect (303) to https://h/a" REFUSED);
+    redirects(304, "", "the server answers with a redirect (304)" REFUSED);
+    memset(longest, 'x', sizeof(longest) - 1);
+    longest[sizeof(longest) - 1] = '\0';
+    api_error_head(&r, &(struct http_head){.status = 302, .location = str_c(longest)});
+    assert_int_equal(strspn(r.location, "x"), sizeof(r.location) - 1);
+}
+
 static void test_only_the_beginning_of_a_body_is_kept(void **state)
 {
     enum { PIECE = 40000 };
@@ -105,6 +138,7 @@ int main(void)
         cmocka_unit_test_teardown(test_503_with_retry_after_in_either_place_is_busy, clean_up),
         cmocka_unit_test_teardown(test_an_event_says_more_than_the_head_of_its_stream, clean_up),
         cmocka_unit_test_teardown(test_no_wait_is_without_measure, clean_up),
+        cmocka_unit_test_teardown(test_a_redirect_is_told_without_its_secrets, clean_up),
         cmocka_unit_test_teardown(test_only_the_beginning_of_a_body_is_kept, clean_up),
     };
 

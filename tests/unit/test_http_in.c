@@ -23,6 +23,8 @@ static void put_head(struct buf *text, const struct http_head *h)
         buf_printf(text, " type=%.*s", STR_ARG(h->content_type));
     if (h->content_encoding.n > 0)
         buf_printf(text, " coding=%.*s", STR_ARG(h->content_encoding));
+    if (h->location.n > 0)
+        buf_printf(text, " location=%.*s", STR_ARG(h->location));
     if (h->retry_after_s >= 0)
         buf_printf(text, " retry=%d", (int)h->retry_after_s);
     buf_puts(text, h->keep_alive ? " keep|" : " close|");
@@ -166,7 +168,7 @@ static void test_responses(void **state)
              "304 keep||end, then HTTP/1.1 ");
     response("HTTP/1.0 400 Bad Request\r\nContent-Length: 2\r\n\r\nno", "400 close|no|end last");
     response("HTTP/1.1 301 Moved\r\nLocation: /elsewhere \r\nContent-Length: 0\r\n\r\n",
-             "301 keep||end");
+             "301 location=/elsewhere keep||end");
     response("HTTP/1.1 200 OK\r\nContent-Type: Text/Plain ; charset=utf-8\r\nContent-Type: b/c\r\n"
              "X:\r\nY: \r\nContent-Length: 0\r\n\r\n",
              "200 type=text/plain keep||end");
