@@ -227,6 +227,16 @@ static bool put_foreign(struct buf *out, const struct tls *t)
 /* The numbers are the same in both generations of mbedTLS, the names are not. */
 enum { ILLEGAL_PARAMETER = -0x6600, BAD_PROTOCOL_VERSION = -0x6E80 };
 
+/* mbedTLS reports that something is too large as if the caller had made a mistake. */
+static const char *size_hint(int ret)
+{
+    if (ret == MBEDTLS_ERR_SSL_BAD_INPUT_DATA)
+        return " (a record is longer than TLS allows)";
+    if (ret == MBEDTLS_ERR_SSL_FEATURE_UNAVAILABLE)
+        return " (a handshake message fills more than a record: are there very many certificates?)";
+    return "";
+}
+
 /* Explains a failure that this side found, without an alert of the peer. */
 static void put_own(struct buf *out, const struct tls *t, int ret)
 {
@@ -239,7 +249,7 @@ static void put_own(struct buf *out, const struct tls *t, int ret)
         buf_puts(out, "the server offers nothing newer than TLS 1.1; at least 1.2 is needed");
     } else {
         mbedtls_strerror(ret, text, sizeof(text));
-        buf_puts(out, text);
+        buf_printf(out, "%s%s", text, size_hint(ret));
         if (ret == ILLEGAL_PARAMETER && strcmp(tls_version(t), "TLSv1.2") == 0)
             buf_puts(out, " (if the server has an RSA key: mbedTLS up to 3.6.6 takes no RSA-PSS in "
                           "TLS 1.2; enable TLS 1.3 there, or use an ECDSA key)");
@@ -342,8 +352,17 @@ enum tls_result tls_read(struct tls *t, char *out, size_t cap, size_t *n, struct
     ensure(cap > 0 && (t->state == TLS_OPEN || t->state == TLS_ENDED));
     if (t->state == TLS_ENDED)
         return TLS_CLOSED;
+    size_t sent = t->out.len;
     int ret = read_on(t, out, cap);
 
+    /* mbedTLS answers nothing by itself but a HelloRequest, and would refuse as many of these as
+     * come. If the server does not read, the refusals would pile up. */
+    if ((ret > 0 || is_wait(ret)) && t->out.len > sent) {
+        buf_puts(&t->why,
+                 "the server wants to renegotiate, which is refused; if it is to ask for a "
+                 "client certificate, have it do so in the first handshake");
+        return fail(t, MBEDTLS_ERR_SSL_UNEXPECTED_MESSAGE, err);
+    }
     if (ret > 0) {
         *n = (size_t)ret;
         return TLS_OK;

@@ -227,6 +227,31 @@ static void test_damaged_record(void **state)
     end(&w);
 }
 
+/* Only TLS 1.2 has it. The data before the wish counts, the data behind it does not. */
+static void test_a_renegotiation_is_refused(void **state)
+{
+    struct world w;
+    struct buf got = {0};
+
+    (void)state;
+    begin(&w, TLS_PEER_1_2);
+    mbedtls_ssl_conf_renegotiation(&w.server.conf, MBEDTLS_SSL_RENEGOTIATION_ENABLED);
+    tls_peer_write(&w.p.peer, "before", 6);
+    for (int i = 0; i < 1000; i++)
+        assert_int_equal(mbedtls_ssl_renegotiate(&w.p.peer.ssl), 0);
+    tls_peer_write(&w.p.peer, "behind", 6);
+    tls_pair_carry(&w.p, TLS_PAIR_ALL);
+    assert_int_equal(tls_pair_read(&w.p, &got), TLS_FAILED);
+    assert_true(str_is(buf_str(&got), "before"));
+    assert_int_equal(w.p.err.kind, ERR_TLS);
+    assert_string_equal(
+        w.p.err.text,
+        "TLS with api.example: the server wants to renegotiate, which is refused; if "
+        "it is to ask for a client certificate, have it do so in the first handshake");
+    buf_free(&got);
+    end(&w);
+}
+
 /* Gives the engine an answer that is no TLS, whole and byte by byte. */
 static void try_foreign(struct tls_ctx *ctx, const char *answer, const char *text)
 {
@@ -442,6 +467,7 @@ int main(void)
         cmocka_unit_test(test_truncation),
         cmocka_unit_test(test_our_close_notify),
         cmocka_unit_test(test_damaged_record),
+        cmocka_unit_test(test_a_renegotiation_is_refused),
         cmocka_unit_test(test_peers_that_do_not_speak_tls),
         cmocka_unit_test(test_names_that_cannot_be_used),
         cmocka_unit_test(test_resumption),
