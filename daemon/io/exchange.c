@@ -196,6 +196,7 @@ static void on_data(void *arg, const char *data, size_t n)
             complete(x);
             return;
         case HTTP_IN_FAILED:
+            err.kind = ERR_PROTOCOL; /* also if too big: no setting makes room for such a head */
             fail(x, &err);
             return;
         }

@@ -37,8 +37,9 @@ struct exchange_events {
     void (*on_body)(void *arg, const char *data, size_t n); /* n > 0, borrowed */
     /* Comes exactly once, as the last callback. err NULL: the response is complete, whatever its
      * status. Else an error of on_closed in io/conn.h, ERR_TIMEOUT (the text says which deadline),
-     * ERR_PROTOCOL (also a body compressed in a way that the request does not allow, then without
-     * on_head) or ERR_TOO_BIG (the head). The connection has no owner any more when on_end runs. */
+     * or ERR_PROTOCOL: broken HTTP, a head that is too big, or a body in a coding that the request
+     * does not allow (then without on_head). The connection has no owner any more when on_end
+     * runs. */
     void (*on_end)(void *arg, const struct err *err);
 };
 
