@@ -19,6 +19,10 @@ enum { KEEP_BYTES = 64 * 1024, MAX_NUMBER = 1024 };
  * need at once, if that is at most RESERVE_BYTES: growing step by step would move it each time. */
 enum { LARGE_BYTES = 1024 * 1024, RESERVE_BYTES = 64 * 1024 * 1024 };
 
+/* yajl keeps a byte for each open container, so nesting that is tolerated is bounded, too. Go's
+ * decoder, which API servers read objects with, takes 10000 levels. */
+enum { TOLERATED_DEPTH = 100000 };
+
 /* At the end of each chunk yajl copies an unfinished token, and at the next scans it again from its
  * start. A large one that arrives in small chunks would so take quadratic time. Therefore, once the
  * bytes given to yajl end inside a string, more are held back until its closing quote is here, and
@@ -79,12 +83,11 @@ static int emit(struct json_in *j, enum json_type type, struct str text)
 static int open_container(struct json_in *j, enum json_type type)
 {
     if (j->depth >= j->max_depth) {
-        if (j->excess == NULL) {
+        if (j->excess == NULL || j->depth >= TOLERATED_DEPTH) {
             j->too_deep = true;
             return 0;
         }
         j->excess(j->arg, "it is nested too deep");
-        /* yajl keeps a byte for each open container. */
         j->grown = j->grown || j->depth > KEEP_BYTES;
     }
     int go_on = emit(j, type, (struct str){0});
@@ -234,7 +237,7 @@ static enum err_kind syntax_error(struct json_in *j, const char *data, size_t n,
 static enum err_kind canceled(const struct json_in *j, struct err *err)
 {
     if (j->too_deep)
-        return err_set(err, ERR_TOO_BIG, 0, "JSON nested deeper than %u", j->max_depth);
+        return err_set(err, ERR_TOO_BIG, 0, "JSON nested deeper than %u", j->depth);
     if (j->too_long)
         return err_set(err, ERR_TOO_BIG, 0, "a number in JSON of more than %d bytes", MAX_NUMBER);
     if (j->extra)

@@ -255,6 +255,31 @@ static void test_limits_can_be_tolerated(void **state)
     }
 }
 
+static bool ignore(void *arg, const struct json_token *t)
+{
+    (void)arg;
+    (void)t;
+    return true;
+}
+
+/* The parser needs a byte for each level. */
+static void test_what_is_tolerated_has_an_end(void **state)
+{
+    struct json_in *j = json_in_create(8, ignore, NULL);
+    enum err_kind kind = ERR_OK;
+    unsigned levels = 0;
+    struct err err;
+
+    (void)state;
+    json_in_tolerate(j, count_excess, SIZE_MAX);
+    for (; kind == ERR_OK && levels < 200000; levels++)
+        kind = json_in_feed(j, "[", 1, &err);
+    assert_int_equal(levels, 100001);
+    assert_int_equal(kind, ERR_TOO_BIG);
+    assert_string_equal(err.text, "JSON nested deeper than 100000");
+    json_in_destroy(&j);
+}
+
 /* The beginning of a long token in pieces is kept, cut between two characters; the token behind it
  * has its right place. */
 static void test_long_tokens_may_be_cut(void **state)
@@ -355,6 +380,7 @@ int main(void)
         cmocka_unit_test(test_depth_is_bounded),
         cmocka_unit_test(test_numbers_are_bounded),
         cmocka_unit_test(test_limits_can_be_tolerated),
+        cmocka_unit_test(test_what_is_tolerated_has_an_end),
         cmocka_unit_test(test_long_tokens_may_be_cut),
         cmocka_unit_test(test_callback_stops),
         cmocka_unit_test(test_idle_is_between_values),
