@@ -26,6 +26,7 @@ and what else queries.py checks. Attributes switch it, before or while it runs:
                                  only if the RV has moved; api.bookmark(rv=5) sends any RV
     too_large_wait (0 s)         how long a LIST or stream waits for an RV of the future
     watch_cache (True)           LIST with resourceVersion=0 comes in one piece whatever the limit
+    drip_handshake (None)        seconds between two bytes of the server's part of TLS handshakes
     gzip_above (128 KiB)         larger LISTs are compressed if the request accepts it, as so many
                                  members: gzip_members (1)
     partial_metadata (True), aggregated_discovery (True)     by Accept, else whole objects, plain

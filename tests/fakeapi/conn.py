@@ -181,7 +181,17 @@ class Conn(asyncio.Protocol):
 
     def _flush(self):
         if self.tls and self._out.pending and not self.transport.is_closing():
-            self.transport.write(self._out.read())
+            if self.server.drip_handshake is not None and not self.shaken:
+                asyncio.get_running_loop().create_task(self._drip(self._out.read()))
+            else:
+                self.transport.write(self._out.read())
+
+    async def _drip(self, data):
+        for at in range(len(data)):
+            if self.transport.is_closing():
+                return
+            self.transport.write(data[at:at + 1])
+            await asyncio.sleep(self.server.drip_handshake or 0)
 
     # Reading
 

@@ -82,6 +82,7 @@ class FakeApi:
         self.leaf, self.host, self.port = tls, host, None
         self.context = make_context(tls, **(tls_options or {})) if tls else None
         self.stall_handshake = False
+        self.drip_handshake = None
         self.prefix, self.misdirected = "", []
         self.client_cns = None
         self.tokens = None

@@ -16,6 +16,7 @@ from control import wait_until  # noqa: E402
 from fakeapi import service  # noqa: E402
 from shared_fixtures import (  # noqa: E402, F401
     api, authority, checked_factory, new_api, server_leaf)
+from two_clusters import Scene  # noqa: E402
 
 
 @pytest.hookimpl(hookwrapper=True)
@@ -61,6 +62,12 @@ def new_program(factory):
 def hook(factory):
     """One recording hook."""
     return factory.hook()
+
+
+@pytest.fixture
+def scene(factory, new_api, api):
+    """A daemon that is not started yet, with a cluster in trouble and a healthy one."""
+    return Scene(factory, new_api, api)
 
 
 @pytest.fixture

@@ -1,67 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Servers and hooks that misbehave: informerd logs one clear line, retries with backoff, and
-nothing else is affected."""
+nothing else is affected. test_hostile_server.py has servers that do so on purpose."""
 import json
 import pathlib
 
 import pytest
 from control import wait_until
-from fakeapi import END, EOF, Authority, service, simple
-from harness import SERVICES, hook_settings
+from fakeapi import END, EOF, Authority, service
+from harness import hook_settings
 from proctree import fds, kill
-
-BACKOFF = {"backoff": {"initial": "10ms", "factor": 1.5, "max": "60ms", "jitter": 0.2}}
-
-
-class Scene:
-    """Two clusters: zeus, with watch wombat, is in trouble; hera, with watch calm, is healthy."""
-
-    def __init__(self, factory, new_api, api):
-        self.factory, self.api, self.good = factory, api, new_api()
-        self.hook, self.fine = factory.hook(), factory.hook()
-        self.daemon = None
-
-    def start(self, cluster=None, hooks=None, **settings):
-        hooks = hooks or {"hydra": hook_settings(self.hook, sources=["wombat"])}
-        clusters = {"zeus": cluster or self.factory.cluster(self.api, BACKOFF),
-                    "hera": self.factory.cluster(self.good)}
-        watches = {"wombat": {**SERVICES["services"], "cluster": "zeus"},
-                   "calm": {"resource": "configmaps", "namespaces": ["*"], "cluster": "hera"}}
-        hooks = {**hooks, "fine": hook_settings(self.fine, sources=["calm"])}
-        self.daemon = self.factory.daemon(clusters=clusters, watches=watches, hooks=hooks,
-                                          **settings)
-        return self.daemon
-
-    def attempts(self):
-        return max(self.api.accepted, len(self.api.of("services", "L")))
-
-    def others_work(self):
-        """Checks that the healthy watch and its hook still follow their cluster."""
-        count = len(self.fine.runs())
-        self.good.apply(simple("ConfigMap", f"n/c{count}", data={}))
-        self.fine.wait_what("ADDED", f"n/c{count}")
-        assert self.daemon.running()
-
-    def heals(self):
-        """Checks that the watch syncs without a restart once the trouble is over."""
-        self.api.apply(service("n/healed"))
-        self.hook.wait_what("ADDED", "n/healed")
-
-
-def one_line(daemon, *words):
-    """Checks that the trouble has one log line, which names the watch and its cluster: repeats are
-    not logged."""
-    line = daemon.wait_problem("wombat", "zeus", *words)
-    same = [e for e in daemon.problems() if e["msg"] == line["msg"]
-            and e.get("watch") == line.get("watch") and e.get("err") == line.get("err")]
-    assert len(same) == 1, same
-    return line
-
-
-@pytest.fixture
-def scene(factory, new_api, api):
-    return Scene(factory, new_api, api)
-
+from two_clusters import BACKOFF, one_line
 
 def test_an_unreachable_server(scene, api):
     api.stop_listening()
@@ -187,34 +135,6 @@ def test_bytes_that_are_not_watch_events(scene, api, name):
     assert d.control.keys("wombat") == ["n/a"]
     scene.heals()
     assert scene.hook.what() == [("ADDED", "n/a"), ("ADDED", "n/healed")]
-
-
-BROKEN_FRAMING = {
-    "chunk size": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
-    "chunk overflow": (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
-                       b"ffffffffffffffffff\r\n"),
-    "no HTTP": b"SSH-2.0-OpenSSH_9.2\r\n",
-    "both lengths": (b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n"
-                     b"2\r\n{}\r\n0\r\n\r\n"),
-    "two lengths": b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\n{}\n\n",
-    "negative length": b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n{}",
-    "status": b"HTTP/1.1 99999 Huh\r\n\r\n",
-    "endless header": b"HTTP/1.1 200 OK\r\n" + b"X-Fill: 1\r\n" * 40000,
-    "switching": b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n",
-}
-
-
-@pytest.mark.parametrize("name", BROKEN_FRAMING)
-def test_broken_http(scene, api, name):
-    async def handler(exchange):
-        await exchange.conn.send(BROKEN_FRAMING[name])
-        await exchange.conn.gone()
-    api.on_list("services", times=3).run(handler)
-    d = scene.start()
-    api.wait_for_request(lambda r: r.kind == "L", count=4)
-    one_line(d)
-    scene.others_work()
-    scene.heals()
 
 
 def wait_hook_problem(scene, *words):
