@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fixtures of the wire tests; see README.md for how to run them."""
+import contextlib
 import pathlib
 import shutil
 import sys
@@ -14,6 +15,7 @@ import harness  # noqa: E402
 import outputs  # noqa: E402
 from control import wait_until  # noqa: E402
 from fakeapi import service  # noqa: E402
+from proxies import Proxy  # noqa: E402
 from shared_fixtures import (  # noqa: E402, F401
     api, authority, checked_factory, new_api, server_leaf)
 from two_clusters import Scene  # noqa: E402
@@ -68,6 +70,17 @@ def hook(factory):
 def scene(factory, new_api, api):
     """A daemon that is not started yet, with a cluster in trouble and a healthy one."""
     return Scene(factory, new_api, api)
+
+
+@pytest.fixture
+def new_proxy():
+    with contextlib.ExitStack() as stack:
+        yield lambda **how: stack.enter_context(Proxy(**how))
+
+
+@pytest.fixture
+def proxy(new_proxy):
+    return new_proxy()
 
 
 @pytest.fixture

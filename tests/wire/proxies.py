@@ -58,10 +58,12 @@ class Proxy:
     def _call(self, coroutine):
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(PATIENCE)
 
-    def behave(self, reply=ESTABLISHED, then="relay", drip=False):
+    def behave(self, reply=ESTABLISHED, then="relay", drip=False, pause=0):
         """From now on CONNECT is answered with this, byte by byte if `drip`, and then the bytes go
-        both ways ("relay"), the connection is closed ("close"), or nothing more comes ("hold")."""
-        self._manner = reply, then, drip        # in one step: the proxy's thread reads it
+        both ways ("relay"), the connection is closed ("close"), or nothing more comes ("hold").
+        `then` may also be bytes that come again and again until the client closes, with a pause (in
+        seconds) between them."""
+        self._manner = reply, then, drip, pause     # in one step: the proxy's thread reads it
 
     def url(self, credentials=None):
         """Its address; credentials: "user:password", as they stand in a URL."""
@@ -94,7 +96,7 @@ class Proxy:
         method, target, version = head[0].split(" ")
         headers = dict(line.split(": ", 1) for line in head[1:] if line)
         assert (method, version) == ("CONNECT", "HTTP/1.1") and headers["Host"] == target
-        reply, then, drip = self._manner
+        reply, then, drip, pause = self._manner
         self.seen.append((target, headers))
         if self.auth is not None:
             wanted = "Basic " + base64.b64encode(self.auth.encode()).decode()
@@ -111,6 +113,10 @@ class Proxy:
             await self._relay(target, reader, writer)
         elif then == "hold":
             await reader.read()
+        while isinstance(then, bytes):
+            writer.write(then)
+            await writer.drain()
+            await asyncio.sleep(pause)
 
     async def _relay(self, target, reader, writer):
         host, _, port = target.rpartition(":")

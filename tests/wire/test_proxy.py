@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """SCENARIOS.md 123: HTTP proxies on the way to the server, and servers behind a path prefix."""
-import contextlib
 import os
 
 import pytest
@@ -15,17 +14,6 @@ from test_rbac import roles
 SYSTEM_CA = "/etc/ssl/certs/ca-certificates.crt"
 AUTH, SECRET = "user:s3cret", "s3cret"
 QUICK = {"backoff": {"initial": "20ms", "max": "20ms"}}
-
-
-@pytest.fixture
-def new_proxy():
-    with contextlib.ExitStack() as stack:
-        yield lambda **how: stack.enter_context(Proxy(**how))
-
-
-@pytest.fixture
-def proxy(new_proxy):
-    return new_proxy()
 
 
 @pytest.fixture
