@@ -23,6 +23,8 @@ static void put_head(struct outcome *o, const struct http_head *h)
     buf_append_str(&o->text, h->method);
     buf_append_str(&o->text, h->target);
     buf_append_str(&o->text, h->content_type);
+    buf_append_str(&o->text, h->content_encoding);
+    buf_append_str(&o->text, h->location);
 }
 
 static enum http_in_part read_portion(struct outcome *o, struct http_in *h, struct str data)
