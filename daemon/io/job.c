@@ -74,6 +74,33 @@ static void check_gone(struct job *j)
         j->events->on_gone(j->arg, j);
 }
 
+static void on_line(void *arg, const char *stream, struct str line)
+{
+    const struct job *j = arg;
+
+    log_info("hook output", KV_STR("hook", j->name), KV_STR("key", j->key), KV_U64("run", j->id),
+             KV_STR("stream", stream), KV_VIEW("line", line));
+}
+
+static void on_dropped(void *arg, const char *stream, uint64_t bytes)
+{
+    const struct job *j = arg;
+
+    log_warn("hook output over log_limit was dropped", KV_STR("hook", j->name),
+             KV_STR("key", j->key), KV_U64("run", j->id), KV_STR("stream", stream),
+             KV_U64("bytes", bytes));
+}
+
+static void on_unwatched(void *arg, const char *why)
+{
+    const struct job *j = arg;
+
+    log_warn("output of a hook cannot be watched: it is read when the run ends",
+             KV_STR("hook", j->name), KV_STR("key", j->key), KV_U64("run", j->id),
+             KV_STR("why", why),
+             KV_STR("advice", "free memory, or raise fs.epoll.max_user_watches"));
+}
+
 static void on_output_end(void *arg)
 {
     check_gone(arg);
@@ -301,11 +328,11 @@ static enum err_kind open_fds(struct job *j, struct err *err)
 {
     const struct run_output_params params = {
         .loop = j->params->loop,
-        .hook = j->name,
-        .key = j->key,
-        .run = j->id,
         .log_limit = j->hook->log_limit,
         .capture_max = captures_output(j->run) ? OUTPUT_BYTES : 0,
+        .on_line = on_line,
+        .on_dropped = on_dropped,
+        .on_unwatched = on_unwatched,
         .on_full = on_full,
         .on_captured = on_captured,
         .on_end = on_output_end,

@@ -8,7 +8,6 @@
 #include <unistd.h>
 #include <uv.h>
 
-#include "base/log.h"
 #include "base/mem.h"
 #include "hook/output.h"
 #include "io/loop.h"
@@ -66,10 +65,8 @@ static const char *name_of(const struct stream *s)
 static void on_line(void *arg, struct str line)
 {
     const struct stream *s = arg;
-    const struct run_output_params *p = &s->of->params;
 
-    log_info("hook output", KV_STR("hook", p->hook), KV_STR("key", p->key), KV_U64("run", p->run),
-             KV_STR("stream", name_of(s)), KV_VIEW("line", line));
+    s->of->params.on_line(s->of->params.arg, name_of(s), line);
 }
 
 /* Ends a stream; the tail of its output stays. Polling ends before the close: libuv must not poll a
@@ -88,9 +85,7 @@ static void end(struct stream *s)
         uv_close((uv_handle_t *)&s->poll, on_closed);
     output_end(&s->output, on_line, s);
     if (s->output.dropped > 0)
-        log_warn("hook output over log_limit was dropped", KV_STR("hook", p->hook),
-                 KV_STR("key", p->key), KV_U64("run", p->run), KV_STR("stream", name_of(s)),
-                 KV_U64("bytes", s->output.dropped));
+        p->on_dropped(p->arg, name_of(s), s->output.dropped);
 }
 
 static void capture(struct run_output *o, const char *data, size_t n)
@@ -210,17 +205,12 @@ static int watch(struct stream *s)
     return uv_poll_start(&s->poll, UV_READABLE | UV_DISCONNECT, on_readable);
 }
 
-static void log_trouble(struct run_output *o, int error)
+static void tell_trouble(struct run_output *o, int error)
 {
-    const struct run_output_params *p = &o->params;
-
     if (o->trouble != 0)
         return;
     o->trouble = error;
-    log_warn("output of a hook cannot be watched: it is read when the run ends",
-             KV_STR("hook", p->hook), KV_STR("key", p->key), KV_U64("run", p->run),
-             KV_STR("why", uv_strerror(error)),
-             KV_STR("advice", "free memory, or raise fs.epoll.max_user_watches"));
+    o->params.on_unwatched(o->params.arg, uv_strerror(error));
 }
 
 void run_output_watch(struct run_output *o)
@@ -229,7 +219,7 @@ void run_output_watch(struct run_output *o)
         int error = s->fd >= 0 && !s->watched ? watch(s) : 0;
 
         if (error != 0)
-            log_trouble(o, error);
+            tell_trouble(o, error);
     }
 }
 
@@ -277,6 +267,12 @@ void run_output_finish(struct run_output *o, struct run_result *result)
     result->out = output_tail(&out->output);
     result->err = output_tail(&err->output);
     result->dropped = out->output.dropped + err->output.dropped;
+}
+
+void run_output_take(struct run_output *o, struct buf *out)
+{
+    *out = o->captured;
+    o->captured = (struct buf){0};
 }
 
 bool run_output_is_over(const struct run_output *o)

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/digest.h"
 #include "base/err.h"
 #include "base/wire.h"
@@ -20,14 +21,18 @@
 struct loop;
 struct run_output;
 
-/* Strings are borrowed until run_output_dispose(). */
 struct run_output_params {
     struct loop *loop;
-    const char *hook; /* hook, key and run are for log lines */
-    const char *key;
-    uint64_t run;
-    uint64_t log_limit; /* bytes of each stream that reach the log; the rest is dropped */
+    uint64_t log_limit; /* bytes of each stream that on_line gets; the rest is dropped */
     size_t capture_max; /* bytes; 0 = the stdout of the command goes to the log */
+    /* A line for the log without its newline, borrowed; stream is "stdout" or "stderr". A line of
+     * more than OUTPUT_LINE_BYTES comes in parts of that length. Functions below call on_line,
+     * on_dropped and on_unwatched, too. */
+    void (*on_line)(void *arg, const char *stream, struct str line);
+    /* The stream has ended, and so many bytes of it were dropped over log_limit. */
+    void (*on_dropped)(void *arg, const char *stream, uint64_t bytes);
+    /* Once: a stream cannot be watched, because the system is short of something. */
+    void (*on_unwatched)(void *arg, const char *why);
     /* Once: more than capture_max came. All that was captured is dropped, and so is the rest. From
      * the loop or run_output_drain(). */
     void (*on_full)(void *arg);
@@ -46,8 +51,8 @@ enum err_kind run_output_create(const struct run_output_params *params, int fds[
                                 struct run_output **out, struct err *err) MUST_CHECK;
 
 /* From now on output is read as it comes, in the loop. For a run that ends at once this is not worth
- * the system calls. If the system is short of something, a warning says so once, and a stream that
- * is not watched is read by run_output_drain() and run_output_finish(); a later call tries again. */
+ * the system calls. If the system is short of something, on_unwatched comes, and a stream that is
+ * not watched is read by run_output_drain() and run_output_finish(); a later call tries again. */
 void run_output_watch(struct run_output *o);
 
 /* Reads the captured stdout as far as it is there now, at most 1 MiB. True if every writer has
@@ -69,8 +74,10 @@ void run_output_finish(struct run_output *o, struct run_result *result);
 /* Whether no stream that goes to the log is open. */
 bool run_output_is_over(const struct run_output *o);
 
-/* Closes all streams: output that still comes is lost. A last line without newline is logged, and
- * how much was dropped over log_limit. */
+/* Moves what was captured to *out, which is empty. */
+void run_output_take(struct run_output *o, struct buf *out);
+
+/* Closes all streams: output that still comes is lost. on_line gets a last line without newline. */
 void run_output_give_up(struct run_output *o);
 
 /* run_output_give_up(), and the end for the user: *o is NULL. NULL is fine. */

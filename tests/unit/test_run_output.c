@@ -9,14 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
-#include "base/log.h"
 #include "base/mem.h"
 #include "io/run_output.h"
 
@@ -28,8 +26,7 @@ struct scene {
     int fds[WIRE_RUN_FDS];
     int full, captured, ended; /* events so far */
     bool dispose;              /* in the next event */
-    int log;                   /* stderr of this process, while the test runs */
-    int stderr_fd;
+    struct buf log;            /* the lines since logged() */
 };
 
 /* libuv calls this one in place of the C library's. */
@@ -75,6 +72,27 @@ static void on_end(void *arg)
     after_event(s);
 }
 
+static void on_line(void *arg, const char *stream, struct str line)
+{
+    struct scene *s = arg;
+
+    buf_printf(&s->log, "%s: %.*s\n", stream, STR_ARG(line));
+}
+
+static void on_dropped(void *arg, const char *stream, uint64_t bytes)
+{
+    struct scene *s = arg;
+
+    buf_printf(&s->log, "%s: %u dropped\n", stream, (unsigned)bytes);
+}
+
+static void on_unwatched(void *arg, const char *why)
+{
+    struct scene *s = arg;
+
+    buf_printf(&s->log, "unwatched: %s\n", why);
+}
+
 static int set_up(void **state)
 {
     static struct scene scene;
@@ -82,10 +100,6 @@ static int set_up(void **state)
     scene = (struct scene){
         .loop = loop_create(), .fds = {-1, -1, -1}
     };
-    scene.log = memfd_create("log", MFD_CLOEXEC);
-    scene.stderr_fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
-    assert_true(dup2(scene.log, STDERR_FILENO) >= 0);
-    log_set_format(LOG_FMT_JOURNAL); /* lines without a time */
     *state = &scene;
     return 0;
 }
@@ -99,20 +113,18 @@ static int clean_up(void **state)
         if (s->fds[i] >= 0)
             close(s->fds[i]);
     loop_destroy(&s->loop); /* panics if a handle is left */
-    dup2(s->stderr_fd, STDERR_FILENO);
-    close(s->stderr_fd);
-    close(s->log);
+    buf_free(&s->log);
     return 0;
 }
 
 static void begin(struct scene *s, uint64_t log_limit, size_t capture_max)
 {
     const struct run_output_params params = {.loop = s->loop,
-                                             .hook = "h",
-                                             .key = "ns/a",
-                                             .run = 7,
                                              .log_limit = log_limit,
                                              .capture_max = capture_max,
+                                             .on_line = on_line,
+                                             .on_dropped = on_dropped,
+                                             .on_unwatched = on_unwatched,
                                              .on_full = on_full,
                                              .on_captured = on_captured,
                                              .on_end = on_end,
@@ -132,27 +144,16 @@ static void close_one(struct scene *s, int fd)
     s->fds[fd] = -1;
 }
 
-/* What was logged since the last call. */
-static void logged(const struct scene *s, const char *text)
+/* The lines since the last call. */
+static void logged(struct scene *s, const char *text)
 {
-    char line[4096] = "";
-    ssize_t n = pread(s->log, line, sizeof(line) - 1, 0);
-
-    assert_true(n >= 0);
-    assert_int_equal(ftruncate(s->log, 0), 0);
-    assert_true(lseek(s->log, 0, SEEK_SET) == 0);
-    assert_string_equal(line, text);
+    assert_string_equal(buf_cstr(&s->log), text);
+    buf_clear(&s->log);
 }
 
-#define LINE(stream, text) \
-    "<6>hook output hook=\"h\" key=\"ns/a\" run=7 stream=\"" stream "\" line=\"" text "\"\n"
-#define UNWATCHED(why)                                                                \
-    "<4>output of a hook cannot be watched: it is read when the run ends hook=\"h\" " \
-    "key=\"ns/a\" run=7 why=\"" why "\" advice=\"free memory, or raise "              \
-    "fs.epoll.max_user_watches\"\n"
-#define DROPPED(stream, bytes)                                                                 \
-    "<4>hook output over log_limit was dropped hook=\"h\" key=\"ns/a\" run=7 stream=\"" stream \
-    "\" bytes=" bytes "\n"
+#define LINE(stream, text)     stream ": " text "\n"
+#define UNWATCHED(why)         "unwatched: " why "\n"
+#define DROPPED(stream, bytes) stream ": " bytes " dropped\n"
 
 static void test_lines_are_logged_as_they_come(void **state)
 {
@@ -235,6 +236,22 @@ static void test_the_captured_bytes_go_to_the_next_program(void **state)
     assert_true(run_output_is_over(s->output));
     assert_true(str_is(result.out, "checked\n") && str_is(result.err, "warned\n"));
     logged(s, LINE("stdout", "checked") LINE("stderr", "warned"));
+}
+
+static void test_the_captured_bytes_may_be_taken(void **state)
+{
+    struct scene *s = *state;
+    struct run_result result = {0};
+    struct buf taken = {0};
+
+    begin(s, 1000, 5);
+    print(s, 1, "conf\n");
+    assert_false(run_output_drain(s->output));
+    run_output_take(s->output, &taken);
+    assert_string_equal(buf_cstr(&taken), "conf\n");
+    buf_free(&taken);
+    run_output_finish(s->output, &result);
+    logged(s, "");
 }
 
 static void test_too_much_for_a_file(void **state)
@@ -363,6 +380,7 @@ int main(void)
         TEST(test_lines_are_logged_as_they_come),
         TEST(test_the_end_of_the_output_is_in_the_result),
         TEST(test_the_captured_bytes_go_to_the_next_program),
+        TEST(test_the_captured_bytes_may_be_taken),
         TEST(test_too_much_for_a_file),
         TEST(test_disposed_when_the_capture_ends),
         TEST(test_a_flood_is_read_in_parts),
