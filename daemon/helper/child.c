@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <limits.h>
 #include <linux/magic.h>
 #include <signal.h>
 #include <stdint.h>
@@ -17,16 +18,18 @@
 #include "base/compiler.h"
 #include "helper/fds.h"
 #include "helper/path_trust.h"
+#include "helper/program.h"
 
 /* STATUS_FD: the place of the status pipe in the child, right above the descriptors of a program.
  * NOT_ENTERED: the exit code after a report, as of a shell; nobody looks at it. */
 enum { STATUS_FD = 3, NOT_ENTERED = 127 };
 
-/* The child uses this and spec; filled before the fork. */
+/* The child uses this and spec. */
 struct start {
     const struct child_spec *spec;
     pid_t parent;
     int status_fd;
+    char program[PATH_MAX]; /* the path of argv[0], once find_program() has found it */
 };
 
 static int result(int rc)
@@ -41,14 +44,14 @@ static bool changes_user(const struct start *s)
     return s->spec->argv != NULL && s->spec->hook->change_user;
 }
 
-static int set_group(const struct start *s)
+static int set_group(struct start *s)
 {
     return s->spec->shares_group ? 0 : result(setpgid(0, 0));
 }
 
 /* Signals that the helper ignores would be ignored in the program as well. They stay blocked until
  * enter_program(), so no signal is lost or ends the child in the middle of a step. */
-static int set_signals(const struct start *s)
+static int set_signals(struct start *s)
 {
     (void)s;
     for (int n = 1; n < NSIG; n++) {
@@ -62,7 +65,7 @@ static int set_signals(const struct start *s)
 /* All descriptors of spec are above 2, so no dup2() closes one that is still needed. The status
  * pipe moves after them: one of them may be 3. The rest is closed: sockets and the files of other
  * runs are no business of the program. */
-static int set_descriptors(const struct start *s)
+static int set_descriptors(struct start *s)
 {
     for (int n = 0; n < WIRE_RUN_FDS; n++)
         if (dup2(s->spec->fds[n], n) < 0)
@@ -72,7 +75,7 @@ static int set_descriptors(const struct start *s)
     return fds_close_from(STATUS_FD + 1);
 }
 
-static int set_limits(const struct start *s)
+static int set_limits(struct start *s)
 {
     struct rlimit limit;
 
@@ -91,10 +94,19 @@ static int check_id(uint32_t id)
     return id == UINT32_MAX ? EINVAL : 0;
 }
 
+/* Not before the fork: a folder of PATH may be on a file system that hangs. */
+static int find_program(struct start *s)
+{
+    if (s->spec->argv == NULL ||
+        program_find(s->spec->argv[0], s->spec->env, s->program, sizeof(s->program)))
+        return 0;
+    return ENOENT;
+}
+
 /* Checked at every start of a program, because somebody may have got hold of the files since
  * informerd started (docs/design.md "Trusted files"). The reason goes to the stderr of the program,
  * so that it is logged with the run. */
-static int check_trust(const struct start *s)
+static int check_trust(struct start *s)
 {
     const char *const *path = s->spec->hook->alone;
     struct err err;
@@ -102,7 +114,8 @@ static int check_trust(const struct start *s)
     if (s->spec->argv == NULL || path == NULL)
         return 0;
     for (; *path != NULL; path++)
-        if (path_trust_check(*path, NULL, &err) != ERR_OK) {
+        if (path_trust_check(strchr(*path, '/') != NULL ? *path : s->program, NULL, &err) !=
+            ERR_OK) {
             dprintf(STDERR_FILENO, "not started: %s\n", err.text);
             return err.code;
         }
@@ -124,7 +137,7 @@ static bool is_pipe(int fd)
  * could not open /dev/stderr by name. If the helper has no right to change the mode, the hook can
  * still write to the open descriptors, so the error does not count. Main may be broken into:
  * nothing but pipes that it sends gets another mode. */
-static int open_output(const struct start *s)
+static int open_output(struct start *s)
 {
     for (int n = STDOUT_FILENO; changes_user(s) && n <= STDERR_FILENO; n++)
         if (is_pipe(n))
@@ -132,14 +145,14 @@ static int open_output(const struct start *s)
     return 0;
 }
 
-static int set_groups(const struct start *s)
+static int set_groups(struct start *s)
 {
     const struct helper_hook *hook = s->spec->hook;
 
     return changes_user(s) ? result(setgroups(hook->group_count, hook->groups)) : 0;
 }
 
-static int set_gid(const struct start *s)
+static int set_gid(struct start *s)
 {
     const struct helper_hook *hook = s->spec->hook;
 
@@ -149,7 +162,7 @@ static int set_gid(const struct start *s)
     return error != 0 ? error : result(setresgid(hook->gid, hook->gid, hook->gid));
 }
 
-static int set_uid(const struct start *s)
+static int set_uid(struct start *s)
 {
     const struct helper_hook *hook = s->spec->hook;
 
@@ -161,14 +174,14 @@ static int set_uid(const struct start *s)
 
 /* The program is killed when the helper ends, whatever ends the helper. A change of the user clears
  * this setting, so it comes after set_uid(). */
-static int set_death_signal(const struct start *s)
+static int set_death_signal(struct start *s)
 {
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
         return errno;
     return getppid() != s->parent ? ESRCH : 0; /* the parent died before the setting was made */
 }
 
-static int set_folder(const struct start *s)
+static int set_folder(struct start *s)
 {
     (void)s;
     return result(chdir("/"));
@@ -185,7 +198,7 @@ static char *const *exec_strings(const char *const *strings)
 
 /* Does nothing for work: be_child() calls that. Unblocks the signals, which a program must not
  * inherit blocked. */
-static int enter_program(const struct start *s)
+static int enter_program(struct start *s)
 {
     const char *const *argv = s->spec->argv;
     sigset_t none;
@@ -194,7 +207,7 @@ static int enter_program(const struct start *s)
         return 0;
     sigemptyset(&none);
     pthread_sigmask(SIG_SETMASK, &none, NULL);
-    return result(execve(argv[0], exec_strings(argv), exec_strings(s->spec->env)));
+    return result(execve(s->program, exec_strings(argv), exec_strings(s->spec->env)));
 }
 
 /* The order matters. The group comes first: a kill of the run then finds the child at any later
@@ -203,12 +216,13 @@ static int enter_program(const struct start *s)
  * the uid, which gives up the right to set them. "exec" is last. */
 static const struct {
     enum run_stage stage;
-    int (*run)(const struct start *s); /* 0 or an errno */
+    int (*run)(struct start *s); /* 0 or an errno */
 } steps[] = {
     {RUN_STAGE_SETPGID,     set_group       },
     {RUN_STAGE_SIGNALS,     set_signals     },
     {RUN_STAGE_DESCRIPTORS, set_descriptors },
     {RUN_STAGE_LIMITS,      set_limits      },
+    {RUN_STAGE_EXEC,        find_program    },
     {RUN_STAGE_TRUST,       check_trust     },
     {RUN_STAGE_OUTPUT,      open_output     },
     {RUN_STAGE_SETGROUPS,   set_groups      },
@@ -251,7 +265,7 @@ bool child_start(const struct child_spec *spec, struct child *out, struct run_en
         *why = run_end_refused(spec->program, RUN_STAGE_PIPE, errno);
         return false;
     }
-    struct start start = {spec, getpid(), ends[1]};
+    struct start start = {.spec = spec, .parent = getpid(), .status_fd = ends[1]};
     /* Not fork(): its pthread_atfork() handlers would run, and libuv's close descriptors by
      * number. */
     pid_t pid = _Fork();

@@ -28,14 +28,16 @@ struct helper_output {
 };
 
 struct helper_hook {
-    const char *name;         /* for log lines */
-    const char *const *argv;  /* ends with NULL; argv[0] is the path of the program */
+    const char *name; /* for log lines */
+    /* Ends with NULL. argv[0] is the path of the program, or its name: then the program is looked up
+     * in the folders of PATH of env, whenever it starts. */
+    const char *const *argv;
     const char *const *check; /* like argv; ${file} in it is the new file's path; NULL = none */
     const char *const *apply; /* like argv; NULL = none */
     const struct helper_output *output; /* NULL = none */
     const char *const *files;           /* the files of FINGERPRINT; ends with NULL; NULL = none */
-    /* Files that only root may be able to change, checked whenever a program starts; ends with
-     * NULL; NULL = none. */
+    /* Files that only root may be able to change, checked whenever a program starts; a name without
+     * a slash is the program that was found in PATH. Ends with NULL; NULL = none. */
     const char *const *alone;
     const char *const *env; /* NAME=VALUE, ends with NULL; INFORMERD_* in it is left out */
     const gid_t *groups;    /* all supplementary groups */
