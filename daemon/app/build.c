@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "app/exec_plugins.h"
 #include "app/identity.h"
 #include "app/outputs.h"
 #include "app/scripts.h"
@@ -433,12 +434,15 @@ static enum err_kind fill_helper_hook(const struct conf *conf, const struct conf
     return ERR_OK;
 }
 
-enum err_kind build_helper(const struct conf *conf, const char *node_name, struct helper_params *p,
-                           struct err *err)
+enum err_kind build_helper(const struct conf *conf, const struct cluster_access_list *access,
+                           const char *node_name, struct helper_params *p, struct err *err)
 {
-    struct helper_hook *hooks = mem_array(conf->n_hooks + 1, sizeof(*hooks));
+    size_t most = conf->n_hooks + exec_plugins_count(access);
+    struct helper_hook *hooks = mem_array(most + 1, sizeof(*hooks));
 
     *p = (struct helper_params){.hooks = hooks,
+                                .files = access->files,
+                                .file_count = access->file_count,
                                 .shared_runs = (unsigned)conf->limits.hook_concurrency.v};
     for (size_t i = 0; i < conf->n_hooks; i++) {
         /* Counts this hook before it is complete, so that build_helper_fini() frees it after an
@@ -447,6 +451,10 @@ enum err_kind build_helper(const struct conf *conf, const char *node_name, struc
         if (fill_helper_hook(conf, &conf->hooks[i], node_name, &hooks[i], err) != ERR_OK)
             return err->kind;
     }
+    for (size_t i = 0; i < access->n; i++)
+        if (access->v[i].exec != NULL &&
+            exec_plugins_fill(conf, access, i, &hooks[p->hook_count++], err) != ERR_OK)
+            return err->kind;
     return ERR_OK;
 }
 

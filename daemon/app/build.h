@@ -6,6 +6,7 @@
 #ifndef APP_BUILD_H
 #define APP_BUILD_H
 
+#include "app/cluster_access.h"
 #include "base/digest.h"
 #include "cache/view.h"
 #include "cache/watch.h"
@@ -50,10 +51,12 @@ struct persist_params build_persist(const struct conf *conf, const struct source
 /* Frees the arrays that build_persist() allocated. */
 void build_persist_fini(struct persist_params *p);
 
-/* Fills in *p, all that the helper must know of the hooks. Strings are borrowed from conf, which
+/* Fills in *p, all that the helper must know of the hooks, of the exec plugins behind them
+ * (app/exec_plugins.h), and of the credential files. Strings are borrowed from conf and access, which
  * must outlive *p. ERR_CONFIG: a user, group or owner does not exist, or an output path is not
  * possible on this node. Release with build_helper_fini(), after an error too. */
-enum err_kind build_helper(const struct conf *conf, const char *node_name, struct helper_params *p,
+enum err_kind build_helper(const struct conf *conf, const struct cluster_access_list *access,
+                           const char *node_name, struct helper_params *p,
                            struct err *err) MUST_CHECK;
 
 /* Frees what build_helper() allocated. */

@@ -259,7 +259,7 @@ static void use_kubeconfig(const struct builder *b, const struct kubeconfig_text
     struct cluster_server *s = add_server(b, k->server, "kubeconfig", at);
 
     by_cluster.path_trust.named_by = t->v[k->cluster_from].owner;
-    by_user.path_trust.named_by = t->v[k->user_from].owner;
+    by_user.path_trust.named_by = b->access->exec_owner = t->v[k->user_from].owner;
     if (k->tls_server_name != NULL)
         s->tls_server_name = k->tls_server_name;
     s->insecure = k->insecure_skip_tls_verify;
@@ -490,27 +490,6 @@ static void set_proxies(const struct builder *b)
 
 /* ---- All clusters */
 
-/* The configuration can say more than this release can do. To ignore it would send requests to the
- * wrong server, on another way or as another user. */
-static void refuse_unfinished(const struct builder *b)
-{
-    const struct cluster_access *a = b->access;
-    const struct conf_cluster *c = b->conf;
-    const struct {
-        const char *what;
-        struct where at;
-        bool set;
-    } unfinished[] = {
-        {"an exec plugin", c->kubeconfig.at, a->exec != NULL},
-    };
-
-    for (size_t i = 0; i < ARRAY_LEN(unfinished); i++)
-        if (unfinished[i].set)
-            problems_add(b->problems, unfinished[i].at.line > 0 ? unfinished[i].at : c->name.at,
-                         "clusters.%s: %s is not supported in this release", c->name.v,
-                         unfinished[i].what);
-}
-
 static void load_cluster(const struct builder *b)
 {
     const struct conf_cluster *c = b->conf;
@@ -526,7 +505,6 @@ static void load_cluster(const struct builder *b)
     else
         from_settings(b);
     set_proxies(b);
-    refuse_unfinished(b);
 }
 
 void cluster_access_load(struct cluster_access_list *l, const struct conf *conf, struct problems *p)

@@ -7,6 +7,7 @@
 #define APP_CLUSTER_ACCESS_H
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 #include "base/buf.h"
 #include "conf/conf.h"
@@ -36,6 +37,7 @@ struct cluster_access {
     bool gzip;      /* servers are asked to compress lists */
     char *headers;  /* header lines for every request, each with its CRLF; "" = none */
     const struct kubeconfig_exec *exec; /* a plugin that gives credentials; NULL = none */
+    uid_t exec_owner;                   /* with exec: of the file that names the plugin */
     struct kubeconfig kubeconfig;       /* owns the data of items; zeroed with plain settings */
     char *basic;                        /* secret: USER:PASSWORD; NULL = none */
 };

@@ -421,12 +421,13 @@ static void on_tls(void *arg, struct tls_ctx *ctx)
 static void on_token(void *arg, const char *token)
 {
     const struct login *l = arg;
-    char *value = mem_printf("Bearer %s", token);
+    char *value = token != NULL ? mem_printf("Bearer %s", token) : NULL;
 
     for (size_t i = 0; i < api_client_servers(l->of->client)->n; i++)
         if (is_of(l, i))
             api_client_set_authorization(l->of->client, i, value);
-    mem_wipe(value, strlen(value));
+    if (value != NULL)
+        mem_wipe(value, strlen(value));
     free(value);
     reauthenticate(l->of);
 }
@@ -458,6 +459,21 @@ static void on_cred_ready(void *arg)
         deadline_start(s->latecomers, LATECOMERS_MS);
 }
 
+static struct exec_plugin_params plugin_params(const struct cluster_runtime_params *p)
+{
+    const struct kubeconfig_exec *exec = p->cluster_access->exec;
+
+    if (exec == NULL)
+        return (struct exec_plugin_params){0};
+    return (struct exec_plugin_params){.loop = p->loop,
+                                       .link = p->link,
+                                       .hook = p->plugin,
+                                       .cluster = p->conf->name.v,
+                                       .command = exec->command,
+                                       .api_version = exec->api_version,
+                                       .install_hint = exec->install_hint};
+}
+
 static void add_login(struct cluster_runtime *s, const struct cluster_server *server, size_t i)
 {
     static const struct cred_events events = {on_tls, on_token, on_cred_ready};
@@ -473,6 +489,7 @@ static void add_login(struct cluster_runtime *s, const struct cluster_server *se
         .tag = p->tag + s->n_logins * CRED_ITEMS,
         .insecure = server->insecure,
         .expiry_ms = p->credential_expiry_ms,
+        .plugin = plugin_params(p),
     };
 
     memcpy(cp.items, server->items, sizeof(cp.items));

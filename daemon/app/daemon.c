@@ -12,6 +12,7 @@
 #include "app/build.h"
 #include "app/cluster_runtime.h"
 #include "app/control.h"
+#include "app/exec_plugins.h"
 #include "app/notify.h"
 #include "app/once.h"
 #include "app/persist_driver.h"
@@ -327,6 +328,7 @@ static void build_cluster_runtime(struct daemon *dm, size_t i, const char *agent
         .cluster_access = &dm->params.cluster_access->v[i],
         .user_agent = agent,
         .tag = (uint64_t)i * CLUSTER_RUNTIME_TAGS,
+        .plugin = exec_plugins_number(dm->params.conf, dm->params.cluster_access, i),
         .seed = dm->started_ns,
         .credential_expiry_ms = dm->params.conf->limits.credential_expiry.v,
     };

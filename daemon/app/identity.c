@@ -82,6 +82,13 @@ uid_t identity_uid(const char *user)
     return pw != NULL ? pw->pw_uid : 0;
 }
 
+char *identity_home(const char *user)
+{
+    const struct passwd *pw = user != NULL ? getpwnam(user) : getpwuid(geteuid());
+
+    return mem_strdup(pw != NULL && pw->pw_dir[0] == '/' ? pw->pw_dir : "/");
+}
+
 static bool is_member(gid_t gid)
 {
     int n = getgroups(0, NULL);

@@ -33,6 +33,10 @@ enum err_kind identity_find_owner(const char *text, uid_t *uid, gid_t *gid,
 /* The uid of a user; 0 for "", and for a user that does not exist (app/check reports that one). */
 uid_t identity_uid(const char *user) MUST_CHECK;
 
+/* The home folder of a user; user NULL: of the user that this process is. "/" if there is none. The
+ * caller frees it. */
+char *identity_home(const char *user) MUST_CHECK;
+
 /* Could this process give a new file that owner (of identity_find_owner())? Root can give any;
  * others only themselves and their own groups. */
 bool identity_may_own(uid_t uid, gid_t gid) MUST_CHECK;

@@ -15,6 +15,7 @@
 #include "app/check.h"
 #include "app/cluster_access.h"
 #include "app/daemon.h"
+#include "app/exec_plugins.h"
 #include "app/identity.h"
 #include "app/rbac.h"
 #include "base/log.h"
@@ -224,13 +225,11 @@ static int start_daemon(const struct options *o, const struct conf *conf,
     struct err err = {0};
     pid_t pid;
 
-    if (build_helper(conf, node_name, &helper, &err) != ERR_OK ||
+    if (build_helper(conf, cluster_access, node_name, &helper, &err) != ERR_OK ||
         bind_control(o, conf, &p.control_fd, &err) != ERR_OK) {
         build_helper_fini(&helper);
         return complain(&err);
     }
-    helper.files = cluster_access->files;
-    helper.file_count = cluster_access->file_count;
     /* Before the fork: the helper passes the old limit on to programs. */
     helper.nofile_soft = raise_descriptors();
     enum err_kind kind = helper_start(&helper, &p.helper_fd, &pid, &err);
@@ -310,9 +309,12 @@ int start_run(const struct options *o)
         check_settings(conf, &problems);
         cluster_access_load(&cluster_access, conf, &problems);
         check_credentials(&cluster_access, &problems);
+        exec_plugins_check(conf, &cluster_access, &problems);
         /* A start only warns of these problems. */
-        if (o->check)
+        if (o->check) {
             check_surroundings(conf, &problems);
+            exec_plugins_check_installed(conf, &cluster_access, &problems);
+        }
     }
     /* All problems are printed in one go, and nothing starts with one. */
     if (!print_problems(&problems) && conf != NULL)

@@ -21,6 +21,8 @@
 #define LIST_BYTES_PER_MINUTE ((size_t)64 * 1024)
 enum { MINUTE_MS = 60000, LIST_PAUSE_MS = 10000 };
 
+enum { HTTP_UNAUTHORIZED = 401 };
+
 /* Connecting to one of several servers takes at most its share of connect_timeout and tls_timeout, as
  * another one can be tried; but no less than this, as a SYN that was lost is repeated after 1 s. */
 #define SHARE_MS ((uint64_t)2000)
@@ -224,9 +226,8 @@ static void succeed(struct request *r, bool reusable)
     r->events->on_end(r->arg, NULL);
 }
 
-/* The server closed the idle connection just when the request took it, so the request was probably
- * never read. It goes back to the head of the waiting requests and takes a new connection. Only
- * GETs are sent, which can be repeated. */
+/* The request goes back to the head of the waiting requests, and takes a new connection. Only GETs
+ * are sent, which can be repeated. */
 static void repeat(struct request *r)
 {
     struct api_client *c = r->client;
@@ -237,7 +238,6 @@ static void repeat(struct request *r)
     conn_dispose(&r->conn);
     r->reused = false;
     r->fresh = true;
-    api_server_doubt(api_request_server(r));
     api_request_enter(r, RQ_WAITING);
     list_append(first != NULL ? first : &c->waiting, &r->wait);
     dispatch_later(c);
@@ -276,6 +276,17 @@ static void refused(struct request *r)
     api_request_try_another_or_end(r, &err, FAULT_UNPROVEN);
 }
 
+/* Does the head refuse credentials that were replaced since the request was sent? That says nothing
+ * about those of now. */
+static bool is_outdated(const struct request *r, const struct http_head *head)
+{
+    const struct api_server *s = api_request_server(r);
+
+    return head->status == HTTP_UNAUTHORIZED &&
+           (r->authorizations != api_server_authorizations(s) ||
+            !api_server_is_current(s, r->conn));
+}
+
 static void on_head(void *arg, const struct http_head *head)
 {
     struct request *r = arg;
@@ -283,7 +294,10 @@ static void on_head(void *arg, const struct http_head *head)
 
     c->last_contact_ms = loop_now_ms(c->loop);
     api_server_heard(api_request_server(r), r);
-    if (c->asker == r) {
+    if (is_outdated(r, head)) {
+        exchange_dispose(&r->exchange);
+        repeat(r);
+    } else if (c->asker == r) {
         server_identity_head(&c->server_identity, head);
     } else if (is_refusal(r, head)) {
         refuse(r, head);
@@ -331,18 +345,20 @@ static void on_end(void *arg, const struct err *err)
                  (err->kind == ERR_CLOSED || err->kind == ERR_IO);
 
     exchange_dispose(&r->exchange);
-    if (stale)
+    if (stale) { /* the server closed the connection, and has probably not read the request */
+        api_server_doubt(api_request_server(r));
         repeat(r);
-    else if (r->client->asker == r)
+    } else if (r->client->asker == r) {
         api_question_over(r, err, reusable);
-    else if (r->state == RQ_REFUSED)
+    } else if (r->state == RQ_REFUSED) {
         refused(r);
-    else if (err == NULL)
+    } else if (err == NULL) {
         succeed(r, reusable);
-    else if (r->state == RQ_ANSWERED)
+    } else if (r->state == RQ_ANSWERED) {
         break_off(r, err);
-    else
+    } else {
         api_request_fail(r, err, FAULT_UNPROVEN);
+    }
 }
 
 void api_request_send(struct request *r, const char *target, const char *accept, bool gzip,
@@ -351,6 +367,7 @@ void api_request_send(struct request *r, const char *target, const char *accept,
     static const struct exchange_events events = {on_head, on_body, on_end};
     const struct api_client *c = r->client;
 
+    r->authorizations = api_server_authorizations(api_request_server(r));
     r->exchange = api_server_send(api_request_server(r), r->conn,
                                   (struct http_request){.method = "GET",
                                                         .target = target,

@@ -131,7 +131,8 @@ void api_client_set_tls(struct api_client *c, size_t server, struct tls_ctx *ctx
 void api_client_set_authorization(struct api_client *c, size_t server, const char *value);
 
 /* Starts a GET. If a connection that was kept alive ends before the first byte of the response, the
- * request is repeated once, on a new connection. events must outlive the request. Never NULL;
+ * request is repeated once, on a new connection. It is also repeated if a server answers 401 and has
+ * got other credentials since the request was sent. events must outlive the request. Never NULL;
  * release with request_dispose(), after on_end too. */
 struct request *api_client_request(struct api_client *c, const struct request_params *params,
                                    const struct request_events *events, void *arg);

@@ -91,6 +91,7 @@ struct request {
     bool follows;      /* waits for the leader and fails with it */
     bool reused;       /* its connection was idle in the pool before */
     bool fresh;        /* takes no idle connection */
+    uint64_t authorizations; /* api_server_authorizations() when it was sent */
     struct conn *conn;
     struct exchange *exchange;
     struct rate rate;          /* of the body, while the request has a place */

@@ -29,6 +29,7 @@ struct api_server {
     char *host_header;     /* HOST[:PORT], IPv6 in brackets */
     char *tls_server_name; /* NULL = host */
     char *authorization;   /* secret; NULL = none */
+    uint64_t authorizations; /* how many there were so far */
     uint16_t port;
     bool tls;
     struct tls_session_cache session;
@@ -100,6 +101,12 @@ void api_server_set_authorization(struct api_server *s, const char *value)
         mem_wipe(s->authorization, strlen(s->authorization));
     free(s->authorization);
     s->authorization = copy;
+    s->authorizations++;
+}
+
+uint64_t api_server_authorizations(const struct api_server *s)
+{
+    return s->authorizations;
 }
 
 const char *api_server_obstacle(const struct api_server *s)

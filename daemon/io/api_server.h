@@ -56,6 +56,9 @@ void api_server_set_tls(struct api_server *s, struct tls_ctx *ctx);
 /* As api_client_set_authorization(). */
 void api_server_set_authorization(struct api_server *s, const char *value);
 
+/* Changes with each api_server_set_authorization(). */
+uint64_t api_server_authorizations(const struct api_server *s);
+
 /* Why no connection can be made now; NULL = one can. */
 const char *api_server_obstacle(const struct api_server *s);
 

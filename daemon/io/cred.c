@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,6 +13,7 @@
 #include "base/mem.h"
 #include "base/panic.h"
 #include "io/deadline.h"
+#include "io/exec_plugin.h"
 #include "io/expiry_driver.h"
 #include "io/helper_link.h"
 #include "io/loop.h"
@@ -22,7 +24,7 @@
 /* The CAs of a whole system have about 200 KB; a larger file is no credential. */
 #define MAX_FILE_BYTES ((size_t)1024 * 1024)
 
-enum { NS_PER_S = 1000000000 };
+enum { NS_PER_S = 1000000000, MS_PER_S = 1000 };
 
 struct cred {
     struct cred_params params;
@@ -40,34 +42,30 @@ struct cred {
     struct expiry_driver *expiry;
     struct tls_keys authorities;
     struct deadline *timer; /* credentials_due_ms() */
+    struct exec_plugin *plugin; /* NULL = none */
+    char plugin_output[160];    /* what messages call what the plugin gave */
+    int64_t plugin_till_s;      /* when that expires, by its expirationTimestamp; 0 = it has none */
 };
 
 static const char *const item_names[] = {"CA", "client certificate", "client key", "token"};
-
-static const enum credentials_source source_of[CRED_ITEMS] = {
-    [CRED_CA] = CREDENTIALS_CA,
-    [CRED_CERT] = CREDENTIALS_PAIR,
-    [CRED_KEY] = CREDENTIALS_PAIR,
-    [CRED_TOKEN] = CREDENTIALS_TOKEN,
-};
-
-static const enum cred_item first_of[CREDENTIALS_SOURCES] = {
-    [CREDENTIALS_CA] = CRED_CA,
-    [CREDENTIALS_PAIR] = CRED_CERT,
-    [CREDENTIALS_TOKEN] = CRED_TOKEN,
-};
-
-static const enum expiry_item expiry_of[CREDENTIALS_SOURCES] = {
-    [CREDENTIALS_CA] = EXPIRY_CA,
-    [CREDENTIALS_PAIR] = EXPIRY_CERT,
-    [CREDENTIALS_TOKEN] = EXPIRY_TOKEN,
-};
 
 /* The whole capacity: earlier secrets may lie behind the length. */
 static void wipe(struct buf *b)
 {
     mem_wipe(b->data, b->cap);
     buf_free(b);
+}
+
+static enum credentials_source source_of(const struct cred *c, enum cred_item item)
+{
+    static const enum credentials_source sources[CRED_ITEMS] = {
+        [CRED_CA] = CREDENTIALS_CA,
+        [CRED_CERT] = CREDENTIALS_PAIR,
+        [CRED_KEY] = CREDENTIALS_PAIR,
+        [CRED_TOKEN] = CREDENTIALS_TOKEN,
+    };
+
+    return c->plugin != NULL && item != CRED_CA ? CREDENTIALS_PLUGIN : sources[item];
 }
 
 static const struct cred_source *item_of(const struct cred *c, enum cred_item item)
@@ -89,8 +87,10 @@ static enum credentials_how how_of(const struct cred *c, enum credentials_source
 {
     enum credentials_how how = CREDENTIALS_NONE;
 
+    if (source == CREDENTIALS_PLUGIN)
+        return c->plugin != NULL ? CREDENTIALS_PROGRAM : CREDENTIALS_NONE;
     for (enum cred_item i = CRED_CA; i < CRED_ITEMS && c->params.tls; i++) {
-        if (source_of[i] != source)
+        if (source_of(c, i) != source)
             continue;
         if (item_of(c, i)->path != NULL)
             how = CREDENTIALS_FILES;
@@ -114,6 +114,8 @@ static void tell_failure(const struct cred *c, enum credentials_source source,
         [CREDENTIALS_CA] = "CA was not renewed; the old one stays in use",
         [CREDENTIALS_PAIR] = "client certificate was not renewed; the old one stays in use",
         [CREDENTIALS_TOKEN] = "token was not renewed; the old one stays in use",
+        [CREDENTIALS_PLUGIN] =
+            "credential of the exec plugin was not renewed; the old one stays in use",
     };
     struct kv err = KV_ERR(&c->err[source]);
     uint64_t due_ms = credentials_next_ms(&c->credentials, source);
@@ -134,29 +136,31 @@ static void tell_recovery(const struct cred *c, enum credentials_source source)
         [CREDENTIALS_CA] = "CA file can be used now",
         [CREDENTIALS_PAIR] = "client certificate file can be used now",
         [CREDENTIALS_TOKEN] = "token file can be used now",
+        [CREDENTIALS_PLUGIN] = "exec plugin gives credentials again",
     };
 
     log_info(again[source], cluster(c));
 }
 
-/* Tokens are renewed each hour or more often: that is for debugging only. */
+/* Tokens and what plugins give are renewed each hour or more often: that is for debugging only. */
 static void tell_renewal(const struct cred *c, enum credentials_source source)
 {
     static const char *const renewed[CREDENTIALS_SOURCES] = {
         [CREDENTIALS_CA] = "CA was renewed",
         [CREDENTIALS_PAIR] = "client certificate was renewed",
         [CREDENTIALS_TOKEN] = "token was renewed",
+        [CREDENTIALS_PLUGIN] = "credential of the exec plugin was renewed",
     };
+    bool is_frequent = source == CREDENTIALS_TOKEN || source == CREDENTIALS_PLUGIN;
 
-    log_emit(source == CREDENTIALS_TOKEN ? LOG_LVL_DEBUG : LOG_LVL_INFO, renewed[source],
-             LOG_FIELDS(cluster(c)));
+    log_emit(is_frequent ? LOG_LVL_DEBUG : LOG_LVL_INFO, renewed[source], LOG_FIELDS(cluster(c)));
 }
 
 /* ---- Can it be used? */
 
 static void fail(struct cred *c, enum cred_item item, const char *why)
 {
-    struct err *err = &c->err[source_of[item]];
+    struct err *err = &c->err[source_of(c, item)];
 
     if (err->kind == ERR_OK)
         err_set(err, ERR_CREDENTIAL, 0, "%s %s: %s", item_names[item],
@@ -198,6 +202,8 @@ static const char *name_of(const struct cred *c, enum cred_item item)
     };
     const struct cred_source *src = item_of(c, item);
 
+    if (source_of(c, item) == CREDENTIALS_PLUGIN)
+        return c->plugin_output;
     if (src->path == NULL || (item == CRED_TOKEN && c->has_stand_in_token))
         return data_names[item];
     return src->name != NULL ? src->name : src->path;
@@ -212,6 +218,18 @@ static struct tls_ctx_params tls_params(const struct cred *c, const struct buf *
                                    .cert_from = name_of(c, CRED_CERT),
                                    .key_from = name_of(c, CRED_KEY),
                                    .insecure = c->params.insecure};
+}
+
+/* What the plugin gave has a token, a pair, or both. */
+static bool check_plugin(struct cred *c, const struct tls_ctx_params *p)
+{
+    struct err *err = &c->err[CREDENTIALS_PLUGIN];
+    bool has_token = c->read[CRED_TOKEN].len > 0 || p->cert_pem.n == 0;
+    const char *why = has_token ? check_token(&c->read[CRED_TOKEN]) : NULL;
+
+    if (why != NULL)
+        err_set(err, ERR_CREDENTIAL, 0, "%s: the token %s", c->plugin_output, why);
+    return why == NULL && (p->cert_pem.n == 0 || tls_check_pair(p, err) == ERR_OK);
 }
 
 /* Whether what was read of the source can be used. If not, c->err says why. */
@@ -230,6 +248,8 @@ static bool check(struct cred *c, enum credentials_source source)
         if (why != NULL)
             fail(c, CRED_TOKEN, why);
         return why == NULL;
+    case CREDENTIALS_PLUGIN:
+        return check_plugin(c, &p);
     case CREDENTIALS_SOURCES:
         break;
     }
@@ -240,8 +260,8 @@ static struct digest digest_read(const struct cred *c, enum credentials_source s
 {
     struct digest all[CRED_ITEMS] = {0};
 
-    for (int i = 0; i < CRED_ITEMS; i++)
-        if (source_of[i] == source)
+    for (enum cred_item i = CRED_CA; i < CRED_ITEMS; i++)
+        if (source_of(c, i) == source)
             all[i] = digest_of(c->read[i].data, c->read[i].len);
     return digest_of(all, sizeof(all));
 }
@@ -251,7 +271,11 @@ static struct digest digest_read(const struct cred *c, enum credentials_source s
 /* Is the source configured, and nothing of it in use yet? */
 static bool is_lacking(const struct cred *c, enum credentials_source source)
 {
-    return how_of(c, source) != CREDENTIALS_NONE && c->used[first_of[source]].len == 0;
+    size_t used = 0;
+
+    for (enum cred_item i = CRED_CA; i < CRED_ITEMS; i++)
+        used += source_of(c, i) == source ? c->used[i].len : 0;
+    return how_of(c, source) != CREDENTIALS_NONE && used == 0;
 }
 
 /* Certificate, key or CA are other ones. They were checked, so an error is a bug; the earlier
@@ -262,8 +286,9 @@ static void use_tls(const struct cred *c)
     struct tls_ctx *ctx;
     struct err err;
 
-    if (is_lacking(c, CREDENTIALS_CA) || is_lacking(c, CREDENTIALS_PAIR))
-        return; /* at the start, the other one is still to be read */
+    if (is_lacking(c, CREDENTIALS_CA) || is_lacking(c, CREDENTIALS_PAIR) ||
+        is_lacking(c, CREDENTIALS_PLUGIN))
+        return; /* at the start, another one is still to be read */
     if (tls_ctx_create(&p, &ctx, &err) != ERR_OK) {
         log_error("credentials cannot be used", cluster(c), KV_ERR(&err));
         return;
@@ -281,25 +306,56 @@ static void note_authorities(struct cred *c)
         tls_keys_add(&c->authorities, &before);
 }
 
-/* What was read of the source is in use from now on. */
+/* Tells when what is in use of the source expires. A key has no date of its own. */
+static void note_expiry(struct cred *c, enum credentials_source source)
+{
+    static const enum expiry_item items[CRED_ITEMS] = {
+        [CRED_CA] = EXPIRY_CA, [CRED_CERT] = EXPIRY_CERT, [CRED_TOKEN] = EXPIRY_TOKEN};
+
+    for (enum cred_item i = CRED_CA; i < CRED_ITEMS; i++) {
+        if (source_of(c, i) != source || i == CRED_KEY)
+            continue;
+        if (source == CREDENTIALS_PLUGIN)
+            expiry_driver_set_given(c->expiry, items[i], buf_str(&c->used[i]), name_of(c, i),
+                                    c->plugin_till_s);
+        else
+            expiry_driver_set(c->expiry, items[i], buf_str(&c->used[i]), name_of(c, i));
+    }
+}
+
+/* What was read of the item is in use from now on. Returns whether it is another one. */
+static bool use_item(struct cred *c, enum cred_item item)
+{
+    bool is_new = !str_eq(buf_str(&c->used[item]), buf_str(&c->read[item]));
+
+    wipe(&c->used[item]);
+    c->used[item] = c->read[item];
+    c->read[item] = (struct buf){0};
+    return is_new;
+}
+
+/* What was read of the source is in use from now on. A plugin may give a new token with the same
+ * certificate: then connections stay. */
 static void use(struct cred *c, enum credentials_source source)
 {
-    for (int i = 0; i < CRED_ITEMS; i++) {
-        if (source_of[i] != source)
+    bool is_token_new = false;
+    bool is_tls_new = source == CREDENTIALS_PLUGIN && is_lacking(c, source);
+
+    for (enum cred_item i = CRED_CA; i < CRED_ITEMS; i++) {
+        if (source_of(c, i) != source)
             continue;
-        wipe(&c->used[i]);
-        c->used[i] = c->read[i];
-        c->read[i] = (struct buf){0};
+        bool is_new = use_item(c, i);
+        is_token_new = is_token_new || (is_new && i == CRED_TOKEN);
+        is_tls_new = is_tls_new || (is_new && i != CRED_TOKEN);
     }
-    expiry_driver_set(c->expiry, expiry_of[source], buf_str(&c->used[first_of[source]]),
-                      name_of(c, first_of[source]));
-    if (source == CREDENTIALS_TOKEN) {
-        c->events->on_token(c->arg, buf_cstr(&c->used[CRED_TOKEN]));
-        return;
-    }
+    note_expiry(c, source);
     if (source == CREDENTIALS_CA)
         note_authorities(c);
-    use_tls(c);
+    if (is_token_new)
+        c->events->on_token(
+            c->arg, c->used[CRED_TOKEN].len > 0 ? buf_cstr(&c->used[CRED_TOKEN]) : NULL);
+    if (is_tls_new)
+        use_tls(c);
 }
 
 /* Puts the token of the kubeconfig where that of the file would be. False: there is none that can
@@ -327,6 +383,19 @@ static uint64_t expiry_of_token(const struct buf *token)
     return token_dates(buf_str(token), &issued_s, &expires_s) ? (uint64_t)expires_s : 0;
 }
 
+/* When what a plugin gave expires: by its expirationTimestamp, else by the dates of token and
+ * certificate themselves. */
+static uint64_t expiry_of_plugin(const struct cred *c)
+{
+    struct expiry said = {0};
+
+    expiry_set_given(&said, EXPIRY_TOKEN, buf_str(&c->read[CRED_TOKEN]), "", c->plugin_till_s);
+    expiry_set_given(&said, EXPIRY_CERT, buf_str(&c->read[CRED_CERT]), "", c->plugin_till_s);
+    int64_t till_s = expiry_first_s(&said, 0);
+    expiry_fini(&said);
+    return (uint64_t)till_s;
+}
+
 /* Looks into what was read of the source, for kube/credentials to judge. */
 static struct credentials_reading look_at(struct cred *c, enum credentials_source source)
 {
@@ -334,13 +403,15 @@ static struct credentials_reading look_at(struct cred *c, enum credentials_sourc
 
     if (source == CREDENTIALS_PAIR && is_combined(c))
         buf_append_str(&c->read[CRED_KEY], buf_str(&c->read[CRED_CERT]));
-    if (source == CREDENTIALS_TOKEN)
+    if (source == source_of(c, CRED_TOKEN))
         trim(&c->read[CRED_TOKEN]);
     r.digest = digest_read(c, source);
     r.is_good = c->err[source].kind == ERR_OK &&
                 (credentials_has(&c->credentials, source, r.digest) || check(c, source));
     if (source == CREDENTIALS_TOKEN && r.is_good)
         r.expires_s = expiry_of_token(&c->read[CRED_TOKEN]);
+    if (source == CREDENTIALS_PLUGIN && r.is_good)
+        r.expires_s = expiry_of_plugin(c);
     return r;
 }
 
@@ -383,9 +454,11 @@ static void complete(struct cred *c, enum credentials_source source)
         if (source == CREDENTIALS_TOKEN)
             c->has_stand_in_token = verdict == CREDENTIALS_STAND_IN;
         use(c, source);
+    } else if (verdict == CREDENTIALS_SAME && source == CREDENTIALS_PLUGIN) {
+        note_expiry(c, source); /* a plugin may give the same token for a longer time */
     }
-    for (int i = 0; i < CRED_ITEMS; i++)
-        if (source_of[i] == source)
+    for (enum cred_item i = CRED_CA; i < CRED_ITEMS; i++)
+        if (source_of(c, i) == source)
             wipe(&c->read[i]);
 }
 
@@ -399,7 +472,7 @@ static void read_item(struct cred *c, enum cred_item item)
     if (item == CRED_KEY && is_combined(c))
         return;
     if (src->path != NULL) {
-        c->waiting[source_of[item]]++;
+        c->waiting[source_of(c, item)]++;
         helper_link_open(c->params.link, src->file, c->params.tag + item);
     } else if (src->data != NULL) {
         buf_puts(&c->read[item], src->data);
@@ -409,8 +482,12 @@ static void read_item(struct cred *c, enum cred_item item)
 static void read_source(struct cred *c, enum credentials_source source)
 {
     c->err[source] = (struct err){0};
+    if (source == CREDENTIALS_PLUGIN) {
+        exec_plugin_run(c->plugin); /* on_plugin_end() comes later */
+        return;
+    }
     for (enum cred_item i = CRED_CA; i < CRED_ITEMS; i++)
-        if (source_of[i] == source)
+        if (source_of(c, i) == source)
             read_item(c, i);
     if (c->waiting[source] == 0)
         complete(c, source);
@@ -436,7 +513,8 @@ static void go_on(struct cred *c)
     while (credentials_take(&c->credentials, loop_now_ms(c->params.loop), &source))
         read_source(c, source);
     bool has_become_ready = is_due(c);
-    if (has_become_ready && c->params.insecure && how_of(c, CREDENTIALS_PAIR) == CREDENTIALS_NONE)
+    if (has_become_ready && c->params.insecure && c->plugin == NULL &&
+        how_of(c, CREDENTIALS_PAIR) == CREDENTIALS_NONE)
         use_tls(c); /* nothing that was read led to a context */
     c->is_ready = c->is_ready || has_become_ready;
     schedule(c);
@@ -472,7 +550,7 @@ void cred_opened(struct cred *c, uint64_t tag, int fd, int error)
 {
     enum cred_item item = (enum cred_item)(tag - c->params.tag);
 
-    ensure(tag >= c->params.tag && item < CRED_ITEMS && c->waiting[source_of[item]] > 0);
+    ensure(tag >= c->params.tag && item < CRED_ITEMS && c->waiting[source_of(c, item)] > 0);
     const char *why = fd >= 0          ? read_all(fd, &c->read[item])
                       : error == EPERM ? "not trusted: the helper has logged who could change it"
                       : error == EACCES
@@ -483,17 +561,37 @@ void cred_opened(struct cred *c, uint64_t tag, int fd, int error)
         fail(c, item, why);
     if (fd >= 0)
         close(fd);
-    if (--c->waiting[source_of[item]] > 0)
+    if (--c->waiting[source_of(c, item)] > 0)
         return;
-    complete(c, source_of[item]);
+    complete(c, source_of(c, item));
+    go_on(c);
+}
+
+/* An exec_plugin_cb. An expiry before 1970 is over as well, and 0 would mean that there is none. */
+static void on_plugin_end(void *arg, const struct exec_credential *credential,
+                          const struct err *err)
+{
+    struct cred *c = arg;
+
+    c->plugin_till_s = 0;
+    c->err[CREDENTIALS_PLUGIN] = *err;
+    if (credential != NULL) {
+        buf_append_str(&c->read[CRED_CERT], buf_str(&credential->cert_pem));
+        buf_append_str(&c->read[CRED_KEY], buf_str(&credential->key_pem));
+        buf_append_str(&c->read[CRED_TOKEN], buf_str(&credential->token));
+        if (credential->expires)
+            c->plugin_till_s =
+                credential->expires_ms >= MS_PER_S ? credential->expires_ms / MS_PER_S : 1;
+    }
+    complete(c, CREDENTIALS_PLUGIN);
     go_on(c);
 }
 
 void cred_changed(struct cred *c, uint32_t file)
 {
-    for (int i = 0; i < CRED_ITEMS; i++)
+    for (enum cred_item i = CRED_CA; i < CRED_ITEMS; i++)
         if (c->params.items[i].path != NULL && c->params.items[i].file == file)
-            credentials_changed(&c->credentials, source_of[i], loop_now_ms(c->params.loop));
+            credentials_changed(&c->credentials, source_of(c, i), loop_now_ms(c->params.loop));
     schedule(c);
 }
 
@@ -511,6 +609,10 @@ struct cred *cred_create(const struct cred_params *params, const struct cred_eve
     struct cred *c = MEM_NEW(struct cred, .params = *params, .events = events, .arg = arg);
     struct credentials_params p = {.retry = params->retry, .seed = params->seed};
 
+    if (params->plugin.command != NULL && params->tls)
+        c->plugin = exec_plugin_create(&params->plugin, on_plugin_end, c);
+    (void)snprintf(c->plugin_output, sizeof(c->plugin_output), "the output of exec plugin %.100s",
+                   params->plugin.command != NULL ? params->plugin.command : "");
     for (enum credentials_source s = CREDENTIALS_CA; s < CREDENTIALS_SOURCES; s++)
         p.how[s] = how_of(c, s);
     p.has_stand_in[CREDENTIALS_TOKEN] = read_stand_in(c);
@@ -551,6 +653,7 @@ void cred_dispose(struct cred **cp)
         wipe(&c->read[i]);
         wipe(&c->used[i]);
     }
+    exec_plugin_dispose(&c->plugin);
     deadline_dispose(&c->timer);
     expiry_driver_dispose(&c->expiry);
     free(c);

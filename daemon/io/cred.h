@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cred - credentials for servers: has the helper open their files, and gives TLS contexts and
- * tokens out, at the start and whenever they were replaced. kube/credentials decides when files are
- * read and what is used; driver.
+ * cred - credentials for servers: has the helper open their files or run their exec plugin, and
+ * gives TLS contexts and tokens out, at the start and whenever they were replaced. kube/credentials
+ * decides when that is, and what is used; driver.
  */
 #ifndef IO_CRED_H
 #define IO_CRED_H
@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/backoff.h"
+#include "io/exec_plugin.h"
 #include "proto/tls_keys.h"
 
 struct cred;
@@ -39,6 +40,9 @@ struct cred_params {
     bool tls;            /* false: plain http, no credentials are sent or read */
     bool insecure;       /* servers are not verified, and no CA is configured */
     struct cred_source items[CRED_ITEMS];
+    /* The plugin gives certificate, key and token, of which items has none then; command NULL =
+     * there is no plugin. */
+    struct exec_plugin_params plugin;
     struct backoff_params retry; /* while credentials cannot be read or used */
     uint64_t seed;               /* of the jitter of retry */
     uint64_t tag;                /* files are opened with the tags tag + enum cred_item */
@@ -52,7 +56,7 @@ struct cred_events {
      * borrowed. */
     void (*on_tls)(void *arg, struct tls_ctx *ctx);
     /* New requests use this token from now on. It is borrowed, and has no byte that a header must
-     * not have. */
+     * not have. NULL: none, as a plugin gives only a certificate now. */
     void (*on_token)(void *arg, const char *token);
     /* All that is configured was given to on_tls and on_token: requests may start. Once. */
     void (*on_ready)(void *arg);
@@ -72,7 +76,8 @@ void cred_opened(struct cred *c, uint64_t tag, int fd, int error);
  * object. */
 void cred_changed(struct cred *c, uint32_t file);
 
-/* A server has answered 401: has the files of certificate, key and token read again now. */
+/* A server has answered 401: has the files of certificate, key and token read again now, or the
+ * plugin run. */
 void cred_renew(struct cred *c);
 
 /* The keys of the certificate authorities that servers are checked against, once they are known,

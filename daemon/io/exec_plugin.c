@@ -41,6 +41,7 @@ struct exec_plugin {
     struct buf said;           /* stderr of this run, which may hold secrets */
     struct buf secrets;        /* secret: of the last credential, for secret_mask_put() */
     uint64_t runs;             /* so far */
+    bool left_told;            /* the log says that processes of a good run go on */
     uint64_t hint_ms;          /* the hint is not logged before this time */
     struct deadline *timeout;
     struct loop_task not_begun;
@@ -232,12 +233,28 @@ static void finish(struct exec_plugin *p, struct run_end *end)
     exec_credential_fini(&credential);
 }
 
+/* Logs processes that the run left behind, as for hooks: after a good end once, because a plugin that
+ * means to leave them does so every time. */
+static void tell_left(struct exec_plugin *p, const struct run_end *end)
+{
+    bool is_good = run_end_is_good(end);
+
+    if (end->left == 0 || (is_good && p->left_told))
+        return;
+    p->left_told = p->left_told || is_good;
+    log_warn(is_good ? "exec plugin left processes running (logged once per cluster)"
+                     : "processes of a failed exec plugin could not be killed",
+             cluster(p), KV_U64("processes", end->left), KV_INT("pid", end->left_pid),
+             KV_STR("program", end->left_comm));
+}
+
 static void on_exited(struct helper_run *program, const struct run_end *end)
 {
     struct exec_plugin *p = container_of(program, struct exec_plugin, program);
     struct run_end seen = *end;
 
     run_end_cut(&seen, p->cut);
+    tell_left(p, &seen);
     finish(p, &seen);
 }
 

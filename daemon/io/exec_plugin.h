@@ -19,7 +19,7 @@ struct loop;
  * seconds. */
 enum { EXEC_PLUGIN_TIMEOUT_MS = 60 * 1000 };
 
-/* Borrowed; must outlive the object. */
+/* Copied, but the strings are borrowed and must outlive the object. */
 struct exec_plugin_params {
     struct loop *loop;
     struct helper_link *link;

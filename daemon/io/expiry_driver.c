@@ -81,6 +81,13 @@ void expiry_driver_set(struct expiry_driver *d, enum expiry_item item, struct st
     look(d);
 }
 
+void expiry_driver_set_given(struct expiry_driver *d, enum expiry_item item, struct str text,
+                             const char *from, int64_t till_s)
+{
+    expiry_set_given(&d->expiry, item, text, from, till_s);
+    look(d);
+}
+
 const struct expiry *expiry_driver_expiry(const struct expiry_driver *d)
 {
     return &d->expiry;

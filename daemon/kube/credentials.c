@@ -9,9 +9,14 @@
  * (docs/kubernetes-protocol.md "Bearer tokens", "Certificates and CAs"). */
 enum { CHECK_MS = 5 * 60 * 1000, TOKEN_CHECK_MS = 50 * 1000 };
 
-/* If the expiry is known, files are read ten times in the time that is left, and a plugin runs when
- * a tenth of the time is left; but neither more often than this, as the time of day may be wrong. */
+/* If the expiry is known, files are read ten times in the time that is left; but not more often than
+ * this, as the time of day may be wrong. */
 enum { EXPIRY_PARTS = 10, EXPIRY_MIN_MS = 10 * 1000 };
+
+/* A program runs when a fifth of the lifetime is left, but not earlier than 5 minutes before the end.
+ * In that time several runs may fail, each after a minute at most
+ * (docs/decisions.md "An exec plugin runs five minutes before the expiry"). */
+enum { LIFE_PARTS = 5, EARLY_MS = 5 * 60 * 1000 };
 
 /* Certificate and key are often replaced by two commands. */
 enum { DOUBT_MS = 5 * 1000 };
@@ -31,7 +36,7 @@ static uint64_t most(uint64_t a, uint64_t b)
 
 static bool can_change(const struct credentials_one *one)
 {
-    return one->how == CREDENTIALS_FILES || one->how == CREDENTIALS_PLUGIN;
+    return one->how == CREDENTIALS_FILES || one->how == CREDENTIALS_PROGRAM;
 }
 
 void credentials_init(struct credentials *c, const struct credentials_params *params,
@@ -63,8 +68,9 @@ void credentials_refused(struct credentials *c, uint64_t now_ms)
 {
     for (int i = 0; i < CREDENTIALS_SOURCES; i++) {
         struct credentials_one *one = &c->of[i];
+        bool fails = one->how == CREDENTIALS_PROGRAM && one->state != CREDENTIALS_USED;
 
-        if (i != CREDENTIALS_CA && can_change(one))
+        if (i != CREDENTIALS_CA && can_change(one) && !fails)
             one->due_ms = least(one->due_ms, most(now_ms, one->calm_ms));
     }
 }
@@ -97,6 +103,15 @@ uint64_t credentials_due_ms(const struct credentials *c)
     return due_ms;
 }
 
+/* Some programs give the same credential until its very end. So the last run comes at the end, and a
+ * credential that is over is no reason for runs without a pause: the time of day may be wrong. */
+static uint64_t next_run_ms(uint64_t left_ms)
+{
+    if (left_ms == 0)
+        return EXPIRY_MIN_MS;
+    return most(left_ms - least(left_ms / LIFE_PARTS, EARLY_MS), least(left_ms, EXPIRY_MIN_MS));
+}
+
 /* How long until a source that was read well is read again. */
 static uint64_t next_check_ms(const struct credentials_one *one, enum credentials_source source,
                               const struct credentials_reading *r)
@@ -104,25 +119,23 @@ static uint64_t next_check_ms(const struct credentials_one *one, enum credential
     uint64_t left_ms = r->expires_s > r->wall_s ? (r->expires_s - r->wall_s) * 1000 : 0;
     uint64_t part_ms = left_ms / EXPIRY_PARTS;
 
-    if (!can_change(one) || (one->how == CREDENTIALS_PLUGIN && r->expires_s == 0))
+    if (!can_change(one) || (one->how == CREDENTIALS_PROGRAM && r->expires_s == 0))
         return UINT64_MAX;
-    if (one->how == CREDENTIALS_PLUGIN)
-        return most(left_ms - part_ms, EXPIRY_MIN_MS);
+    if (one->how == CREDENTIALS_PROGRAM)
+        return next_run_ms(left_ms);
     if (r->expires_s == 0)
         return source == CREDENTIALS_TOKEN ? TOKEN_CHECK_MS : CHECK_MS;
     return least(most(part_ms, EXPIRY_MIN_MS), CHECK_MS);
 }
 
-/* Other credentials are used from now on. If they are refused as well, a 401 must not have them
- * read, replaced and sent again without a pause. */
-static void replace(struct credentials *c, struct credentials_one *one, struct digest digest,
-                    uint64_t now_ms)
+/* A 401 must not have credentials read, replaced and sent again without a pause, nor a program run
+ * that has no others. */
+static void calm_down(struct credentials *c, struct credentials_one *one, uint64_t now_ms)
 {
     if (now_ms > one->calm_ms + CALM_MS)
         backoff_reset(&one->calm);
     if (one->state != CREDENTIALS_LACKING)
         one->calm_ms = now_ms + backoff_step(&one->calm, &c->retry, &c->rng);
-    one->used = digest;
 }
 
 bool credentials_has(const struct credentials *c, enum credentials_source source,
@@ -140,8 +153,9 @@ static enum credentials_verdict accept(struct credentials *c, enum credentials_s
     bool is_same = credentials_has(c, source, digest);
 
     *is_news = one->state == CREDENTIALS_OLD || one->state == CREDENTIALS_STANDING_IN;
-    if (!is_same)
-        replace(c, one, digest, now_ms);
+    if (!is_same || one->how == CREDENTIALS_PROGRAM)
+        calm_down(c, one, now_ms);
+    one->used = digest;
     one->state = CREDENTIALS_USED;
     return is_same ? CREDENTIALS_SAME : CREDENTIALS_USE;
 }
@@ -157,6 +171,11 @@ static enum credentials_verdict reject(struct credentials_one *one, uint64_t now
         one->state = CREDENTIALS_STANDING_IN;
         return CREDENTIALS_STAND_IN;
     case CREDENTIALS_USED:
+        if (one->how == CREDENTIALS_PROGRAM) {
+            one->state = CREDENTIALS_OLD;
+            *is_news = true;
+            break;
+        }
         one->state = CREDENTIALS_DOUBTED;
         one->doubted_ms = now_ms;
         break;

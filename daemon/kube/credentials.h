@@ -21,6 +21,7 @@ enum credentials_source {
     CREDENTIALS_CA,
     CREDENTIALS_PAIR, /* the client certificate and its key */
     CREDENTIALS_TOKEN,
+    CREDENTIALS_PLUGIN, /* a token, or a certificate and its key, or all three */
     CREDENTIALS_SOURCES
 };
 
@@ -28,7 +29,7 @@ enum credentials_how {
     CREDENTIALS_NONE,   /* the source is not configured */
     CREDENTIALS_FIXED,  /* it never changes: data of a kubeconfig */
     CREDENTIALS_FILES,  /* files, at least one */
-    CREDENTIALS_PLUGIN, /* a program makes new credentials each time; they may have an expiry */
+    CREDENTIALS_PROGRAM /* to read the source, a program is run */
 };
 
 struct credentials_params {
@@ -82,7 +83,8 @@ void credentials_init(struct credentials *c, const struct credentials_params *pa
 void credentials_changed(struct credentials *c, enum credentials_source source, uint64_t now_ms);
 
 /* A server has answered 401: certificate, key and token are read now. If they are replaced again
- * and again and refused each time, the readings get the pauses of retry. */
+ * and again and refused each time, the readings get the pauses of retry. A program also gets them if
+ * it has nothing new; while it fails a 401 does not have it run. */
 void credentials_refused(struct credentials *c, uint64_t now_ms);
 
 /* True: *source is to be read now, and to be given to credentials_judge(). The caller asks until
@@ -118,7 +120,7 @@ enum credentials_verdict {
 };
 
 /* Judges a source that was read. *is_news: a person should know; KEEP, STAND_IN and LACK: of the
- * failure, for KEEP only once it has lasted for 5 s; SAME and USE: that it is over. */
+ * failure, for KEEP of files only once it has lasted for 5 s; SAME and USE: that it is over. */
 enum credentials_verdict credentials_judge(struct credentials *c, enum credentials_source source,
                                            const struct credentials_reading *r, uint64_t now_ms,
                                            bool *is_news);

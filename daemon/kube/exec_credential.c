@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kube/exec_credential.h"
 
+#include "base/base64.h"
 #include "base/mem.h"
 #include "base/rfc3339.h"
-#include "kube/base64.h"
 #include "proto/json_out.h"
 #include "proto/json_pick.h"
 #include "proto/json_tree.h"

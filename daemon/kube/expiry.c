@@ -17,6 +17,7 @@ static void clear(struct expiry *e, enum expiry_item item)
     free(e->items[item].from);
     e->items[item].n = 0;
     e->items[item].from = NULL;
+    e->items[item].is_given = false;
 }
 
 void expiry_set(struct expiry *e, enum expiry_item item, struct str text, const char *from)
@@ -44,6 +45,21 @@ void expiry_set(struct expiry *e, enum expiry_item item, struct str text, const 
     }
 }
 
+void expiry_set_given(struct expiry *e, enum expiry_item item, struct str text, const char *from,
+                      int64_t till_s)
+{
+    struct tls_dates *v = e->items[item].v;
+
+    expiry_set(e, item, text, from);
+    e->items[item].is_given = true;
+    if (text.n == 0 || till_s == 0)
+        return;
+    if (e->items[item].n == 0)
+        *v = (struct tls_dates){.till_s = till_s};
+    e->items[item].n = 1;
+    v->till_s = v->till_s < till_s ? v->till_s : till_s;
+}
+
 /* The one of several that counts: see expiry_look(). */
 static const struct tls_dates *choose(const struct expiry *e, enum expiry_item item, int64_t now_s)
 {
@@ -61,11 +77,14 @@ static const struct tls_dates *choose(const struct expiry *e, enum expiry_item i
     return next != NULL ? next : last;
 }
 
-/* From when on it expires soon. */
-static int64_t soon_s(const struct tls_dates *d, int64_t window_s)
+/* From when on one of the dates of an item is soon. */
+static int64_t soon_s(const struct expiry *e, enum expiry_item item, const struct tls_dates *d,
+                      int64_t window_s)
 {
     int64_t part_s = (d->till_s - d->from_s) / LIFE_PARTS;
 
+    if (e->items[item].is_given)
+        return d->till_s;
     return d->till_s - (d->from_s > 0 && part_s < window_s ? part_s : window_s);
 }
 
@@ -81,7 +100,7 @@ struct expiry_view expiry_look(const struct expiry *e, enum expiry_item item, in
     bool early = item != EXPIRY_TOKEN && now_s < d->from_s;
     enum expiry_state state = now_s >= d->till_s             ? EXPIRY_OVER
                               : early                        ? EXPIRY_EARLY
-                              : now_s >= soon_s(d, window_s) ? EXPIRY_SOON
+                              : now_s >= soon_s(e, item, d, window_s) ? EXPIRY_SOON
                                                              : EXPIRY_VALID;
     return (struct expiry_view){state, d};
 }
@@ -106,7 +125,7 @@ int64_t expiry_next_s(const struct expiry *e, int64_t now_s, int64_t window_s)
     for (enum expiry_item item = EXPIRY_CA; item < EXPIRY_ITEMS; item++)
         for (size_t i = 0; i < e->items[item].n; i++) {
             const struct tls_dates *d = &e->items[item].v[i];
-            const int64_t turns[] = {d->from_s, soon_s(d, window_s), d->till_s};
+            const int64_t turns[] = {d->from_s, soon_s(e, item, d, window_s), d->till_s};
 
             for (size_t k = 0; k < ARRAY_LEN(turns); k++)
                 if (turns[k] > now_s && turns[k] < next_s)

@@ -35,7 +35,8 @@ struct expiry {
     struct {
         struct tls_dates v[EXPIRY_CAS_MAX]; /* one, except for CAs; from_s 0 = not known */
         size_t n;
-        char *from; /* where it comes from, for messages */
+        char *from;    /* where it comes from, for messages */
+        bool is_given; /* expiry_set_given() */
     } items[EXPIRY_ITEMS];
 };
 
@@ -55,6 +56,12 @@ struct expiry_said {
  * where it comes from; both are copied or read at once. Of a client certificate only the first one
  * of the text counts. */
 void expiry_set(struct expiry *e, enum expiry_item item, struct str text, const char *from);
+
+/* The same for what an exec plugin gave, which expires at till_s at the latest (seconds since 1970;
+ * 0 = the plugin does not say). It never expires soon: many plugins give the same credential until
+ * its end, and informerd runs them again by itself. */
+void expiry_set_given(struct expiry *e, enum expiry_item item, struct str text, const char *from,
+                      int64_t till_s);
 
 /* The state of an item. now_s: wall clock, seconds since 1970. Of several CAs that one counts which
  * expires next; CAs that have expired count only if all have, as bundles keep old ones. */

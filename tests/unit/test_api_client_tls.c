@@ -280,6 +280,101 @@ static void test_new_certificates_end_the_session_and_idle_connections(void **st
     tls_peer_id_fini(&two);
 }
 
+static const struct server_step refuse_when_told[] = {
+    {SERVER_READ,  NULL                            },
+    {SERVER_WAIT,  NULL                            },
+    {SERVER_SEND,  SERVER_EMPTY("401 Unauthorized")},
+    {SERVER_CLOSE, NULL                            }
+};
+
+struct renewal {
+    struct client_probe *p;
+    struct server *s;
+    struct tls_ctx *ctx; /* NULL = the one before stays */
+    const char *value;   /* of the header; NULL = the one before stays */
+    struct loop_task turn;
+};
+
+/* Sets the new credentials once the request is at the server, which refuses it then. */
+static void on_renewal_turn(struct loop_task *task)
+{
+    struct renewal *r = container_of(task, struct renewal, turn);
+
+    if (server_requests(r->s) == 0) {
+        loop_defer(r->p->loop, task);
+        return;
+    }
+    if (r->ctx != NULL)
+        api_client_set_tls(r->p->client, 0, r->ctx);
+    if (r->value != NULL)
+        api_client_set_authorization(r->p->client, 0, r->value);
+    server_go(r->s);
+}
+
+/* Does request 0, which the server refuses after these credentials were set. Its later connections
+ * follow this script. Returns the server. */
+static struct server *refuse_late(struct io_tls *t, struct client_probe *p,
+                                  const struct server_step *later, struct tls_ctx *ctx,
+                                  const char *value)
+{
+    struct server *s = server_start_two(refuse_when_told, later, &t->server);
+    struct renewal r = {.p = p, .s = s, .ctx = ctx, .value = value};
+
+    client_probe_init(p, "https", server_port(s), 1);
+    api_client_set_tls(p->client, 0, t->ctx);
+    api_client_set_authorization(p->client, 0, "Bearer t1");
+    loop_task_init(&r.turn, on_renewal_turn);
+    loop_defer(p->loop, &r.turn);
+    client_probe_do(p, 0, true, "/x");
+    return s;
+}
+
+static void test_a_401_for_an_earlier_token_is_asked_again(void **state)
+{
+    struct client_probe p;
+    struct server *s = refuse_late(*state, &p, server_hello, NULL, "Bearer t2");
+
+    assert_int_equal(p.rq[0].heads, 1);
+    assert_int_equal(p.rq[0].status, 200);
+    assert_int_equal(server_requests(s), 2);
+    assert_non_null(strstr(server_request(s, 0), "Bearer t1\r\n"));
+    assert_non_null(strstr(server_request(s, 1), "Bearer t2\r\n"));
+    client_probe_do(&p, 1, true, "/y"); /* the gate has its place again */
+    assert_int_equal(p.rq[1].status, 200);
+    client_probe_fini(&p);
+    server_stop(&s);
+}
+
+static void test_a_401_for_an_earlier_certificate_is_asked_again(void **state)
+{
+    struct io_tls *t = *state;
+    struct tls_ctx *renewed = tls_pair_ctx(&t->ca, NULL);
+    struct client_probe p;
+    struct server *s = refuse_late(t, &p, server_hello, renewed, NULL);
+
+    assert_int_equal(p.rq[0].status, 200);
+    assert_int_equal(server_requests(s), 2);
+    client_probe_fini(&p);
+    server_stop(&s);
+    tls_ctx_unref(&renewed);
+}
+
+static void test_a_401_for_the_credentials_of_now_is_told(void **state)
+{
+    static const struct server_step refuse[] =
+        SERVER_SAYS(SERVER_EMPTY("401 Unauthorized"), SERVER_CLOSE);
+    struct client_probe p;
+    struct server *s = refuse_late(*state, &p, refuse, NULL, "Bearer t2");
+
+    assert_int_equal(p.rq[0].status, 401);
+    assert_int_equal(server_requests(s), 2);
+    client_probe_do(&p, 1, true, "/y");
+    assert_int_equal(p.rq[1].status, 401);
+    assert_int_equal(server_requests(s), 3);
+    client_probe_fini(&p);
+    server_stop(&s);
+}
+
 static void test_a_silent_server_and_one_that_hangs_up(void **state)
 {
     struct io_tls *t = *state;
@@ -344,6 +439,9 @@ int main(void)
         cmocka_unit_test(test_a_refusal_is_shared_too),
         cmocka_unit_test(test_the_lead_passes_on_when_the_leader_is_disposed),
         cmocka_unit_test(test_new_certificates_end_the_session_and_idle_connections),
+        cmocka_unit_test(test_a_401_for_an_earlier_token_is_asked_again),
+        cmocka_unit_test(test_a_401_for_an_earlier_certificate_is_asked_again),
+        cmocka_unit_test(test_a_401_for_the_credentials_of_now_is_told),
         cmocka_unit_test(test_a_silent_server_and_one_that_hangs_up),
         cmocka_unit_test(test_which_request_may_shake_hands),
     };

@@ -18,12 +18,13 @@ static void expect(const char *settings, const char *expected)
                             "watches : { w : { resource = \"nodes\"; }; };\n"
                             "hooks : { h : { sources = [ \"w\" ]; mode = \"batch\"; %s }; };",
                             settings);
+    const struct cluster_access_list nothing = {0};
     struct helper_params p;
     struct buf files = {0};
 
     conf_files_write("main.conf", text);
     struct conf *c = conf_files_read("main.conf");
-    assert_int_equal(build_helper(c, "node", &p, NULL), ERR_OK);
+    assert_int_equal(build_helper(c, &nothing, "node", &p, NULL), ERR_OK);
     assert_non_null(p.hooks[0].files); /* else the helper takes the request for a bug of main */
     for (size_t i = 0; p.hooks[0].files[i] != NULL; i++)
         buf_printf(&files, "%s ", p.hooks[0].files[i]);

@@ -433,18 +433,6 @@ static void test_the_node_whose_kubelet_informerd_is(void **state)
     expect_node("token: t, as: 'system:node:not a name'", host);
 }
 
-/* ---- Not finished yet */
-
-static void test_what_this_release_cannot_do_is_an_error(void **state)
-{
-    (void)state;
-    put("k", CONTEXTS "clusters: [{name: k, cluster: {server: h}}]\n"
-                      "users: [{name: u, user: {exec: {command: x,\n"
-                      "  apiVersion: client.authentication.k8s.io/v1beta1}}}]\n");
-    expect_told("clusters : { a : {\nkubeconfig = \"%s/k\"; }; };\n",
-                "main.conf:3: clusters.a: an exec plugin is not supported in this release\n");
-}
-
 #define TEST(name) cmocka_unit_test_setup_teardown(name, temp_folder_enter, temp_folder_leave)
 
 int main(void)
@@ -464,7 +452,6 @@ int main(void)
         TEST(test_the_environment_of_a_pod),
         TEST(test_no_pod),
         TEST(test_the_node_whose_kubelet_informerd_is),
-        TEST(test_what_this_release_cannot_do_is_an_error),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

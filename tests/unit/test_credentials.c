@@ -192,10 +192,10 @@ static void test_fixed_sources_are_read_once(void **state)
 
 static void test_files_are_checked_now_and_then(void **state)
 {
-    static const uint64_t every[CREDENTIALS_SOURCES] = {CHECK_MS, CHECK_MS, TOKEN_MS};
+    static const uint64_t every[CREDENTIALS_PLUGIN] = {CHECK_MS, CHECK_MS, TOKEN_MS};
 
     (void)state;
-    for (enum credentials_source s = CREDENTIALS_CA; s < CREDENTIALS_SOURCES; s++) {
+    for (enum credentials_source s = CREDENTIALS_CA; s < CREDENTIALS_PLUGIN; s++) {
         use_one(s, CREDENTIALS_FILES);
         for (int i = 0; i < 3; i++) {
             assert_int_equal(credentials_due_ms(&all), now_ms + every[s]);
@@ -267,24 +267,100 @@ static void test_a_wrong_clock_does_not_have_tokens_read_all_the_time(void **sta
     assert_int_equal(credentials_due_ms(&all), now_ms + 10000);
 }
 
-static void test_a_plugin_runs_before_the_expiry_and_else_never(void **state)
+static void test_a_program_runs_before_the_expiry_and_else_never(void **state)
 {
     static const uint64_t cases[][2] = {
-        {3600, 3240},
-        {600,  540 },
-        {11,   10  },
-        {1,    10  },
+        {3600, 3300}, /* five minutes before */
+        {1500, 1200},
+        {1000, 800 }, /* a fifth is left */
+        {100,  80  },
+        {12,   10  },
+        {8,    8   }, /* at the end */
+        {1,    1   },
     };
 
     (void)state;
-    use_one(CREDENTIALS_TOKEN, CREDENTIALS_PLUGIN);
+    use_one(CREDENTIALS_PLUGIN, CREDENTIALS_PROGRAM);
     assert_int_equal(credentials_due_ms(&all), UINT64_MAX);
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        begin_one(CREDENTIALS_TOKEN, CREDENTIALS_PLUGIN);
-        expect_reading(CREDENTIALS_TOKEN);
-        judge_until(CREDENTIALS_TOKEN, OLD, cases[i][0]);
+        begin_one(CREDENTIALS_PLUGIN, CREDENTIALS_PROGRAM);
+        expect_reading(CREDENTIALS_PLUGIN);
+        judge_until(CREDENTIALS_PLUGIN, OLD, cases[i][0]);
         assert_int_equal(credentials_due_ms(&all), now_ms + cases[i][1] * 1000);
     }
+}
+
+static void test_a_program_that_gives_what_is_over_gets_a_pause(void **state)
+{
+    const struct credentials_reading r = {
+        .is_good = true, .digest = {OLD, 0},
+             .wall_s = WALL_S, .expires_s = WALL_S
+    };
+
+    (void)state;
+    begin_one(CREDENTIALS_PLUGIN, CREDENTIALS_PROGRAM);
+    expect_reading(CREDENTIALS_PLUGIN);
+    assert_int_equal(credentials_judge(&all, CREDENTIALS_PLUGIN, &r, now_ms, &is_news),
+                     CREDENTIALS_USE);
+    assert_int_equal(credentials_due_ms(&all), now_ms + 10000);
+}
+
+/* It keeps what it got, and gives a new one at the end. */
+static void test_a_program_with_a_cache_runs_a_few_times_before_the_end(void **state)
+{
+    int runs = 0;
+
+    (void)state;
+    begin_one(CREDENTIALS_PLUGIN, CREDENTIALS_PROGRAM);
+    uint64_t end_ms = now_ms + HOUR_MS;
+    for (; now_ms < end_ms; pass_to_due()) {
+        expect_reading(CREDENTIALS_PLUGIN);
+        judge_until(CREDENTIALS_PLUGIN, OLD, (end_ms - now_ms + 999) / 1000);
+        runs++;
+    }
+    assert_in_range(runs, 3, 8);
+    assert_in_range(now_ms, end_ms, end_ms + 1000);
+}
+
+static void test_the_failure_of_a_program_is_news_at_once(void **state)
+{
+    (void)state;
+    use_one(CREDENTIALS_PLUGIN, CREDENTIALS_PROGRAM);
+    credentials_refused(&all, now_ms);
+    assert_int_equal(read_one(CREDENTIALS_PLUGIN, BAD), CREDENTIALS_KEEP);
+    assert_true(is_news);
+    assert_int_equal(credentials_due_ms(&all), now_ms + RETRY_MS);
+    pass_to_due();
+    assert_int_equal(read_one(CREDENTIALS_PLUGIN, BAD), CREDENTIALS_KEEP);
+    assert_false(is_news);
+    pass_to_due();
+    assert_int_equal(read_one(CREDENTIALS_PLUGIN, OLD), CREDENTIALS_SAME);
+    assert_true(is_news);
+}
+
+static void test_a_401_does_not_hurry_a_program_that_fails(void **state)
+{
+    (void)state;
+    use_one(CREDENTIALS_PLUGIN, CREDENTIALS_PROGRAM);
+    credentials_refused(&all, now_ms);
+    read_one(CREDENTIALS_PLUGIN, BAD);
+    credentials_refused(&all, now_ms);
+    assert_int_equal(credentials_due_ms(&all), now_ms + RETRY_MS);
+}
+
+static void test_a_program_that_has_nothing_new_runs_ever_more_slowly(void **state)
+{
+    int runs = 0;
+
+    (void)state;
+    use_one(CREDENTIALS_PLUGIN, CREDENTIALS_PROGRAM);
+    uint64_t end_ms = now_ms + TEN_MINUTES_MS;
+    for (credentials_refused(&all, now_ms); now_ms < end_ms; pass_to_due()) {
+        assert_int_equal(read_one(CREDENTIALS_PLUGIN, OLD), CREDENTIALS_SAME);
+        credentials_refused(&all, now_ms);
+        runs++;
+    }
+    assert_in_range(runs, 20, 30);
 }
 
 /* ---- Changes */
@@ -399,7 +475,7 @@ static void test_a_401_has_certificate_and_token_read_but_no_ca(void **state)
 
     (void)state;
     begin(p);
-    for (enum credentials_source s = CREDENTIALS_CA; s < CREDENTIALS_SOURCES; s++)
+    for (enum credentials_source s = CREDENTIALS_CA; s < CREDENTIALS_PLUGIN; s++)
         assert_int_equal(read_one(s, OLD), CREDENTIALS_USE);
     now_ms += 1;
     credentials_refused(&all, now_ms);
@@ -442,16 +518,16 @@ static void test_tokens_that_are_all_refused_are_replaced_ever_more_slowly(void 
     int runs = 0;
 
     (void)state;
-    use_one(CREDENTIALS_TOKEN, CREDENTIALS_PLUGIN);
+    use_one(CREDENTIALS_PLUGIN, CREDENTIALS_PROGRAM);
     uint64_t end_ms = now_ms + TEN_MINUTES_MS;
     for (credentials_refused(&all, now_ms); now_ms < end_ms; pass_to_due()) {
-        assert_int_equal(read_one(CREDENTIALS_TOKEN, digest++), CREDENTIALS_USE);
+        assert_int_equal(read_one(CREDENTIALS_PLUGIN, digest++), CREDENTIALS_USE);
         credentials_refused(&all, now_ms);
         runs++;
     }
     assert_in_range(runs, 20, 30); /* 800 ms, 1.6 s, ... up to 30 s apart */
     now_ms += HOUR_MS;
-    read_one(CREDENTIALS_TOKEN, digest++);
+    read_one(CREDENTIALS_PLUGIN, digest++);
     credentials_refused(&all, now_ms);
     assert_int_equal(credentials_due_ms(&all), now_ms + RETRY_MS);
 }
@@ -476,7 +552,12 @@ int main(void)
         cmocka_unit_test(test_a_token_with_an_expiry_is_read_before_that),
         cmocka_unit_test(test_a_token_that_the_kubelet_renews_never_expires_in_use),
         cmocka_unit_test(test_a_wrong_clock_does_not_have_tokens_read_all_the_time),
-        cmocka_unit_test(test_a_plugin_runs_before_the_expiry_and_else_never),
+        cmocka_unit_test(test_a_program_runs_before_the_expiry_and_else_never),
+        cmocka_unit_test(test_a_program_that_gives_what_is_over_gets_a_pause),
+        cmocka_unit_test(test_a_program_with_a_cache_runs_a_few_times_before_the_end),
+        cmocka_unit_test(test_the_failure_of_a_program_is_news_at_once),
+        cmocka_unit_test(test_a_401_does_not_hurry_a_program_that_fails),
+        cmocka_unit_test(test_a_program_that_has_nothing_new_runs_ever_more_slowly),
         cmocka_unit_test(test_changed_files_are_read_at_once),
         cmocka_unit_test(test_a_change_during_a_reading_has_the_files_read_once_more),
         cmocka_unit_test(test_credentials_that_came_back_are_used_again),

@@ -336,6 +336,11 @@ static void test_a_process_that_is_left_behind_is_not_waited_for(void **state)
     open_script(s, "sleep 1000 & " PRINT_TOKEN);
     run_once(s);
     assert_string_equal(s->token, TOKEN);
+    run_once(s);
+    assert_int_equal(count(logged(s), "<4>exec plugin left processes running (logged once per "
+                                      "cluster) cluster=\"prod\" processes=1 pid="),
+                     1);
+    assert_int_equal(count(logged(s), "left processes"), 1);
 }
 
 static void test_a_program_that_is_not_there(void **state)

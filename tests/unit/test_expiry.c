@@ -190,6 +190,46 @@ static void test_tokens(void **state)
     expiry_fini(&e);
 }
 
+/* The token ends at 1714560000. */
+static void test_what_a_plugin_gave_expires_when_it_or_the_plugin_says(void **state)
+{
+    struct expiry e = {0};
+
+    (void)state;
+    expiry_set_given(&e, EXPIRY_TOKEN, str_c("opaque"), "p", DAY_1);
+    assert_int_equal(expiry_first_s(&e, 0), DAY_1);
+    expiry_set_given(&e, EXPIRY_TOKEN, str_c(TOKEN), "p", 1714560000 - 1);
+    assert_int_equal(expiry_first_s(&e, 0), 1714560000 - 1);
+    expiry_set_given(&e, EXPIRY_TOKEN, str_c(TOKEN), "p", 1714560000 + 1);
+    assert_int_equal(expiry_first_s(&e, 0), 1714560000);
+    expiry_set_given(&e, EXPIRY_TOKEN, str_c(TOKEN), "p", 0);
+    assert_int_equal(expiry_first_s(&e, 0), 1714560000);
+    expiry_set_given(&e, EXPIRY_TOKEN, str_c("opaque"), "p", 0);
+    assert_int_equal(expiry_first_s(&e, 0), 0);
+    expiry_set_given(&e, EXPIRY_CERT, str_c(client.cert_pem), "p", DAY_1 + DAY);
+    expiry_set_given(&e, EXPIRY_TOKEN, str_c(""), "p", DAY_1);
+    assert_int_equal(expiry_first_s(&e, 0), DAY_1 + DAY);
+    expiry_fini(&e);
+}
+
+static void test_what_a_plugin_gave_never_expires_soon(void **state)
+{
+    struct expiry e = {0};
+
+    (void)state;
+    expiry_set_given(&e, EXPIRY_CERT, str_c(client.cert_pem), "p", DAY_1 + DAY);
+    expect(&e, EXPIRY_CERT, DAY_1 + DAY - 1, EXPIRY_VALID);
+    expect(&e, EXPIRY_CERT, DAY_1 + DAY, EXPIRY_OVER);
+    assert_int_equal(expiry_next_s(&e, DAY_1, DAY), DAY_1 + DAY);
+    expiry_set(&e, EXPIRY_CERT, str_c(client.cert_pem), "/c.pem");
+    expect(&e, EXPIRY_CERT, DAY_1 + 100 * DAY - 1, EXPIRY_SOON);
+    expiry_set_given(&e, EXPIRY_TOKEN, str_c("opaque"), "the output of x", DAY_1);
+    expect_text(&e, EXPIRY_TOKEN, DAY_1,
+                "token in the output of x expired on 2024-05-01 00:00:00 UTC; renew it, or correct "
+                "the clock");
+    expiry_fini(&e);
+}
+
 static void test_an_item_that_goes(void **state)
 {
     struct expiry e = {0};
@@ -238,6 +278,8 @@ int main(void)
         cmocka_unit_test(test_the_next_time_at_which_a_state_changes),
         cmocka_unit_test(test_of_several_cas_the_next_to_expire_counts),
         cmocka_unit_test(test_tokens),
+        cmocka_unit_test(test_what_a_plugin_gave_expires_when_it_or_the_plugin_says),
+        cmocka_unit_test(test_what_a_plugin_gave_never_expires_soon),
         cmocka_unit_test(test_an_item_that_goes),
         cmocka_unit_test(test_what_the_log_tells),
     };

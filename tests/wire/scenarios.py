@@ -10,7 +10,7 @@ import sys
 HERE = pathlib.Path(__file__).resolve().parent
 TABLE = HERE / "SCENARIOS.md"
 GAPS = {10, 22, 33, 44, 53, 61, 66, 71, 78, 100, 108}
-CREDENTIALS = [112, 113, 115, 116, 118, 119, 120, 121, 122]
+CREDENTIALS = [112, 113, 115, 116, 117, 118, 119, 120, 121, 122]
 TRANSPORT = [123, 125]
 NUMBERS = [number for number in range(1, 112) if number not in GAPS] + CREDENTIALS + TRANSPORT
 LEFT_OUT = ("Left out here: ", "There is no such setting: ")

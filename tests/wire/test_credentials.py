@@ -374,11 +374,3 @@ def test_s120_a_pod_without_ca_takes_the_cas_of_the_system(api, pod):
 
 
 # ---- Not finished yet
-
-def test_what_this_release_cannot_do_is_an_error_with_file_and_line(factory, api):
-    d = factory.daemon(start=False, clusters={
-        "prod": {"servers": [api.url], "tuning": {"compression": "gzip"}}})
-    done = check_config(d.config)
-    assert done.returncode == 78
-    assert [line.split(": ", 1)[1] for line in done.stderr.splitlines()] == [
-        "clusters.prod: compression is not supported in this release"]
