@@ -259,7 +259,8 @@ static void use_kubeconfig(const struct builder *b, const struct kubeconfig_text
     struct cluster_server *s = add_server(b, k->server, "kubeconfig", at);
 
     by_cluster.path_trust.named_by = t->v[k->cluster_from].owner;
-    by_user.path_trust.named_by = b->access->exec_owner = t->v[k->user_from].owner;
+    by_user.path_trust.named_by = t->v[k->user_from].owner;
+    b->access->exec_owner = t->v[k->user_from].owner;
     if (k->tls_server_name != NULL)
         s->tls_server_name = k->tls_server_name;
     s->insecure = k->insecure_skip_tls_verify;

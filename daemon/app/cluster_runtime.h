@@ -31,7 +31,7 @@ struct cluster_runtime_params {
     /* Its credential files have CLUSTER_RUNTIME_TAGS tags from this one on with the helper. */
     uint64_t tag;
     uint32_t plugin; /* of its exec plugin, if it has one: the number in helper_params.hooks */
-    uint64_t seed;                 /* of all jitter of this cluster */
+    uint64_t seed;   /* of all jitter of this cluster */
     uint64_t credential_expiry_ms; /* limits.credential_expiry */
 };
 

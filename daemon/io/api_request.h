@@ -87,10 +87,10 @@ struct request {
     uint64_t peer;      /* the server process that is wanted or answers; 0 = any, or not known */
     uint64_t last_peer; /* as in request_params */
     uint64_t last_ms;
-    uint64_t asked_ms; /* ASKING: an answer counts if the question was sent then or later */
-    bool follows;      /* waits for the leader and fails with it */
-    bool reused;       /* its connection was idle in the pool before */
-    bool fresh;        /* takes no idle connection */
+    uint64_t asked_ms;       /* ASKING: an answer counts if the question was sent then or later */
+    bool follows;            /* waits for the leader and fails with it */
+    bool reused;             /* its connection was idle in the pool before */
+    bool fresh;              /* takes no idle connection */
     uint64_t authorizations; /* api_server_authorizations() when it was sent */
     struct conn *conn;
     struct exchange *exchange;

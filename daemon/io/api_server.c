@@ -25,10 +25,10 @@ struct api_server {
     struct loop *loop;
     struct api_server_params params; /* not its texts */
     char *host;
-    char *prefix;          /* in front of every path; may be "" */
-    char *host_header;     /* HOST[:PORT], IPv6 in brackets */
-    char *tls_server_name; /* NULL = host */
-    char *authorization;   /* secret; NULL = none */
+    char *prefix;            /* in front of every path; may be "" */
+    char *host_header;       /* HOST[:PORT], IPv6 in brackets */
+    char *tls_server_name;   /* NULL = host */
+    char *authorization;     /* secret; NULL = none */
     uint64_t authorizations; /* how many there were so far */
     uint16_t port;
     bool tls;

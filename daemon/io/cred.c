@@ -41,7 +41,7 @@ struct cred {
     bool has_stand_in_token; /* the token in use is that of the kubeconfig, not of its file */
     struct expiry_driver *expiry;
     struct tls_keys authorities;
-    struct deadline *timer; /* credentials_due_ms() */
+    struct deadline *timer;     /* credentials_due_ms() */
     struct exec_plugin *plugin; /* NULL = none */
     char plugin_output[160];    /* what messages call what the plugin gave */
     int64_t plugin_till_s;      /* when that expires, by its expirationTimestamp; 0 = it has none */
@@ -352,8 +352,8 @@ static void use(struct cred *c, enum credentials_source source)
     if (source == CREDENTIALS_CA)
         note_authorities(c);
     if (is_token_new)
-        c->events->on_token(
-            c->arg, c->used[CRED_TOKEN].len > 0 ? buf_cstr(&c->used[CRED_TOKEN]) : NULL);
+        c->events->on_token(c->arg,
+                            c->used[CRED_TOKEN].len > 0 ? buf_cstr(&c->used[CRED_TOKEN]) : NULL);
     if (is_tls_new)
         use_tls(c);
 }

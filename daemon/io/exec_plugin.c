@@ -148,8 +148,8 @@ static enum err_kind not_started(struct exec_plugin *p, const struct run_end *en
     return err_set(err, ERR_CREDENTIAL, ENOENT,
                    strchr(p->params.command, '/') != NULL
                        ? "there is no such program, or its interpreter is missing: install it"
-                       : "there is no such program in PATH: install it, or name its whole path in "
-                         "the kubeconfig");
+                       : "there is no such program in PATH, or its interpreter is missing: install "
+                         "it, or name its whole path in the kubeconfig");
 }
 
 /* Why the program has not ended well; ERR_OK: it has. */
@@ -182,6 +182,9 @@ static enum err_kind judge(struct exec_plugin *p, const struct run_end *end, str
     struct err unread;
     enum err_kind unfit = exec_credential_read(printed, p->params.api_version, out, &unread);
 
+    /* The secrets never move: what a realloc() leaves behind is not wiped. */
+    buf_make_room(&secrets,
+                  p->secrets.len + out->token.len + out->key_pem.len + printed.n + 2);
     note_secrets(out, printed, &secrets);
     buf_append_str(&secrets, buf_str(&p->secrets));
     if (end->cut != RUN_CUT_FULL && secrets.len <= SECRETS_MAX)

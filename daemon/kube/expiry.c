@@ -98,10 +98,10 @@ struct expiry_view expiry_look(const struct expiry *e, enum expiry_item item, in
     /* A token is valid from its nbf on, and the server's clock decides. iat is often a second ahead
      * of ours. */
     bool early = item != EXPIRY_TOKEN && now_s < d->from_s;
-    enum expiry_state state = now_s >= d->till_s             ? EXPIRY_OVER
-                              : early                        ? EXPIRY_EARLY
+    enum expiry_state state = now_s >= d->till_s                      ? EXPIRY_OVER
+                              : early                                 ? EXPIRY_EARLY
                               : now_s >= soon_s(e, item, d, window_s) ? EXPIRY_SOON
-                                                             : EXPIRY_VALID;
+                                                                      : EXPIRY_VALID;
     return (struct expiry_view){state, d};
 }
 

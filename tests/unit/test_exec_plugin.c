@@ -384,8 +384,8 @@ static void test_a_program_without_a_slash_is_looked_up_each_time(void **state)
     open_program(s, argv, "plug", "apt install plug");
     run_once(s);
     expect_error(s, ERR_CREDENTIAL,
-                 "exec plugin plug: there is no such program in PATH: install it, or name its "
-                 "whole path in the kubeconfig");
+                 "exec plugin plug: there is no such program in PATH, or its interpreter is "
+                 "missing: install it, or name its whole path in the kubeconfig");
     assert_int_equal(count(logged(s), "hint=\"apt install plug\""), 1);
     install("plug", "#!/bin/sh\n" PRINT_TOKEN, getuid());
     run_once(s);

@@ -357,7 +357,8 @@ static void test_what_is_not_installed(void **state)
 
     (void)state;
     put_kubeconfig("none", "", ", command: no-such-plugin");
-    put_kubeconfig("hint", "", ", command: /no/such/plugin, installHint: 'apt install plug'");
+    put_kubeconfig("hint", "",
+                   ", command: /no/such/plugin, installHint: \"apt\\ninstall\\x1bplug\"");
     put_kubeconfig("some", "", ", command: sh");
     load(&r, USER, files);
     assert_string_equal(buf_cstr(&r.told), "");

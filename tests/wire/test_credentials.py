@@ -371,6 +371,3 @@ def test_s120_a_pod_without_ca_takes_the_cas_of_the_system(api, pod):
     d.wait_problem("certificate")
     assert d.log(level="warn", file="/var/run/secrets/kubernetes.io/serviceaccount/ca.crt")
     assert not d.control.watch("services")["synced"]
-
-
-# ---- Not finished yet
