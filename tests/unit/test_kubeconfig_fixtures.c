@@ -15,10 +15,11 @@
 #define CA                                                                \
     "-----BEGIN CERTIFICATE-----\nbWFkZS11cCBDQQ==\n-----END CERTIFICATE" \
     "-----\n"
-#define CERT "-----BEGIN CERTIFICATE-----\nbWFkZS11cCBjbGllbnQ=\n-----END CERTIFICATE-----\n"
-#define KEY  "-----BEGIN EC PRIVATE KEY-----\nbWFkZS11cCBrZXk=\n-----END EC PRIVATE KEY-----\n"
-#define RSA  "-----BEGIN RSA PRIVATE KEY-----\nbWFkZS11cCBrZXk=\n-----END RSA PRIVATE KEY-----\n"
-#define PEM  "/var/lib/kubelet/pki/kubelet-client-current.pem"
+#define CERT  "-----BEGIN CERTIFICATE-----\nbWFkZS11cCBjbGllbnQ=\n-----END CERTIFICATE-----\n"
+#define KEY   "-----BEGIN EC PRIVATE KEY-----\nbWFkZS11cCBrZXk=\n-----END EC PRIVATE KEY-----\n"
+#define RSA   "-----BEGIN RSA PRIVATE KEY-----\nbWFkZS11cCBrZXk=\n-----END RSA PRIVATE KEY-----\n"
+#define AGENT "/var/lib/rancher/k3s/agent/"
+#define PEM   "/var/lib/kubelet/pki/kubelet-client-current.pem"
 
 /* NULL = the file does not have it. */
 static const struct {
@@ -27,7 +28,9 @@ static const struct {
     const char *server;
     const char *cert_data;
     const char *key_data;
-    const char *cert_file; /* and key */
+    const char *ca_file;   /* or the CA stands in the file */
+    const char *cert_file; /* and key, unless that has a file of its own */
+    const char *key_file;
     const char *token;
     const char *command;
 } fixtures[] = {
@@ -39,12 +42,18 @@ static const struct {
     {.file = "kubeadm-kubelet.conf",
      .context = "default-context",
      .server = "https://192.0.2.10:6443",
-     .cert_file = PEM                                                 },
+     .cert_file = PEM                },
     {.file = "k3s.yaml",
      .context = "default",
      .server = "https://127.0.0.1:6443",
      .cert_data = CERT,
      .key_data = KEY},
+    {.file = "k3s-kubeproxy.kubeconfig",
+     .context = "Default",
+     .server = "https://127.0.0.1:6444",
+     .ca_file = AGENT "server-ca.crt",
+     .cert_file = AGENT "client-kube-proxy.crt",
+     .key_file = AGENT "client-kube-proxy.key"},
     {.file = "kind.yaml",
      .context = "kind-demo",
      .server = "https://127.0.0.1:40001",
@@ -53,15 +62,15 @@ static const struct {
     {.file = "eks.yaml",
      .context = "arn:aws:eks:eu-west-1:123456789012:cluster/demo",
      .server = "https://0123456789ABCDEF0123456789ABCDEF.gr7.eu-west-1.eks.example.com",
-     .command = "aws"                                                },
+     .command = "aws"                                    },
     {.file = "gke.yaml",
      .context = "gke_demo-project_europe-west1-b_demo",
      .server = "https://192.0.2.20",
-     .command = "gke-gcloud-auth-plugin"},
+     .command = "gke-gcloud-auth-plugin"                                   },
     {.file = "rancher.yaml",
      .context = "demo",
      .server = "https://rancher.example.com/k8s/clusters/c-m-abcdefgh",
-     .token = "kubeconfig-user-abcdefghij:made-up-token"                         },
+     .token = "kubeconfig-user-abcdefghij:made-up-token"                },
     {.file = "service-account.yaml",
      .context = "prod",
      .server = "https://192.0.2.10:6443",
@@ -101,11 +110,13 @@ static void test_each_file(void **state)
 
         expect(k.context, fixtures[i].context);
         expect(k.server, fixtures[i].server);
-        expect(k.ca_data, CA);
+        expect(k.ca_data, fixtures[i].ca_file == NULL ? CA : NULL);
+        expect(k.ca_file, fixtures[i].ca_file);
         expect(k.client_cert_data, fixtures[i].cert_data);
         expect(k.client_key_data, fixtures[i].key_data);
         expect(k.client_cert_file, fixtures[i].cert_file);
-        expect(k.client_key_file, fixtures[i].cert_file);
+        expect(k.client_key_file,
+               fixtures[i].key_file != NULL ? fixtures[i].key_file : fixtures[i].cert_file);
         expect(k.token, fixtures[i].token);
         expect(k.exec.command, fixtures[i].command);
         kubeconfig_fini(&k);

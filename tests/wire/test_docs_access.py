@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: Apache-2.0
+"""docs/access.md is right: informerd accepts each of its configurations, and what the page has its
+reader type shows what the page shows."""
+import os
+import re
+import shutil
+import subprocess
+
+import pytest
+import yaml
+from control import PATIENCE
+from fakeapi import service
+from fakeapi.objects import simple
+from harness import ROOT, check_config
+from machine import Machine, NotYet, can, sections_of
+from mounts import start_with_mounts
+from test_credentials import FIXTURES, installed
+from test_rbac import token
+from tutorial import blocks_of
+
+PAGE = ROOT / "docs" / "access.md"
+TEXT = PAGE.read_text()
+BLOCKS = blocks_of(TEXT)
+NODE = "system:node:worker-17"
+ACCOUNT = "system:serviceaccount:kube-system:informerd"
+PLUGIN = """#!/bin/sh
+echo '{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1beta1",
+       "status":{"token":"of-the-plugin"}}'
+"""
+
+
+@pytest.fixture
+def machine(new_api, authority):
+    """A pretend machine whose cluster has what every cluster has: the Service of its API server."""
+    api = new_api(tls_options={"client_ca": authority})
+    api.apply(service("default/kubernetes"), simple(
+        "EndpointSlice", "default/kubernetes", "discovery.k8s.io/v1",
+        labels={"kubernetes.io/service-name": "kubernetes"}, addressType="IPv4",
+        ports=[{"name": "p80", "port": 6443, "protocol": "TCP"}],
+        endpoints=[{"addresses": ["10.0.0.1"], "conditions": {"ready": True}}]))
+    made = Machine(api, authority)
+    yield made
+    made.close()
+
+
+def follow(machine, section):
+    """Types a section, without what this build cannot do yet."""
+    try:
+        machine.follow(PAGE, section, skip=() if can("--check-access") else ("--check-access",))
+    except NotYet as what:
+        pytest.skip(str(what))
+
+
+def fixture(machine, name, authority, leaf):
+    """A kubeconfig as a tool writes it, for the cluster of this test."""
+    return installed(name, machine.root / "scratch" / name, machine.api.url, authority,
+                     leaf).read_text()
+
+
+# ---- Five steps
+
+def test_kubeadm(machine, authority):
+    leaf = authority.client(NODE)
+    machine.api.client_cns = {NODE}
+    pem = machine.place("/var/lib/kubelet/pki/kubelet-client-2026-11-23-08-00-00.pem",
+                        leaf.cert + leaf.key)
+    pem.with_name("kubelet-client-current.pem").symlink_to(pem)
+    machine.place("/etc/kubernetes/kubelet.conf",
+                  fixture(machine, "kubeadm-kubelet.conf", authority, leaf))
+    follow(machine, "kubeadm")
+
+
+def test_k3s(machine, authority):
+    leaf = authority.client("system:kube-proxy", ())
+    machine.api.client_cns = {"system:kube-proxy"}
+    agent = "/var/lib/rancher/k3s/agent/"
+    machine.place(f"{agent}server-ca.crt", authority.pem, 0o644)
+    machine.place(f"{agent}client-kube-proxy.crt", leaf.cert, 0o644)
+    machine.place(f"{agent}client-kube-proxy.key", leaf.key)
+    machine.place(f"{agent}kubeproxy.kubeconfig",
+                  fixture(machine, "k3s-kubeproxy.kubeconfig", authority, leaf), 0o644)
+    follow(machine, "k3s")
+
+
+def test_kind(machine, authority):
+    machine.api.client_cns = {"kubernetes-admin"}
+    machine.facts(**{"kind.yaml": fixture(machine, "kind.yaml", authority,
+                                          authority.client("kubernetes-admin"))})
+    follow(machine, "kind")
+
+
+@pytest.mark.parametrize("section,name,command", [
+    ("EKS", "eks.yaml", "aws"), ("GKE", "gke.yaml", "gke-gcloud-auth-plugin")])
+def test_clouds(machine, authority, section, name, command):
+    machine.api.tokens = {"of-the-plugin"}
+    plugin = machine.program("plugin", PLUGIN)
+    text = fixture(machine, name, authority, authority.client())
+    assert text.count(f"command: {command}\n") == 1
+    machine.facts(**{name: text.replace(f"command: {command}", f"command: {plugin}")})
+    follow(machine, section)
+
+
+# ---- A user for informerd
+
+def test_a_service_account(machine):
+    old, new = (f"{token(ACCOUNT)}{end}" for end in ("1", "2"))
+    machine.facts(token=old, **{"token.new": new})
+    machine.api.tokens = {old, new}
+    follow(machine, "A ServiceAccount with a token")
+    file = machine.root / "etc" / "informerd" / "token"
+    assert file.read_text().strip() == new and file.stat().st_mode & 0o777 == 0o600
+    machine.api.wait_for_request(lambda r: r.header("authorization") == f"Bearer {old}")
+    machine.api.tokens = {new}
+    machine.api.end_watches()
+    machine.api.wait_for_request(lambda r: r.header("authorization") == f"Bearer {new}")
+
+
+def test_a_client_certificate(machine):
+    machine.api.client_cns = {"informerd-worker-17"}
+    follow(machine, "A client certificate")
+    assert {r.conn.client_cn for r in machine.api.requests} == {"informerd-worker-17"}
+    key = machine.root / "etc" / "informerd" / "client.key"
+    assert key.stat().st_mode & 0o777 == 0o600
+
+
+# ---- Configurations, manifests and commands elsewhere on the page
+
+def fixture_of(block):
+    """The name behind kubeconfig= in the first line of a block: which file of tests/data stands
+    where its configuration says."""
+    match = re.search(r"kubeconfig=(\S+)", TEXT.splitlines()[block.number - 1])
+    return match and match[1]
+
+
+CONFIGURATIONS = [block for block in BLOCKS if block.lang == "conf"]
+
+
+@pytest.mark.parametrize("block", CONFIGURATIONS, ids=lambda block: f"line{block.number}")
+def test_each_configuration_is_accepted(machine, authority, block):
+    assert ("kubeconfig" in block.text) == bool(fixture_of(block))
+    if fixture_of(block):
+        place = re.search(r'kubeconfig = "([^"]+)"', block.text)[1]
+        text = fixture(machine, fixture_of(block), authority, authority.client(NODE))
+        machine.place(place, re.sub("command: .*", f"command: {machine.program('plugin', PLUGIN)}",
+                                    text))
+    for path in re.findall(r'_file\s*= "([^"]+)"', block.text):
+        machine.place(path, "")
+    machine.place("/etc/informerd/informerd.conf", block.text)
+    try:
+        status, said = machine.type("informerd --check")
+    except NotYet as what:
+        pytest.skip(str(what))
+    assert (status, said) == (0, "")
+
+
+def manifest():
+    """The documents of the DaemonSet, by kind."""
+    text = next(block.text for block in blocks_of(sections_of(TEXT)["In a pod"])
+                if block.lang == "yaml")
+    return {document["kind"]: document for document in yaml.safe_load_all(text)}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root for a mount")
+def test_the_configuration_of_the_pod_is_accepted(machine, authority, monkeypatch):
+    run = machine.root / "run"
+    account = run / "secrets" / "kubernetes.io" / "serviceaccount"
+    account.mkdir(parents=True)
+    (account / "token").write_text("pod-token\n")
+    (account / "ca.crt").write_bytes(authority.pem)
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.96.0.1")
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "443")
+    (machine.root / "var" / "lib" / "informerd").mkdir()
+    config = machine.place("/etc/informerd/informerd.conf",
+                           manifest()["ConfigMap"]["data"]["informerd.conf"])
+    done = []
+    start_with_mounts(lambda: done.append(check_config(config)), ["--bind", run, "/run"])
+    assert (done[0].returncode, done[0].stderr) == (0, "")
+
+
+def test_the_manifest_fits_together():
+    documents = manifest()
+    assert set(documents) == {"ServiceAccount", "ConfigMap", "DaemonSet"}
+    assert {d["metadata"]["namespace"] for d in documents.values()} == {"kube-system"}
+    spec = documents["DaemonSet"]["spec"]
+    assert spec["selector"]["matchLabels"] == spec["template"]["metadata"]["labels"]
+    pod = spec["template"]["spec"]
+    assert pod["serviceAccountName"] == documents["ServiceAccount"]["metadata"]["name"]
+    mounts = {mount["name"]: mount for mount in pod["containers"][0]["volumeMounts"]}
+    assert set(mounts) == {volume["name"] for volume in pod["volumes"]}
+    assert mounts["config"]["subPath"] in documents["ConfigMap"]["data"]
+    assert pod["volumes"][0]["configMap"]["name"] == documents["ConfigMap"]["metadata"]["name"]
+
+
+@pytest.mark.skipif(not shutil.which("shellcheck"), reason="needs shellcheck")
+def test_the_commands_are_good_shell(tmp_path):
+    for block in BLOCKS:
+        if block.lang != "sh":
+            continue
+        script = tmp_path / f"line{block.number}"
+        script.write_text(block.text)
+        done = subprocess.run(["shellcheck", "-s", "bash", script], text=True, capture_output=True,
+                              timeout=PATIENCE)
+        assert done.returncode == 0, done.stdout
+
+
+def test_each_block_says_what_it_is():
+    assert {block.lang for block in BLOCKS} == {"sh", "text", "conf", "yaml"}
+    assert {fixture_of(block) for block in CONFIGURATIONS} - {None} <= set(os.listdir(FIXTURES))
