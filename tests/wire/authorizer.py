@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RBAC as an API server applies it: decides which printed role allows which request."""
+"""Authorizers of API servers: RBAC, which decides which printed role allows which request, and the
+one for kubelets."""
 import re
 
 import yaml
@@ -55,3 +56,30 @@ def name_selected(selector):
     k8s.io/apiserver, RequestInfoFactory."""
     match = re.search(r"(?:^|,)metadata\.name==?([^,!=]+)", selector)
     return match[1] if match else None
+
+
+class NodeAuthorizer:
+    """What an API server of Kubernetes 1.32 or newer lets a kubelet list and watch
+    (kubernetes/kubernetes plugin/pkg/auth/authorizer/node, and NodeRules of rbac/bootstrappolicy).
+    used: "namespace/name" of the secrets, configmaps and pods that belong to its node."""
+
+    ALL = {"services", "runtimeclasses", "csidrivers", "certificatesigningrequests",
+           "clustertrustbundles"}
+    OF_NODE = {"pods": "spec.nodeName", "nodes": "metadata.name", "resourceslices": "nodeName"}
+    NAMED = {"secrets", "configmaps", "pods"}
+
+    def __init__(self, node, used=()):
+        self.node, self.used = node, set(used)
+
+    def allows(self, resource, namespace="", selector=""):
+        """Whether it may list and watch this plural, in this namespace ("" = all), with this field
+        selector."""
+        name = name_selected(selector)
+        own = f"{self.OF_NODE.get(resource)}={self.node}"
+        is_used = bool(namespace) and f"{namespace}/{name}" in self.used
+        return (resource in self.ALL or own in selector.replace("==", "=").split(",")
+                or (resource in self.NAMED and is_used))
+
+    def allows_request(self, request):
+        return request.table is None or self.allows(request.resource, request.namespace,
+                                                    request.query.get("fieldSelector", ""))

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """A pretend machine, on which a test types the commands of docs/access.md.
 
-A folder stands for the root of the machine: paths below /etc/informerd, /var/lib/kubelet and the like
-lead there. informerd and openssl are the real ones; the other programs are those of standins.py. The
-API server is a FakeApi.
+A folder stands for the root of the machine: paths below /etc/informerd, /var/lib/kubelet and the
+like lead there. informerd and openssl are the real ones; the other programs are those of
+standins.py. The API server is a FakeApi.
 
-Each block ```sh of a section is typed into one shell; a block ```text behind it is its output, in which
-`...` stands for any lines. A journal is read again until it shows what the page shows."""
+Each block ```sh of a section is typed into one shell; a block ```text behind it is its output, in
+which `...` stands for any lines. A journal is read again until it shows what the page shows."""
 import os
 import pathlib
 import re
@@ -59,7 +59,9 @@ def sections_of(text):
 
 
 def seen_lines(text):
-    """plain(), and subjects as each version of openssl writes them."""
+    """plain(), without the times of informerctl status, and with subjects as each version of
+    openssl writes them."""
+    text = re.sub(r"\bin \d+[dhm]\w*", "in TIME", text)
     return plain(re.sub(r"^subject=.*", lambda m: m[0].replace(" ", ""), text, flags=re.MULTILINE))
 
 
@@ -81,7 +83,8 @@ class Machine:
                                     f'{self.root}/run/informerd/control.sock "$@"\n')
         self.program("sudo", '#!/bin/sh\nexec "$@"\n')
         for name in PROGRAMS:
-            self.program(name, f'#!/bin/sh\nexec /usr/bin/python3 {STANDINS} {self.root} {name} "$@"\n')
+            self.program(name, f'#!/bin/sh\nexec /usr/bin/python3 {STANDINS} {self.root} {name} '
+                               '"$@"\n')
         self.shell = Shell(self.root / "scratch", self.root / "facts")
         self.shell.type(f"PATH={self.root}/bin:$PATH; unset KUBECONFIG JOURNAL_STREAM; umask 022")
 
@@ -144,16 +147,21 @@ class Machine:
                 break
         assert good, f"{block.text}showed (status {status}):\n{output}\nnot:\n{shown}"
 
+    def journal(self):
+        """What the daemon has logged."""
+        path = self.root / "journal"
+        return path.read_text() if path.exists() else ""
+
     def close(self):
         """Stops what was started, and looks whether that ended well."""
         self.shell.close()
-        pid, journal = self.root / "pid", self.root / "journal"
+        pid = self.root / "pid"
         if pid.exists():
             number = int(pid.read_text())
             os.kill(number, signal.SIGTERM)
             wait_until(lambda: not proctree.exists(number), what="the daemon has ended")
             proctree.reap(number)
-        said = journal.read_text() if journal.exists() else ""
+        said = self.journal()
         shutil.rmtree(self.root)
         assert not [word for word in SANITIZER if word in said], said
         assert not said or "stopped exit_code=0" in said, said

@@ -6,8 +6,8 @@ PATH of a pretend machine.
     standins.py ROOT PROGRAM ARG...
 
 ROOT/facts has what the test says is true of the cluster: ca.crt and ca.key, the token that comes
-next, the kubeconfigs of tools. Each says what the real program says, and ends with status 2 if it is
-used in a way that it does not know."""
+next, the kubeconfigs of tools. Each says what the real program says, and ends with status 2 if it
+is used in a way that it does not know."""
 import base64
 import datetime
 import os
@@ -27,7 +27,8 @@ FLAGS = {"-n", "-f", "-o", "--name", "--context", "--kubeconfig", "--region", "-
 
 
 def split(args):
-    """(words, options) of a command line; an option is --name=value, or one of FLAGS and a value."""
+    """(words, options) of a command line; an option is --name=value, or one of FLAGS and a
+    value."""
     words, options, rest = [], {}, list(args)
     while rest:
         arg = rest.pop(0)
@@ -86,7 +87,8 @@ class Machine:
         return "\n".join(said)
 
     def create_token(self, account, options):
-        assert (account, options["-n"], options["--duration"]) == ("informerd", "kube-system", "24h")
+        assert account == "informerd" and options["-n"] == "kube-system"
+        assert options["--duration"] == "24h"
         if "--kubeconfig" in options:
             self.use_token(pathlib.Path(options["--kubeconfig"]))
             return self.fact("token.new")
@@ -153,7 +155,8 @@ class Machine:
         path = pathlib.Path(os.environ["KUBECONFIG"])
         path.touch(mode=0o600)
         path.write_text(self.fact("gke.yaml"))
-        return f"Fetching cluster endpoint and auth data.\nkubeconfig entry generated for {words[3]}."
+        return "Fetching cluster endpoint and auth data.\n" \
+            f"kubeconfig entry generated for {words[3]}."
 
     # ---- The machine
 

@@ -1,21 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """docs/access.md is right: informerd accepts each of its configurations, and what the page has its
 reader type shows what the page shows."""
+import base64
+import json
 import os
 import re
 import shutil
 import subprocess
+import time
 
 import pytest
 import yaml
-from control import PATIENCE
+from authorizer import NodeAuthorizer, Roles
+from control import PATIENCE, wait_until
 from fakeapi import service
 from fakeapi.objects import simple
 from harness import ROOT, check_config
 from machine import Machine, NotYet, can, sections_of
 from mounts import start_with_mounts
 from test_credentials import FIXTURES, installed
-from test_rbac import token
+from test_rbac import print_rbac
 from tutorial import blocks_of
 
 PAGE = ROOT / "docs" / "access.md"
@@ -102,8 +106,16 @@ def test_clouds(machine, authority, section, name, command):
 
 # ---- A user for informerd
 
+def account_token(lifetime_s):
+    """A token of the ServiceAccount, as the cluster makes it."""
+    now = int(time.time())
+    part = base64.urlsafe_b64encode(json.dumps(
+        {"sub": ACCOUNT, "iat": now, "exp": now + lifetime_s}).encode()).decode()
+    return f"e30.{part.rstrip('=')}.c2ln"
+
+
 def test_a_service_account(machine):
-    old, new = (f"{token(ACCOUNT)}{end}" for end in ("1", "2"))
+    old, new = account_token(86000), account_token(86400)
     machine.facts(token=old, **{"token.new": new})
     machine.api.tokens = {old, new}
     follow(machine, "A ServiceAccount with a token")
@@ -153,6 +165,53 @@ def test_each_configuration_is_accepted(machine, authority, block):
     assert (status, said) == (0, "")
 
 
+# ---- What kubelet.conf may read
+
+def test_a_kubelet_may_do_what_its_configuration_asks(machine, authority):
+    """The API server refuses what the Node authorizer refuses: nothing but the question which
+    cluster this is."""
+    api, leaf = machine.api, authority.client(NODE)
+    api.client_cns, api.identity = {NODE}, 403
+    api.apply(simple("Pod", "shop/a", spec={"nodeName": "worker-17"}),
+              simple("Node", "worker-17"), simple("ConfigMap", "kube-system/kube-root-ca.crt"))
+    node = NodeAuthorizer("worker-17", {"kube-system/kube-root-ca.crt"})
+    api.on(where=lambda r: not node.allows_request(r), times=None).fail(403)
+    machine.place("/etc/kubernetes/kubelet.conf",
+                  fixture(machine, "kubeadm-kubelet.conf", authority, leaf))
+    machine.place("/var/lib/kubelet/pki/kubelet-client-current.pem", leaf.cert + leaf.key)
+    block = next(block for block in blocks_of(sections_of(TEXT)["What kubelet.conf may read"])
+                 if block.lang == "conf")
+    machine.place("/etc/informerd/informerd.conf", block.text)
+    machine.type("systemctl enable --now informerd")
+    wait_until(lambda: len(re.findall(r"watch synced.* objects=1\b", machine.journal())) == 4
+               and "LIST of namespace kube-system is refused" in machine.journal(),
+               what=machine.journal)
+    assert not [r for r in api.requests if not node.allows_request(r)]
+
+
+def test_the_table_of_the_kubelet_is_that_of_the_node_authorizer():
+    node = NodeAuthorizer("n1", {"a/b"})
+    rows = [[cell.strip() for cell in line.strip("|").split("|")]
+            for line in sections_of(TEXT)["What kubelet.conf may read"].splitlines()
+            if line.startswith("| ")][1:]
+    table = {resource: may for resources, may, _before in rows
+             for resource in resources.split(", ")}
+    for resource, may in table.items():
+        if may.startswith("all of them"):
+            assert node.allows(resource)
+        elif may.startswith("`field_selector"):
+            selector = re.search('"(.+?)"', may)[1].replace("${node_name}", "n1")
+            assert node.allows(resource, selector=selector) and not node.allows(resource)
+            assert not node.allows(resource, selector=selector + "2")
+        elif may.startswith("one namespace"):
+            assert node.allows(resource, "a", "metadata.name=b")
+            assert not node.allows(resource, "a")
+            assert not node.allows(resource, "a", "metadata.name=c")
+        else:
+            assert may.startswith("nothing") and not node.allows(resource)
+    assert node.ALL | set(node.OF_NODE) | node.NAMED <= set(table)
+
+
 def manifest():
     """The documents of the DaemonSet, by kind."""
     text = next(block.text for block in blocks_of(sections_of(TEXT)["In a pod"])
@@ -165,7 +224,7 @@ def test_the_configuration_of_the_pod_is_accepted(machine, authority, monkeypatc
     run = machine.root / "run"
     account = run / "secrets" / "kubernetes.io" / "serviceaccount"
     account.mkdir(parents=True)
-    (account / "token").write_text("pod-token\n")
+    (account / "token").write_text(account_token(3600))
     (account / "ca.crt").write_bytes(authority.pem)
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.96.0.1")
     monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "443")
@@ -173,8 +232,11 @@ def test_the_configuration_of_the_pod_is_accepted(machine, authority, monkeypatc
     config = machine.place("/etc/informerd/informerd.conf",
                            manifest()["ConfigMap"]["data"]["informerd.conf"])
     done = []
-    start_with_mounts(lambda: done.append(check_config(config)), ["--bind", run, "/run"])
+    start_with_mounts(lambda: done.extend([check_config(config), print_rbac(config)[0]]),
+                      ["--bind", run, "/run"])
     assert (done[0].returncode, done[0].stderr) == (0, "")
+    assert Roles(done[1]).subject == {"kind": "ServiceAccount", "namespace": "kube-system",
+                                      "name": manifest()["ServiceAccount"]["metadata"]["name"]}
 
 
 def test_the_manifest_fits_together():
