@@ -80,6 +80,13 @@ class NodeAuthorizer:
         return (resource in self.ALL or own in selector.replace("==", "=").split(",")
                 or (resource in self.NAMED and is_used))
 
+    def review(self, review):
+        """For FakeApi.access."""
+        selector = ",".join(filter(None, [review.name and f"metadata.name={review.name}",
+                                          review.fields]))
+        return (self.allows(review.resource, review.namespace, selector),
+                f"not for node '{self.node}'")
+
     def allows_request(self, request):
         return request.table is None or self.allows(request.resource, request.namespace,
                                                     request.query.get("fieldSelector", ""))

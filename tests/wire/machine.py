@@ -17,6 +17,7 @@ import tempfile
 import time
 
 import proctree
+from authorizer import Roles
 from control import PATIENCE, wait_until
 from cryptography.hazmat.primitives import serialization
 from fakeapi import service
@@ -122,7 +123,15 @@ class Machine:
             path.unlink()
         if NOT_YET in output:
             raise NotYet(output)
-        return status, output.replace(str(self.root), "").replace(self.api.url, SERVER)
+        output = output.replace(str(self.root), "").replace(self.api.url, SERVER)
+        return status, re.sub(rf"\b{re.escape(self.api.host)}(:{self.api.port})?\b",
+                              lambda m: "10.0.0.1:6443" if m[1] else "10.0.0.1", output)
+
+    def granted(self, review):
+        """For FakeApi.access: what the roles that were applied allow."""
+        roles = self.root / "scratch" / "informerd-rbac.yaml"
+        applied = self.root / "facts" / "applied-clusterrole.yaml"
+        return applied.exists() and Roles(roles.read_text()).allow(review)
 
     def follow(self, page, section, skip=()):
         """Types the section; raises AssertionError if the page is wrong. skip: words of commands

@@ -27,6 +27,10 @@ TEXT = PAGE.read_text()
 BLOCKS = blocks_of(TEXT)
 NODE = "system:node:worker-17"
 ACCOUNT = "system:serviceaccount:kube-system:informerd"
+FIRST = """
+clusters : { prod : { kubeconfig = "/etc/informerd/kubeconfig"; }; };
+watches : { services : { resource = "services"; namespaces = [ "*" ]; }; };
+"""
 PLUGIN = """#!/bin/sh
 echo '{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1beta1",
        "status":{"token":"of-the-plugin"}}'
@@ -66,6 +70,7 @@ def fixture(machine, name, authority, leaf):
 def test_kubeadm(machine, authority):
     leaf = authority.client(NODE)
     machine.api.client_cns = {NODE}
+    machine.api.access = NodeAuthorizer("worker-17").review
     pem = machine.place("/var/lib/kubelet/pki/kubelet-client-2026-11-23-08-00-00.pem",
                         leaf.cert + leaf.key)
     pem.with_name("kubelet-client-current.pem").symlink_to(pem)
@@ -77,6 +82,7 @@ def test_kubeadm(machine, authority):
 def test_k3s(machine, authority):
     leaf = authority.client("system:kube-proxy", ())
     machine.api.client_cns = {"system:kube-proxy"}
+    machine.api.access = lambda review: review.resource in ("services", "endpointslices", "nodes")
     agent = "/var/lib/rancher/k3s/agent/"
     machine.place(f"{agent}server-ca.crt", authority.pem, 0o644)
     machine.place(f"{agent}client-kube-proxy.crt", leaf.cert, 0o644)
@@ -96,7 +102,7 @@ def test_kind(machine, authority):
 @pytest.mark.parametrize("section,name,command", [
     ("EKS", "eks.yaml", "aws"), ("GKE", "gke.yaml", "gke-gcloud-auth-plugin")])
 def test_clouds(machine, authority, section, name, command):
-    machine.api.tokens = {"of-the-plugin"}
+    machine.api.tokens, machine.api.access = {"of-the-plugin"}, machine.granted
     plugin = machine.program("plugin", PLUGIN)
     text = fixture(machine, name, authority, authority.client())
     assert text.count(f"command: {command}\n") == 1
@@ -117,7 +123,7 @@ def account_token(lifetime_s):
 def test_a_service_account(machine):
     old, new = account_token(86000), account_token(86400)
     machine.facts(token=old, **{"token.new": new})
-    machine.api.tokens = {old, new}
+    machine.api.tokens, machine.api.access = {old, new}, machine.granted
     follow(machine, "A ServiceAccount with a token")
     file = machine.root / "etc" / "informerd" / "token"
     assert file.read_text().strip() == new and file.stat().st_mode & 0o777 == 0o600
@@ -129,10 +135,19 @@ def test_a_service_account(machine):
 
 def test_a_client_certificate(machine):
     machine.api.client_cns = {"informerd-worker-17"}
+    machine.api.access = machine.granted
     follow(machine, "A client certificate")
     assert {r.conn.client_cn for r in machine.api.requests} == {"informerd-worker-17"}
     key = machine.root / "etc" / "informerd" / "client.key"
     assert key.stat().st_mode & 0o777 == 0o600
+
+
+def test_access_that_fails(machine, authority):
+    machine.api.tokens, machine.api.access = {"t"}, lambda review: False
+    machine.api.kubeconfig(machine.root / "etc" / "informerd" / "kubeconfig", ca=authority,
+                           token="t")
+    machine.place("/etc/informerd/informerd.conf", FIRST)
+    follow(machine, "When access fails")
 
 
 # ---- Configurations, manifests and commands elsewhere on the page
