@@ -226,8 +226,8 @@ static void succeed(struct request *r, bool reusable)
     r->events->on_end(r->arg, NULL);
 }
 
-/* The request goes back to the head of the waiting requests, and takes a new connection. Only GETs
- * are sent, which can be repeated. */
+/* The request goes back to the head of the waiting requests, and takes a new connection. A GET can be
+ * repeated, and so can the POSTs that this client takes: see request_params. */
 static void repeat(struct request *r)
 {
     struct api_client *c = r->client;
@@ -361,21 +361,16 @@ static void on_end(void *arg, const struct err *err)
     }
 }
 
-void api_request_send(struct request *r, const char *target, const char *accept, bool gzip,
-                      struct exchange_params params)
+void api_request_send(struct request *r, struct http_request request, struct exchange_params params)
 {
     static const struct exchange_events events = {on_head, on_body, on_end};
     const struct api_client *c = r->client;
 
     r->authorizations = api_server_authorizations(api_request_server(r));
-    r->exchange = api_server_send(api_request_server(r), r->conn,
-                                  (struct http_request){.method = "GET",
-                                                        .target = target,
-                                                        .accept = accept,
-                                                        .user_agent = c->user_agent,
-                                                        .headers = c->headers,
-                                                        .gzip = gzip},
-                                  params, &events, r);
+    request.method = request.json != NULL ? "POST" : "GET";
+    request.user_agent = c->user_agent;
+    request.headers = c->headers;
+    r->exchange = api_server_send(api_request_server(r), r->conn, request, params, &events, r);
 }
 
 void api_request_talk(struct request *r)
@@ -385,12 +380,15 @@ void api_request_talk(struct request *r)
     api_request_enter(r, RQ_TALKING);
     /* A watch is never asked for compressed: an event would wait in buffers on its way, and few bytes
      * would be saved (docs/decisions.md "Lists may come compressed, events never"). */
-    api_request_send(r, r->target, r->accept, r->list && p->gzip,
-                     (struct exchange_params){
-                         .response_timeout_ms = p->response_timeout_ms,
-                         .idle_timeout_ms = r->list ? p->list_idle_timeout_ms : 0,
-                         .hard_deadline_ms = r->hard_deadline_ms,
-                     });
+    api_request_send(
+        r,
+        (struct http_request){
+            .target = r->target, .accept = r->accept, .gzip = r->list && p->gzip, .json = r->post},
+        (struct exchange_params){
+            .response_timeout_ms = p->response_timeout_ms,
+            .idle_timeout_ms = r->list ? p->list_idle_timeout_ms : 0,
+            .hard_deadline_ms = r->hard_deadline_ms,
+        });
 }
 
 /* ---- Connections. */
@@ -499,13 +497,13 @@ static void begin_request(struct request *r)
 struct request *api_client_request(struct api_client *c, const struct request_params *params,
                                    const struct request_events *events, void *arg)
 {
-    struct request *r =
-        MEM_NEW(struct request, .client = c, .events = events, .arg = arg, .server = SERVERS_NONE,
-                .target = mem_strdup(params->target), .accept = mem_strdup(params->accept),
-                .list = params->list, .gated = params->list || params->stream,
-                .identify_first = params->follows, .last_peer = params->last_peer,
-                .last_ms = params->last_ms, .stream = params->stream,
-                .asks_first = params->asks_first, .hard_deadline_ms = params->hard_deadline_ms);
+    struct request *r = MEM_NEW(
+        struct request, .client = c, .events = events, .arg = arg, .server = SERVERS_NONE,
+        .target = mem_strdup(params->target), .accept = mem_strdup(params->accept),
+        .post = mem_strdup(params->post), .list = params->list,
+        .gated = params->list || params->stream, .identify_first = params->follows,
+        .last_peer = params->last_peer, .last_ms = params->last_ms, .stream = params->stream,
+        .asks_first = params->asks_first, .hard_deadline_ms = params->hard_deadline_ms);
 
     r->rate = (struct rate){MINUTE_MS, LIST_BYTES_PER_MINUTE, LIST_PAUSE_MS, 0, 0, 0};
     begin_request(r);
@@ -587,6 +585,7 @@ void request_dispose(struct request **rp)
     attempts_reset(&r->attempts);
     free(r->target);
     free(r->accept);
+    free(r->post);
     free(r);
 }
 

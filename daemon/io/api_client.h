@@ -79,8 +79,12 @@ struct api_client_params {
 struct request_params {
     const char *target; /* path and query, escaped, without the prefix of url; copied */
     const char *accept; /* NULL = application/json; copied */
-    bool list;          /* a LIST: takes a place in the list gate and has list_idle_timeout */
-    bool stream;        /* a streaming list: takes a place until request_leave_gate() */
+    /* The body of a POST, as JSON; copied; NULL = a GET. Requests may be sent twice, to one server or
+     * to two: so this is for questions that change nothing on a server, such as the review of an
+     * access. */
+    const char *post;
+    bool list;   /* a LIST: takes a place in the list gate and has list_idle_timeout */
+    bool stream; /* a streaming list: takes a place until request_leave_gate() */
     /* The server is asked which cluster it is each time, on the connection of the request: there is
      * no later moment to ask, because the response goes on beside or as a watch
      * (docs/decisions.md "A list proves its cluster after its last page"). */
@@ -130,7 +134,7 @@ void api_client_set_tls(struct api_client *c, size_t server, struct tls_ctx *ctx
  * bytes. It is never sent to an http server. */
 void api_client_set_authorization(struct api_client *c, size_t server, const char *value);
 
-/* Starts a GET. If a connection that was kept alive ends before the first byte of the response, the
+/* Starts a GET, or a POST. If a connection that was kept alive ends before the first byte of the response, the
  * request is repeated once, on a new connection. It is also repeated if a server answers 401 and has
  * got other credentials since the request was sent. events must outlive the request. Never NULL;
  * release with request_dispose(), after on_end too. */

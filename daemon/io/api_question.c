@@ -171,9 +171,11 @@ static void send_question(struct request *r)
     c->asker = r;
     server_identity_asked(&c->server_identity, r->server, loop_now_ms(c->loop));
     r->peer = conn_peer(r->conn);
-    api_request_send(r, CLUSTER_IDENTITY_TARGET, CLUSTER_IDENTITY_ACCEPT, false,
-                     (struct exchange_params){.response_timeout_ms = patience_ms,
-                                              .hard_deadline_ms = patience_ms});
+    api_request_send(
+        r,
+        (struct http_request){.target = CLUSTER_IDENTITY_TARGET, .accept = CLUSTER_IDENTITY_ACCEPT},
+        (struct exchange_params){.response_timeout_ms = patience_ms,
+                                 .hard_deadline_ms = patience_ms});
 }
 
 /* Can r, which is to ask, do so on an open connection? An api_client_identify() has none at first:

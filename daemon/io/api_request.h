@@ -22,6 +22,7 @@
 #include "io/loop.h"
 #include "io/server_identity.h"
 #include "kube/attempts.h"
+#include "proto/http_out.h"
 
 struct api_server;
 struct deadline;
@@ -69,6 +70,7 @@ struct request {
     void *arg;
     char *target;
     char *accept;
+    char *post; /* as in request_params */
     bool list;
     bool gated; /* needs a place in the list gate: a LIST or a streaming list */
     uint64_t hard_deadline_ms;
@@ -119,9 +121,9 @@ void api_request_enter(struct request *r, enum request_state state);
 /* The request starts, or starts anew, as soon as it can, in the next turn at the earliest. */
 void api_request_start_later(struct request *r);
 
-/* Sends a GET on the open connection of the request; gzip: the answer may come compressed. No
- * callback runs before return. */
-void api_request_send(struct request *r, const char *target, const char *accept, bool gzip,
+/* Sends a request on its open connection: target and accept, json for a POST, and gzip count; the rest
+ * is filled in. No callback runs before return. */
+void api_request_send(struct request *r, struct http_request request,
                       struct exchange_params params);
 
 /* Sends the request itself on its open connection. */

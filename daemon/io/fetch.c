@@ -15,8 +15,16 @@ struct fetch {
     struct request *request;    /* NULL = the answer was reported */
     struct deadline *timeout;   /* timeout_ms */
     struct api_error api_error; /* status and error body of the answer */
-    struct buf body;            /* of an answer with status 200, if it is collected */
+    struct buf body;            /* of a good answer, if it is collected */
 };
+
+/* A POST is answered with 201: the API server calls its answer an object that it has created. */
+static bool is_good(const struct fetch *f)
+{
+    bool is_post = f->params.request.post != NULL;
+
+    return f->api_error.code == 200 || (is_post && f->api_error.code == 201);
+}
 
 /* The answer is complete, or needs no further bytes (err NULL); or there is none that can be
  * used. */
@@ -29,7 +37,7 @@ static void on_end(void *arg, const struct err *err)
     deadline_stop(f->timeout);
     if (err != NULL) {
         a.err = *err;
-    } else if (f->api_error.code == 200) {
+    } else if (is_good(f)) {
         a.outcome = FETCH_GOOD;
     } else {
         a.outcome = FETCH_REFUSED;
@@ -70,7 +78,7 @@ static void on_body(void *arg, const char *data, size_t n)
     struct fetch *f = arg;
     struct err err;
 
-    if (f->api_error.code != 200) {
+    if (!is_good(f)) {
         if (!api_error_body(&f->api_error, data, n))
             on_end(f, NULL);
     } else if ((f->params.on_body != NULL ? f->params.on_body(f->arg, data, n, &err)

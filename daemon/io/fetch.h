@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch - one GET with a bounded answer: sends it, reads the answer to its end, and turns an
- * error status into an error; driver. For everything but the requests of list_watches.
+ * fetch - one GET, or POST, with a bounded answer: sends it, reads the answer to its end, and turns
+ * an error status into an error; driver. For everything but the requests of list_watches.
  */
 #ifndef IO_FETCH_H
 #define IO_FETCH_H
@@ -18,14 +18,14 @@ struct fetch;
 struct fetch_params {
     struct request_params request;
     uint64_t timeout_ms; /* from fetch_start() to the end of the answer; 0 = no limit */
-    /* Takes a piece of the body of a response with status 200, n > 0. Must dispose nothing. Not
+    /* Takes a piece of the body of a good response, n > 0. Must dispose nothing. Not
      * ERR_OK: the fetch fails with *err. NULL: the body is collected, up to max_bytes. */
     enum err_kind (*on_body)(void *arg, const char *data, size_t n, struct err *err);
     size_t max_bytes;
 };
 
 enum fetch_outcome {
-    FETCH_GOOD,    /* the answer is complete, and its status is 200 */
+    FETCH_GOOD,    /* the answer is complete, and its status is 200; for a POST, or 201 */
     FETCH_REFUSED, /* another status: err is the error that it stands for (kube/status.h) */
     /* There is no answer, or none that can be used: an error of request_events.on_end, ERR_TIMEOUT,
      * ERR_TOO_BIG (max_bytes), or the error of on_body. */
@@ -42,7 +42,7 @@ struct fetch_answer {
 /* The answer is borrowed during the call. */
 typedef void fetch_cb(void *arg, const struct fetch_answer *a);
 
-/* Sends the GET. cb comes exactly once, never inside this call, and may dispose anything, the fetch
+/* Sends the request. cb comes exactly once, never inside this call, and may dispose anything, the fetch
  * too. Never NULL; release with fetch_dispose(), after cb too. */
 struct fetch *fetch_start(struct loop *loop, struct api_client *client,
                           const struct fetch_params *params, fetch_cb *cb, void *arg);

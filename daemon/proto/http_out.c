@@ -39,7 +39,13 @@ void http_out_request(struct buf *out, const struct http_request *r)
         ensure(is_block(r->headers));
         buf_puts(out, r->headers);
     }
-    buf_puts(out, "\r\n");
+    if (r->json == NULL) {
+        buf_puts(out, "\r\n");
+        return;
+    }
+    put_field(out, "Content-Type", "application/json");
+    buf_printf(out, "Content-Length: %zu\r\n\r\n", strlen(r->json));
+    buf_puts(out, r->json);
 }
 
 /* The reason phrase of a status; "" = it has none here. */

@@ -9,7 +9,7 @@
 
 #include "base/buf.h"
 
-/* A request without a body. All strings are borrowed. */
+/* A request. All strings are borrowed. */
 struct http_request {
     const char *method;        /* "GET" */
     const char *target;        /* path and query, already escaped */
@@ -19,10 +19,11 @@ struct http_request {
     const char *authorization; /* value of the Authorization header; NULL = none */
     const char *headers;       /* more header lines, each with its CRLF; NULL = none */
     bool gzip;                 /* the body of the response may be compressed with gzip */
+    const char *json;          /* the body, which is sent as application/json; NULL = none */
 };
 
-/* Appends the request head. Values with CR, LF or NUL, and headers with an empty line, are a bug of
- * the caller (ensure). */
+/* Appends the request, head and body. Values with CR, LF or NUL, and headers with an empty line, are
+ * a bug of the caller (ensure). */
 void http_out_request(struct buf *out, const struct http_request *r);
 
 /* Appends a response head with Content-Length; the caller appends the body. */

@@ -32,6 +32,15 @@ static const struct server_step very_busy[] = SERVER_SAYS(
     "HTTP/1.1 503 Busy\r\nRetry-After: 7\r\nConnection: close\r\n\r\n{\"kind\":\"Status\","
     "\"details\":{\"retryAfterSeconds\":9}}",
     SERVER_CLOSE);
+static const struct server_step created[] =
+    SERVER_SAYS("HTTP/1.1 201 Created\r\nConnection: close\r\n\r\nhello", SERVER_CLOSE);
+/* The connection is closed when the next request comes on it. */
+static const struct server_step created_once[] = {
+    {SERVER_READ,  NULL                                                    },
+    {SERVER_SEND,  "HTTP/1.1 201 Created\r\nContent-Length: 5\r\n\r\nhello"},
+    {SERVER_READ,  NULL                                                    },
+    {SERVER_CLOSE, NULL                                                    }
+};
 static const struct server_step hold[] = {
     {SERVER_READ, NULL},
     {SERVER_HOLD, NULL}
@@ -128,6 +137,45 @@ static void test_outcomes(void **state)
     expect(cut_missing, FETCH_FAILED, ERR_CLOSED, "in the middle of its response");
     expect(busy, FETCH_REFUSED, ERR_BUSY, "slow down");
     expect(endless, FETCH_REFUSED, ERR_SERVER, "500");
+}
+
+/* Only the answer to a POST has a status 201 that is good. */
+static void test_a_post_creates_its_answer(void **state)
+{
+    const struct fetch_params post = {.request = {.post = "{\"a\":1}"}, .max_bytes = 5};
+    struct rig r;
+
+    (void)state;
+    expect(created, FETCH_REFUSED, ERR_SERVER, "201");
+    set_up(&r, created, post);
+    loop_run(r.on.loop);
+    assert_int_equal(r.answer.outcome, FETCH_GOOD);
+    assert_string_equal(buf_cstr(&r.body), "hello");
+    assert_memory_equal(server_request(r.server, 0), "POST /pre/x ", 12);
+    assert_non_null(strstr(server_request(r.server, 0), "\r\nContent-Length: 7\r\n"));
+    tear_down(&r);
+}
+
+/* A POST of this client changes nothing on the server. */
+static void test_a_post_on_a_stale_connection_is_repeated(void **state)
+{
+    const struct fetch_params post = {
+        .request = {.target = "/x", .post = "{}"},
+          .max_bytes = 5
+    };
+    struct rig r = {.server = server_start_two(created_once, created, NULL)};
+
+    (void)state;
+    client_probe_init(&r.on, "http", server_port(r.server), 1);
+    for (unsigned i = 1; i <= 2; i++) {
+        r.fetch = fetch_start(r.on.loop, r.on.client, &post, on_answer, &r);
+        loop_run(r.on.loop);
+        assert_int_equal(r.answers, i);
+        assert_int_equal(r.answer.outcome, FETCH_GOOD);
+        fetch_dispose(&r.fetch);
+    }
+    assert_int_equal(server_connections(r.server), 2);
+    tear_down(&r);
 }
 
 static void test_a_good_body_is_bounded(void **state)
@@ -252,6 +300,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_outcomes),
+        cmocka_unit_test(test_a_post_creates_its_answer),
+        cmocka_unit_test(test_a_post_on_a_stale_connection_is_repeated),
         cmocka_unit_test(test_a_good_body_is_bounded),
         cmocka_unit_test(test_how_long_the_server_wants_to_be_left_alone),
         cmocka_unit_test(test_somebody_else_takes_the_body),

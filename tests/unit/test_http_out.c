@@ -39,6 +39,20 @@ static void test_request(void **state)
     buf_free(&out);
 }
 
+static void test_a_request_with_a_body(void **state)
+{
+    const struct http_request r = {
+        .method = "POST", .target = "/x", .host = "a", .headers = "B: c\r\n", .json = "{\"d\":1}"};
+    struct buf out = {0};
+
+    (void)state;
+    http_out_request(&out, &r);
+    assert_string_equal(buf_cstr(&out),
+                        "POST /x HTTP/1.1\r\nHost: a\r\nAccept: application/json\r\nB: c\r\n"
+                        "Content-Type: application/json\r\nContent-Length: 7\r\n\r\n{\"d\":1}");
+    buf_free(&out);
+}
+
 static void test_response(void **state)
 {
     struct buf out = {0};
@@ -132,7 +146,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_request),   cmocka_unit_test(test_response),
         cmocka_unit_test(test_read_back), cmocka_unit_test(test_endless),
-        cmocka_unit_test(test_reasons),
+        cmocka_unit_test(test_reasons),   cmocka_unit_test(test_a_request_with_a_body),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
