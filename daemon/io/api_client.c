@@ -512,6 +512,14 @@ struct request *api_client_request(struct api_client *c, const struct request_pa
     return r;
 }
 
+struct conn *api_client_connect(struct api_client *c, size_t server,
+                                const struct conn_events *events, void *arg)
+{
+    if (api_server_proxy_obstacle(c->v[server]) != NULL)
+        return NULL;
+    return api_server_connect(c->v[server], new_peer(c, server), events, arg);
+}
+
 struct request *api_client_identify(struct api_client *c, uint64_t peer,
                                     const struct request_events *events, void *arg)
 {

@@ -141,6 +141,12 @@ void api_client_set_authorization(struct api_client *c, size_t server, const cha
 struct request *api_client_request(struct api_client *c, const struct request_params *params,
                                    const struct request_events *events, void *arg);
 
+/* Opens a connection to a server for the caller alone, who wants to know how far it gets; events and
+ * release as in conn_create(). Without certificates (api_client_set_tls()) it is one without TLS, also
+ * to an https server. NULL: the proxy cannot be used, as the CAs of the system cannot. */
+struct conn *api_client_connect(struct api_client *c, size_t server,
+                                const struct conn_events *events, void *arg);
+
 /* Asks the server process peer (0 = any) which cluster it serves, and has judge() decide about the
  * answer. The question is sent at most once per question_interval_ms; one answer serves all
  * requests that waited for it. on_end comes with NULL: the server is of the right cluster;

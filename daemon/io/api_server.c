@@ -109,15 +109,20 @@ uint64_t api_server_authorizations(const struct api_server *s)
     return s->authorizations;
 }
 
-const char *api_server_obstacle(const struct api_server *s)
+const char *api_server_proxy_obstacle(const struct api_server *s)
 {
     const struct proxy *p = s->params.proxy;
 
-    if (s->tls && s->session.ctx == NULL)
-        return "no usable certificates are loaded";
     if (p != NULL && p->url.tls && s->params.proxy_tls == NULL)
         return "the proxy has https://, and the CAs of the system cannot be used";
     return NULL;
+}
+
+const char *api_server_obstacle(const struct api_server *s)
+{
+    if (s->tls && s->session.ctx == NULL)
+        return "no usable certificates are loaded";
+    return api_server_proxy_obstacle(s);
 }
 
 bool api_server_is_current(const struct api_server *s, const struct conn *conn)

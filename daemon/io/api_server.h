@@ -61,6 +61,8 @@ uint64_t api_server_authorizations(const struct api_server *s);
 
 /* Why no connection can be made now; NULL = one can. */
 const char *api_server_obstacle(const struct api_server *s);
+/* The same for the way to the server alone. */
+const char *api_server_proxy_obstacle(const struct api_server *s);
 
 /* Was the connection made with the TLS context of now? */
 bool api_server_is_current(const struct api_server *s, const struct conn *conn);

@@ -34,6 +34,7 @@ struct via {
 struct conn {
     struct loop *loop;
     enum conn_state state;
+    enum conn_state reached; /* the last state before CLOSED */
     const struct conn_events *events;
     void *arg;
     bool told; /* on_closed was called */
@@ -74,6 +75,8 @@ static void enter(struct conn *c, enum conn_state state)
         "dialing", "proxy handshaking", "proxy asking", "handshaking", "open", "closed"};
 
     c->state = state;
+    if (state != CONN_CLOSED)
+        c->reached = state;
     uv_timer_stop(&c->timer);
     if (state == CONN_PROXY_ASKING)
         uv_timer_start(&c->timer, on_timer, c->connect_timeout_ms, 0);
@@ -637,6 +640,24 @@ void conn_count(struct conn *c, size_t n)
 enum conn_state conn_state(const struct conn *c)
 {
     return c->state;
+}
+
+enum conn_state conn_reached(const struct conn *c)
+{
+    return c->reached;
+}
+
+void conn_put_way(struct buf *out, const struct conn *c)
+{
+    ensure(c->state > CONN_DIALING && c->tcp != NULL);
+    buf_puts(out, c->name);
+    put_address(c, out);
+}
+
+void conn_put_peer(struct buf *out, const struct conn *c)
+{
+    ensure(c->state == CONN_OPEN && c->tls != NULL);
+    tls_put_peer(out, c->tls);
 }
 
 const struct tls_ctx *conn_tls_ctx(const struct conn *c)

@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/err.h"
 
 struct conn;
@@ -91,6 +92,17 @@ void conn_count(struct conn *c, size_t n);
 
 /* The state. It is CLOSED already while on_closed is still on its way. */
 enum conn_state conn_state(const struct conn *c);
+
+/* The last state before CLOSED that the connection has reached: with on_closed() it says which step
+ * has failed. */
+enum conn_state conn_reached(const struct conn *c);
+
+/* After the end of DIALING: appends for people where the socket leads to: "HOST:PORT (ADDRESS)", or
+ * "HOST:PORT (through proxy HOST:PORT)". An address that is the host is left out. */
+void conn_put_way(struct buf *out, const struct conn *c);
+
+/* In OPEN, with TLS: appends the peer as tls_put_peer() does. */
+void conn_put_peer(struct buf *out, const struct conn *c);
 
 /* The TLS context that the connection was created with; NULL = plain TCP. */
 const struct tls_ctx *conn_tls_ctx(const struct conn *c);

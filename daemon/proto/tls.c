@@ -459,3 +459,17 @@ const char *tls_version(const struct tls *t)
 {
     return mbedtls_ssl_get_version(&t->ssl);
 }
+
+void tls_put_peer(struct buf *out, const struct tls *t)
+{
+    const mbedtls_x509_crt *crt = mbedtls_ssl_get_peer_cert(&t->ssl);
+
+    ensure(t->state != TLS_HANDSHAKING);
+    buf_puts(out, tls_version(t));
+    if (crt == NULL || !t->chain_ok)
+        return;
+    buf_puts(out, ", certificate ");
+    tls_cert_put_who(out, crt);
+    buf_puts(out, ", its chain is valid until ");
+    tls_cert_put_time(out, &t->valid_to);
+}

@@ -17,6 +17,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/str.h"
 
@@ -117,5 +118,9 @@ bool tls_resumed(const struct tls *t);
 
 /* The version of the connection as the library names it, such as "TLSv1.3", for logs. */
 const char *tls_version(const struct tls *t);
+
+/* After the handshake: appends the version, and, unless a session was resumed, the server's certificate
+ * as tls_cert_put_who() writes it, and until when its chain is valid; for people. */
+void tls_put_peer(struct buf *out, const struct tls *t);
 
 #endif

@@ -15,6 +15,7 @@
 #include "campaign.h"
 #include "io/loop.h"
 #include "io/pool.h"
+#include "proto/proxy.h"
 #include "request_probe.h"
 #include "server.h"
 
@@ -349,6 +350,54 @@ static void test_https_without_certificates_is_an_error(void **state)
     client_probe_fini(&p);
 }
 
+static void stop_loop(void *arg)
+{
+    loop_stop(arg);
+}
+
+/* Without certificates at least TCP can be checked. */
+static void test_a_connection_that_only_shows_how_far_it_gets(void **state)
+{
+    static const struct conn_events events = {.on_open = stop_loop};
+    struct server *s = server_start_two(read_hold, NULL, NULL);
+    struct client_probe p;
+
+    (void)state;
+    client_probe_init(&p, "https", server_port(s), 1);
+    struct conn *conn = api_client_connect(p.client, 0, &events, p.loop);
+    loop_run(p.loop);
+    assert_int_equal(conn_state(conn), CONN_OPEN);
+    assert_null(conn_tls_ctx(conn));
+    assert_int_equal(server_requests(s), 0);
+    conn_dispose(&conn);
+    client_probe_fini(&p);
+    server_stop(&s);
+}
+
+static void test_no_connection_through_a_proxy_without_its_cas(void **state)
+{
+    static const struct conn_events events = {.on_open = stop_loop};
+    struct loop *loop = loop_create();
+    struct proxy proxy;
+    struct url url;
+
+    (void)state;
+    assert_int_equal(proxy_parse("https://127.0.0.1:1", &proxy, NULL), ERR_OK);
+    assert_int_equal(url_parse("https://127.0.0.1:1", &url, NULL), ERR_OK);
+    const struct api_client_server server = {.name = "s", .url = &url, .proxy = &proxy, .tier = 1};
+    const struct api_client_params params = {.name = "prod",
+                                             .servers = &server,
+                                             .server_count = 1,
+                                             .user_agent = "informerd/test",
+                                             .list_concurrency = 1};
+    struct api_client *client = api_client_create(loop, &params);
+    assert_null(api_client_connect(client, 0, &events, loop));
+    api_client_dispose(&client);
+    loop_destroy(&loop);
+    proxy_fini(&proxy);
+    url_fini(&url);
+}
+
 static void dispose_in(enum request_probe_at where, bool with_cluster)
 {
     struct server *s = server_start_two(server_hello, NULL, NULL);
@@ -430,6 +479,8 @@ int main(void)
         cmocka_unit_test(test_lists_ask_for_gzip_if_they_may_and_nothing_else_does),
         cmocka_unit_test(test_only_lists_have_an_idle_timeout),
         cmocka_unit_test(test_https_without_certificates_is_an_error),
+        cmocka_unit_test(test_a_connection_that_only_shows_how_far_it_gets),
+        cmocka_unit_test(test_no_connection_through_a_proxy_without_its_cas),
         cmocka_unit_test(test_dispose_in_any_callback),
         cmocka_unit_test(test_dispose_before_the_first_turn_and_while_it_runs),
         cmocka_unit_test(test_without_a_judge_no_server_is_asked),

@@ -86,6 +86,7 @@ static void test_a_refused_connection_names_host_and_port(void **state)
     io_probe_connect_and_run(&p);
     assert_int_equal(p.opens, 0);
     assert_text(&p, ERR_REFUSED, "connect: connection refused");
+    assert_int_equal(conn_reached(p.conn), CONN_DIALING);
     io_probe_fini(&p);
     close(fd);
 }
@@ -231,6 +232,8 @@ static void test_a_lookup_without_answer_ends_with_the_connect_timeout(void **st
 static void test_the_resolver_of_the_system_is_asked_for_names(void **state)
 {
     struct server *s = server_start_two(hold, NULL, NULL);
+    struct buf way = {0};
+    char expected[64];
     struct io_probe p;
 
     (void)state;
@@ -240,6 +243,11 @@ static void test_the_resolver_of_the_system_is_asked_for_names(void **state)
     assert_int_equal(conn_state(p.conn), CONN_DIALING);
     io_probe_run(&p);
     assert_int_equal(p.opens, 1);
+    conn_put_way(&way, p.conn);
+    (void)snprintf(expected, sizeof(expected), "localhost:%u (127.0.0.1)",
+                   (unsigned)server_port(s));
+    assert_string_equal(buf_cstr(&way), expected);
+    buf_free(&way);
     io_probe_fini(&p);
     server_stop(&s);
 }

@@ -84,6 +84,9 @@ static void assert_text(const struct rig *rig, enum err_kind kind, const char *w
 static void go_through(const char *scheme, struct io_tls *t)
 {
     struct server *s = server_start_two(tunnel, NULL, t != NULL ? &t->server : NULL);
+    char *expected =
+        mem_printf("api.test:6443 (through proxy 127.0.0.1:%u)", (unsigned)server_port(s));
+    struct buf way = {0};
     struct rig rig;
 
     rig_init(&rig, scheme, "127.0.0.1", server_port(s));
@@ -99,6 +102,10 @@ static void go_through(const char *scheme, struct io_tls *t)
     assert_int_equal(rig.probe.err.kind, ERR_CLOSED);
     assert_non_null(strstr(rig.probe.err.text, "api.test:6443: the server closed the connection "
                                                "(through proxy 127.0.0.1:"));
+    conn_put_way(&way, rig.probe.conn);
+    assert_string_equal(buf_cstr(&way), expected);
+    buf_free(&way);
+    free(expected);
     rig_fini(&rig);
     server_stop(&s);
 }
@@ -172,6 +179,7 @@ static void test_answers_that_open_no_tunnel(void **state)
         rig_init(&rig, "http", "127.0.0.1", server_port(s));
         io_probe_connect_and_run(&rig.probe);
         assert_text(&rig, cases[i].kind, cases[i].why);
+        assert_int_equal(conn_reached(rig.probe.conn), CONN_PROXY_ASKING);
         rig_fini(&rig);
         server_stop(&s);
     }

@@ -126,6 +126,26 @@ static void test_a_server_of_another_ca_or_name_is_refused(void **state)
     tls_peer_id_fini(&other);
 }
 
+static void test_what_people_are_told_of_an_open_connection(void **state)
+{
+    static const char *const words[] = {"TLSv1.", ", certificate (subject \"", "valid until 20"};
+    struct io_tls *t = *state;
+    struct server *s = server_start_two(hold, NULL, &t->server);
+    struct buf peer = {0};
+    struct io_probe p;
+
+    io_probe_init(&p, server_port(s));
+    p.params.tls = t->ctx;
+    io_probe_connect_and_run(&p);
+    assert_int_equal(conn_reached(p.conn), CONN_OPEN);
+    conn_put_peer(&peer, p.conn);
+    for (size_t i = 0; i < ARRAY_LEN(words); i++)
+        assert_non_null(strstr(buf_cstr(&peer), words[i]));
+    buf_free(&peer);
+    io_probe_fini(&p);
+    server_stop(&s);
+}
+
 static void test_a_silent_server_ends_with_the_tls_timeout(void **state)
 {
     struct io_tls *t = *state;
@@ -138,6 +158,8 @@ static void test_a_silent_server_ends_with_the_tls_timeout(void **state)
     assert_int_equal(p.opens, 0);
     assert_int_equal(p.err.kind, ERR_TIMEOUT);
     assert_non_null(strstr(p.err.text, ": TLS handshake: no answer within 30 ms"));
+    assert_int_equal(conn_state(p.conn), CONN_CLOSED);
+    assert_int_equal(conn_reached(p.conn), CONN_HANDSHAKING);
     io_probe_fini(&p);
     server_stop(&s);
 }
@@ -271,6 +293,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bytes_go_both_ways_and_sessions_are_resumed),
         cmocka_unit_test(test_a_server_of_another_ca_or_name_is_refused),
+        cmocka_unit_test(test_what_people_are_told_of_an_open_connection),
         cmocka_unit_test(test_a_silent_server_ends_with_the_tls_timeout),
         cmocka_unit_test(test_an_address_without_a_handshake_is_tried_last_the_next_time),
         cmocka_unit_test(test_peers_that_do_not_speak_tls),
