@@ -73,14 +73,19 @@ static void put_number(struct buf *b, const char *key, unsigned value)
 }
 
 /* A name is a field selector, too: lists and watches cannot select one object by path. */
+void query_put_fields(const struct query *q, struct buf *out)
+{
+    if (q->name != NULL)
+        buf_printf(out, "metadata.name=%s", q->name);
+    if (q->fields != NULL)
+        buf_printf(out, "%s%s", q->name != NULL ? "," : "", q->fields);
+}
+
 static void put_field_selector(struct buf *b, const struct query *q)
 {
     struct buf all = {0};
 
-    if (q->name != NULL)
-        buf_printf(&all, "metadata.name=%s", q->name);
-    if (q->fields != NULL)
-        buf_printf(&all, "%s%s", all.len > 0 ? "," : "", q->fields);
+    query_put_fields(q, &all);
     put_param(b, "fieldSelector", all.len > 0 ? buf_cstr(&all) : NULL);
     buf_free(&all);
 }

@@ -33,6 +33,10 @@ void query_fini(struct query *q);
  * "Pages", "Watch requests", "Streaming lists"). */
 void query_put_target(const struct query *q, struct buf *out, const struct reflector_action *a);
 
+/* Appends the field selector of these requests, as it is before it is escaped; nothing if there is
+ * none. */
+void query_put_fields(const struct query *q, struct buf *out);
+
 /* The Accept header for such a request; NULL = application/json. partial: as
  * PartialObjectMetadata. */
 const char *query_accept(enum reflector_do what, bool partial);

@@ -35,7 +35,6 @@ void expiry_set(struct expiry *e, enum expiry_item item, struct str text, const 
     } else {
         n = tls_dates_read(text, v, item == EXPIRY_CA ? EXPIRY_CAS_MAX : 1);
     }
-    e->items[item].from = mem_strdup(from);
     e->items[item].n = n;
     if (item != EXPIRY_CA && n > 1)
         e->items[item].n = 1;
@@ -43,6 +42,7 @@ void expiry_set(struct expiry *e, enum expiry_item item, struct str text, const 
         e->items[item].n = EXPIRY_CAS_MAX;
         clear(e, item);
     }
+    e->items[item].from = mem_strdup(from);
 }
 
 void expiry_set_given(struct expiry *e, enum expiry_item item, struct str text, const char *from,
@@ -160,6 +160,32 @@ static void put_time(struct buf *out, int64_t s)
     buf_puts(out, text);
 }
 
+static void put_dates(struct buf *out, enum expiry_item item, const struct expiry_view *view)
+{
+    static const char *const remedies[] = {
+        [EXPIRY_CA] = "; configure the CA that follows it",
+        [EXPIRY_CERT] = "; renew it",
+        [EXPIRY_TOKEN] = "; renew it",
+    };
+    static const char *const states[] = {
+        [EXPIRY_VALID] = " is valid until ",
+        [EXPIRY_SOON] = " expires on ",
+        [EXPIRY_EARLY] = " is not valid before ",
+        [EXPIRY_OVER] = " expired on ",
+    };
+
+    if (view->dates == NULL) /* NONE */
+        return;
+    buf_puts(out, states[view->state]);
+    put_time(out, view->state == EXPIRY_EARLY ? view->dates->from_s : view->dates->till_s);
+    if (view->state == EXPIRY_EARLY)
+        buf_puts(out, "; correct the clock");
+    if (view->state == EXPIRY_SOON || view->state == EXPIRY_OVER)
+        buf_puts(out, remedies[item]);
+    if (view->state == EXPIRY_OVER)
+        buf_puts(out, ", or correct the clock");
+}
+
 void expiry_put(struct buf *out, const struct expiry *e, enum expiry_item item,
                 const struct expiry_view *view)
 {
@@ -168,27 +194,14 @@ void expiry_put(struct buf *out, const struct expiry *e, enum expiry_item item,
         [EXPIRY_CERT] = "client certificate",
         [EXPIRY_TOKEN] = "token",
     };
-    static const char *const remedies[] = {
-        [EXPIRY_CA] = "; configure the CA that follows it",
-        [EXPIRY_CERT] = "; renew it",
-        [EXPIRY_TOKEN] = "; renew it",
-    };
-    const char *who = view->dates->who;
-    const char *from = e->items[item].from;
-    bool early = view->state == EXPIRY_EARLY;
+    const char *who = view->dates != NULL ? view->dates->who : NULL;
 
     buf_puts(out, names[item]);
     if (who != NULL)
         buf_printf(out, item == EXPIRY_TOKEN ? " (%s)" : " %s", who);
-    if (from != NULL)
-        buf_printf(out, " in %s", from);
-    buf_puts(out, early                        ? " is not valid before "
-                  : view->state == EXPIRY_OVER ? " expired on "
-                                               : " expires on ");
-    put_time(out, early ? view->dates->from_s : view->dates->till_s);
-    buf_puts(out, early ? "; correct the clock" : remedies[item]);
-    if (view->state == EXPIRY_OVER)
-        buf_puts(out, ", or correct the clock");
+    if (e->items[item].from != NULL)
+        buf_printf(out, " in %s", e->items[item].from);
+    put_dates(out, item, view);
 }
 
 void expiry_fini(struct expiry *e)

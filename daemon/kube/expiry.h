@@ -78,8 +78,9 @@ int64_t expiry_next_s(const struct expiry *e, int64_t now_s, int64_t window_s);
  * was not said of it yet; or that was said, and now all is well (VALID or NONE). */
 bool expiry_is_news(struct expiry_said *said, const struct expiry_view *view);
 
-/* Appends what is wrong and what to do: "client certificate (...) in FILE expires on ...". The text
- * is the same until the state changes. Only for SOON, EARLY and OVER. */
+/* Appends which credential it is, until when it is valid, and with SOON, EARLY and OVER what to do:
+ * "client certificate (...) in FILE expires on ...; renew it". The text is the same until the state
+ * changes. */
 void expiry_put(struct buf *out, const struct expiry *e, enum expiry_item item,
                 const struct expiry_view *view);
 

@@ -307,6 +307,27 @@ enum err_kind selector_check_fields(const char *text, struct err *err)
     return check(text, take_field, err);
 }
 
+struct exact {
+    struct str path;
+    struct str value; /* p NULL = not found yet */
+};
+
+static void on_field(void *arg, const struct requirement *r)
+{
+    struct exact *x = arg;
+
+    if (x->value.p == NULL && r->op == OPERATOR_IN && str_eq(r->key, x->path))
+        x->value = r->values;
+}
+
+struct str selector_exact_field(const char *text, const char *path)
+{
+    struct exact x = {.path = str_c(path)};
+    struct cursor c = {.text = text, .at = text, .requirement = on_field, .arg = &x};
+
+    return take_all(&c, take_field) ? x.value : (struct str){0};
+}
+
 /* ---- Applied to an object */
 
 /* A selector that is applied to one object. */

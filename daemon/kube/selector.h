@@ -26,6 +26,10 @@ void selector_each_label(const char *text, void (*key)(void *arg, struct str lab
  * the next ',', '=' or '\' as it is. ERR_CONFIG as for labels. "" is fine. */
 enum err_kind selector_check_fields(const char *text, struct err *err) MUST_CHECK;
 
+/* The value that the first PATH=V or PATH==V of a field selector asks for, as it is written; empty if
+ * there is none, or the selector is wrong. path has no backslash. */
+struct str selector_exact_field(const char *text, const char *path);
+
 /* The value of a label, or of a field, of an object. */
 struct selector_value {
     enum { SELECTOR_UNKNOWN, SELECTOR_ABSENT, SELECTOR_PRESENT } is;

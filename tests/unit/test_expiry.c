@@ -86,6 +86,7 @@ static void test_a_client_certificate(void **state)
     expect_text(&e, EXPIRY_CERT, DAY_1 - 1,
                 CLIENT " is not valid before 2024-05-01 00:00:00 UTC; correct the clock");
     expect(&e, EXPIRY_CERT, DAY_1, EXPIRY_VALID);
+    expect_text(&e, EXPIRY_CERT, DAY_1, CLIENT " is valid until 2024-08-09 00:00:00 UTC");
     expect(&e, EXPIRY_CERT, end - DAY - 1, EXPIRY_VALID);
     expect(&e, EXPIRY_CERT, end - DAY, EXPIRY_SOON);
     expect_text(&e, EXPIRY_CERT, end - DAY, CLIENT " expires on 2024-08-09 00:00:00 UTC; renew it");
@@ -161,6 +162,7 @@ static void test_of_several_cas_the_next_to_expire_counts(void **state)
         buf_puts(&both, ca_10.cert_pem);
     expiry_set(&e, EXPIRY_CA, buf_str(&both), "/ca.crt"); /* a bundle of public CAs */
     expect(&e, EXPIRY_CA, DAY_1 + 20 * DAY, EXPIRY_NONE);
+    expect_text(&e, EXPIRY_CA, DAY_1, "CA certificate in /ca.crt");
     buf_free(&both);
     expiry_fini(&e);
 }
@@ -187,6 +189,7 @@ static void test_tokens(void **state)
                 "token in /token expires on 2024-05-01 10:40:00 UTC; renew it");
     expiry_set(&e, EXPIRY_TOKEN, str_c("opaque"), "/token");
     expect(&e, EXPIRY_TOKEN, 1714560000, EXPIRY_NONE);
+    expect_text(&e, EXPIRY_TOKEN, 1714560000, "token in /token");
     expiry_fini(&e);
 }
 

@@ -25,6 +25,15 @@ static void check(struct query *q, struct reflector_action a, const char *want)
     buf_free(&target);
 }
 
+static void check_fields(const struct query *q, const char *want)
+{
+    struct buf fields = {0};
+
+    query_put_fields(q, &fields);
+    assert_string_equal(buf_cstr(&fields), want);
+    buf_free(&fields);
+}
+
 static void test_each_request_has_its_parameters_and_no_others(void **state)
 {
     struct resource pods;
@@ -72,6 +81,12 @@ static void test_selectors_and_the_name_stand_in_all_of_them(void **state)
         assert_non_null(strstr(buf_cstr(&target), all));
         buf_free(&target);
     }
+    check_fields(&q, "metadata.name=p,spec.nodeName=n");
+    query_fini(&q);
+    query_init(&q, &pods, NULL, NULL);
+    check_fields(&q, "");
+    query_select(&q, NULL, "spec.nodeName=n");
+    check_fields(&q, "spec.nodeName=n");
     query_fini(&q);
     resource_fini(&pods);
 }

@@ -211,11 +211,34 @@ static void test_field_selectors_reject_what_the_server_would(void **state)
             fail_msg("\"%s\" of \"%s\"", rows[i].selector, rows[i].object);
 }
 
+static void test_the_value_that_a_field_selector_asks_for(void **state)
+{
+    static const struct {
+        const char *text;
+        const char *value;
+    } rows[] = {
+        {"",                                 ""   },
+        {"metadata.name=a",                  "a"  },
+        {"spec.x=1,metadata.name==a-b",      "a-b"},
+        {"metadata.name=a,metadata.name=b",  "a"  },
+        {"metadata.name!=a",                 ""   },
+        {"metadata.name!=a,metadata.name=b", "b"  },
+        {"metadata.names=a",                 ""   },
+        {"metadata.name=a,b",                ""   }, /* wrong */
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        if (!str_is(selector_exact_field(rows[i].text, "metadata.name"), rows[i].value))
+            fail_msg("\"%s\"", rows[i].text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_label_selectors_reject_what_the_server_would),
         cmocka_unit_test(test_field_selectors_reject_what_the_server_would),
+        cmocka_unit_test(test_the_value_that_a_field_selector_asks_for),
         cmocka_unit_test(test_label_selectors_that_kubectl_takes),
         cmocka_unit_test(test_label_selectors_that_the_server_refuses),
         cmocka_unit_test(test_fields),
