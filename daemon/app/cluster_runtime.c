@@ -341,6 +341,8 @@ static void begin(struct cluster_runtime *s)
             follow(s, &s->v[i]);
     if (s->params.conf->tuning.watch_list.v == CONF_WATCH_LIST_AUTO && s->n > 0)
         deadline_start(s->ask_version, s->params.conf->tuning.backoff.reset_after.v);
+    if (s->events->on_credentials != NULL)
+        s->events->on_credentials(s->arg, NULL);
 }
 
 /* Requests that failed because of the old credentials are tried again at once. Before begin() there
@@ -432,6 +434,14 @@ static void on_token(void *arg, const char *token)
     reauthenticate(l->of);
 }
 
+static void on_lack(void *arg, const struct err *err)
+{
+    const struct login *l = arg;
+
+    if (l->of->events->on_credentials != NULL)
+        l->of->events->on_credentials(l->of->arg, err);
+}
+
 static void on_latecomers(void *arg)
 {
     begin(arg);
@@ -476,7 +486,7 @@ static struct exec_plugin_params plugin_params(const struct cluster_runtime_para
 
 static void add_login(struct cluster_runtime *s, const struct cluster_server *server, size_t i)
 {
-    static const struct cred_events events = {on_tls, on_token, on_cred_ready};
+    static const struct cred_events events = {on_tls, on_token, on_cred_ready, on_lack};
     const struct cluster_runtime_params *p = &s->params;
     struct login *l = &s->logins[s->n_logins];
     struct cred_params cp = {
@@ -629,6 +639,16 @@ bool cluster_runtime_verify(struct cluster_runtime *s, struct watch *w)
 const struct servers *cluster_runtime_servers(const struct cluster_runtime *s)
 {
     return api_client_servers(s->client);
+}
+
+struct api_client *cluster_runtime_client(const struct cluster_runtime *s)
+{
+    return s->client;
+}
+
+struct discovery_driver *cluster_runtime_discovery(const struct cluster_runtime *s)
+{
+    return s->discovery_driver;
 }
 
 uint64_t cluster_runtime_contact_ms(const struct cluster_runtime *s)

@@ -15,9 +15,11 @@
 #include "kube/cluster_identity.h"
 #include "kube/servers.h"
 
+struct api_client;
+struct cluster_runtime;
+struct discovery_driver;
 struct helper_link;
 struct loop;
-struct cluster_runtime;
 
 enum { CLUSTER_RUNTIME_TAGS = SERVERS_MAX * CRED_ITEMS };
 
@@ -39,6 +41,10 @@ struct cluster_runtime_params {
 struct cluster_runtime_events {
     /* Deltas may have run, a watch may have become synced or stale. */
     void (*on_progress)(void *arg);
+    /* The credentials were read. err NULL: requests can be made now, and this does not come again; else
+     * why some of them cannot be used, after each try. Must not dispose the object. NULL = not
+     * wanted. */
+    void (*on_credentials)(void *arg, const struct err *err);
 };
 
 /* Starts to load the credentials; requests begin when they are there. Never NULL; release with
@@ -101,6 +107,12 @@ bool cluster_runtime_verify(struct cluster_runtime *s, struct watch *w);
 
 /* The servers and their health; borrowed, and valid until the loop goes on. */
 const struct servers *cluster_runtime_servers(const struct cluster_runtime *s);
+
+/* The client that the requests of this cluster go through; never NULL. */
+struct api_client *cluster_runtime_client(const struct cluster_runtime *s);
+
+/* NULL until the credentials are there. Valid until cluster_runtime_stop(). */
+struct discovery_driver *cluster_runtime_discovery(const struct cluster_runtime *s);
 
 /* When the last bytes of a response came, in the time of loop_now_ms(); 0 = never. */
 uint64_t cluster_runtime_contact_ms(const struct cluster_runtime *s);

@@ -320,7 +320,7 @@ static void on_lost(void *arg, const struct err *err)
 
 static void build_cluster_runtime(struct daemon *dm, size_t i, const char *agent)
 {
-    static const struct cluster_runtime_events events = {on_progress};
+    static const struct cluster_runtime_events events = {.on_progress = on_progress};
     const struct cluster_runtime_params p = {
         .loop = dm->loop,
         .link = dm->link,

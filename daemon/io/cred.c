@@ -448,6 +448,8 @@ static void complete(struct cred *c, enum credentials_source source)
         tell_good(c, source, is_news);
     else
         tell_bad(c, source, verdict, is_news);
+    if (verdict == CREDENTIALS_LACK && c->events->on_lack != NULL)
+        c->events->on_lack(c->arg, &c->err[source]);
     if (verdict == CREDENTIALS_USE && !is_first)
         tell_renewal(c, source);
     if (verdict == CREDENTIALS_USE || (verdict == CREDENTIALS_STAND_IN && read_stand_in(c))) {

@@ -15,6 +15,7 @@
 #include "proto/tls_keys.h"
 
 struct cred;
+struct err;
 struct expiry;
 struct helper_link;
 struct loop;
@@ -60,6 +61,9 @@ struct cred_events {
     void (*on_token)(void *arg, const char *token);
     /* All that is configured was given to on_tls and on_token: requests may start. Once. */
     void (*on_ready)(void *arg);
+    /* Something that is configured cannot be read or used, and nothing else stands in for it: on_ready
+     * has to wait. Comes after each try. NULL = not wanted. */
+    void (*on_lack)(void *arg, const struct err *err);
 };
 
 /* Starts to read in the next turn. Files that cannot be read or used are logged and tried again;

@@ -38,6 +38,7 @@ struct rig {
     unsigned requests_then; /* how many requests had come when the cluster was identified */
     const char *until;      /* the loop stops after a request for this path */
     bool stop;              /* the loop stops when the cluster is identified */
+    int ready;              /* how often it was said that requests can be made */
 };
 
 /* How many requests were for this path. */
@@ -59,6 +60,16 @@ static void on_progress(void *arg)
 
     if (r->until != NULL && asked(r, r->until) > 0)
         loop_stop(r->loop);
+}
+
+static void on_credentials(void *arg, const struct err *err)
+{
+    struct rig *r = arg;
+
+    assert_null(err); /* plain http */
+    assert_non_null(cluster_runtime_discovery(r->cluster_runtime));
+    assert_non_null(cluster_runtime_client(r->cluster_runtime));
+    r->ready++;
 }
 
 static bool judge(void *arg, const struct cluster_identity *id, struct err *err)
@@ -111,7 +122,7 @@ static void set_conf(void)
 /* Watches 0 (services) and 1 (configmaps) of a server with these scripts. */
 static void set_up(struct rig *r, const struct server_step *const *scripts)
 {
-    static const struct cluster_runtime_events events = {on_progress};
+    static const struct cluster_runtime_events events = {on_progress, on_credentials};
 
     alarm(PATIENCE_S);
     play_clock_slow(SLOWNESS);
@@ -207,9 +218,11 @@ static void test_without_restored_objects_no_identity_is_asked_for(void **state)
 
     (void)state;
     set_up(&r, SCRIPTS(fails));
+    assert_null(cluster_runtime_discovery(r.cluster_runtime));
     run_until(&r, SERVICES);
     run_until(&r, CONFIGMAPS);
     assert_int_equal(asked(&r, CLUSTER_IDENTITY_TARGET), 0);
+    assert_int_equal(r.ready, 1);
     tear_down(&r);
 }
 

@@ -56,7 +56,8 @@ struct rig {
     struct cred *cred;
     struct tls_ctx *ctx; /* the newest; NULL = none */
     char token[64];
-    int contexts, tokens, ready;
+    int contexts, tokens, ready, lacks;
+    struct err lack; /* the last one */
 };
 
 static struct tls_peer_id old_ca, new_ca, old_server, new_server, old_client, new_client;
@@ -85,6 +86,14 @@ static void on_ready(void *arg)
     struct rig *r = arg;
 
     r->ready++;
+}
+
+static void on_lack(void *arg, const struct err *err)
+{
+    struct rig *r = arg;
+
+    r->lacks++;
+    r->lack = *err;
 }
 
 static void on_opened(void *arg, uint64_t tag, int fd, int error)
@@ -209,7 +218,7 @@ static struct rig rig_of_files(void)
 static void begin(struct rig *r)
 {
     static const struct helper_link_events link_events = {on_opened, on_changed, on_lost};
-    static const struct cred_events events = {on_tls, on_token, on_ready};
+    static const struct cred_events events = {on_tls, on_token, on_ready, on_lack};
     int ends[2];
 
     alarm(PATIENCE_S);
@@ -370,6 +379,8 @@ static void test_files_that_come_later(void **state)
     memset(r.files, 0, sizeof(r.files));
     begin(&r);
     assert_int_equal(r.ready, 0);
+    assert_int_equal(r.lacks, 3); /* one for each source */
+    assert_string_equal(r.lack.text, "token /token: No such file or directory");
     put(&r, CERT_FILE, old_client.cert_pem);
     put(&r, KEY_FILE, old_client.key_pem);
     put(&r, TOKEN_FILE, "token-1");
@@ -397,6 +408,7 @@ static void test_the_token_of_the_kubeconfig_stands_in(void **state)
     expect_trouble(&r, NULL);
     put(&r, TOKEN_FILE, NULL);
     expect(&r, 1, 2);
+    assert_int_equal(r.lacks, 0);
     finish(&r);
 }
 
