@@ -609,8 +609,17 @@ static char *name_in_certificate(const struct cluster_access_list *l,
     return name;
 }
 
-/* The name of the node as whose kubelet informerd works in this cluster, or NULL; the caller frees
- * it. */
+/* An impersonation replaces the user of the certificate. */
+char *cluster_access_node_of(const struct cluster_access_list *l, const struct cluster_access *a,
+                             const struct cluster_server *s)
+{
+    const char *user = a->kubeconfig.impersonation.user;
+
+    return user != NULL ? mem_strdup(node_of(user)) : name_in_certificate(l, &s->items[CRED_CERT]);
+}
+
+/* The name of the node as whose kubelet informerd works in this cluster, or that of the certificate if
+ * it impersonates somebody else, or NULL; the caller frees it. */
 static char *node_of_cluster(const struct cluster_access_list *l, const struct cluster_access *a)
 {
     const char *user = a->kubeconfig.impersonation.user;

@@ -71,6 +71,11 @@ void cluster_access_warn(const struct cluster_access_list *l, const struct conf 
 char *cluster_access_node_name(const struct cluster_access_list *l,
                                const struct conf *conf) MUST_CHECK;
 
+/* The name of the node as whose kubelet informerd works at this server of a: by impersonation, or by the
+ * client certificate as it is now; NULL = none, or not known. The caller frees it. */
+char *cluster_access_node_of(const struct cluster_access_list *l, const struct cluster_access *a,
+                             const struct cluster_server *s) MUST_CHECK;
+
 /* Appends a credential, from the configuration or from its file as it is now; appends nothing if
  * there is none. The caller wipes the buffer. ERR_CONFIG: the file cannot be read. */
 enum err_kind cluster_access_read_item(const struct cluster_access_list *l,

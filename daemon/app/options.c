@@ -9,7 +9,8 @@
 #include "base/log.h"
 
 static const char usage[] =
-    "usage: informerd [-c FILE] [-t | --print-config | --print-rbac [--subject S]]\n"
+    "usage: informerd [-c FILE]\n"
+    "                 [-t | --check-access | --print-config | --print-rbac [--subject S]]\n"
     "                 [--once [--timeout D]] [--dry-run]\n"
     "                 [--log-level LEVEL] [--log-format FORMAT]\n"
     "\n"
@@ -17,6 +18,8 @@ static const char usage[] =
     "\n"
     "  -c, --config FILE      configuration (default /etc/informerd/informerd.conf)\n"
     "  -t, --check            read the whole configuration, print each problem, exit 0 or 78\n"
+    "      --check-access     check each server: name, TCP, TLS, credential, resources, and the\n"
+    "                         right to list and watch; print a table, exit 0 or 77\n"
     "      --print-config     print it with every default, and the number of connections\n"
     "      --print-rbac       print the smallest roles and bindings that it needs, as YAML\n"
     "      --subject S        of --print-rbac, who is bound: User:NAME, Group:NAME or\n"
@@ -34,6 +37,7 @@ static const char usage[] =
 enum {
     OPT_LOG_LEVEL = 256,
     OPT_LOG_FORMAT,
+    OPT_CHECK_ACCESS,
     OPT_PRINT_CONFIG,
     OPT_PRINT_RBAC,
     OPT_SUBJECT,
@@ -45,6 +49,7 @@ enum {
 static const struct option long_options[] = {
     {"config",       required_argument, NULL, 'c'             },
     {"check",        no_argument,       NULL, 't'             },
+    {"check-access", no_argument,       NULL, OPT_CHECK_ACCESS},
     {"print-config", no_argument,       NULL, OPT_PRINT_CONFIG},
     {"print-rbac",   no_argument,       NULL, OPT_PRINT_RBAC  },
     {"subject",      required_argument, NULL, OPT_SUBJECT     },
@@ -107,6 +112,9 @@ static int take(struct options *o, int opt)
         return -1;
     case 't':
         o->check = true;
+        return -1;
+    case OPT_CHECK_ACCESS:
+        o->check_access = true;
         return -1;
     case OPT_PRINT_CONFIG:
         o->print_config = true;

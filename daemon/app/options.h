@@ -16,13 +16,15 @@ enum exit_code {
     EXIT_CODE_FAILED = 1,
     EXIT_CODE_USAGE = 64,
     EXIT_CODE_UNAVAILABLE = 69,
+    EXIT_CODE_NO_PERMISSION = 77,
     EXIT_CODE_CONFIG = 78,
 };
 
 struct options {
     const char *config;
     bool check;                  /* read the configuration, tell all errors, and end */
-    bool print_config;           /* the same; if there is no error, print the configuration */
+    bool check_access;           /* check the access to all servers, print the result, and end */
+    bool print_config;           /* as check; if there is no error, print the configuration */
     bool print_rbac;             /* print the roles that the configuration needs */
     bool once;                   /* sync, run the hooks that are due, and end */
     bool dry_run;                /* start no hook, log what would run */

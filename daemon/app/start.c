@@ -13,6 +13,7 @@
 
 #include "app/build.h"
 #include "app/check.h"
+#include "app/check_access.h"
 #include "app/cluster_access.h"
 #include "app/daemon.h"
 #include "app/exec_plugins.h"
@@ -97,7 +98,7 @@ static void prepare_state(const struct conf *conf, const struct identity *id)
         log_debug("state_dir is not prepared", KV_ERR(&err));
 }
 
-static enum err_kind drop_privileges(const struct conf *conf, struct err *err)
+static enum err_kind drop_privileges(const struct conf *conf, bool with_state, struct err *err)
 {
     struct identity id;
 
@@ -105,7 +106,8 @@ static enum err_kind drop_privileges(const struct conf *conf, struct err *err)
         return ERR_OK;
     if (identity_find(conf->user.v, "", &id, err) != ERR_OK)
         return err->kind;
-    prepare_state(conf, &id);
+    if (with_state)
+        prepare_state(conf, &id);
     enum err_kind kind = identity_become(&id, err);
     identity_fini(&id);
     return kind;
@@ -205,6 +207,16 @@ static int run_with_state(const struct options *o, struct daemon_params *p, stru
     return code;
 }
 
+/* Forks the helper, and releases its parameters. */
+static enum err_kind fork_helper(struct helper_params *helper, int *fd, pid_t *pid, struct err *err)
+{
+    /* Before the fork: the helper passes the old limit on to programs. */
+    helper->nofile_soft = raise_descriptors();
+    enum err_kind kind = helper_start(helper, fd, pid, err);
+    build_helper_fini(helper);
+    return kind;
+}
+
 /* Starts the helper, then the daemon. The order matters: users are looked up and the socket is
  * bound with the rights of the start; the helper is forked before there are threads, and keeps
  * these rights; libuv's threads start while no limit of processes stops them
@@ -230,17 +242,47 @@ static int start_daemon(const struct options *o, const struct conf *conf,
         build_helper_fini(&helper);
         return complain(&err);
     }
-    /* Before the fork: the helper passes the old limit on to programs. */
-    helper.nofile_soft = raise_descriptors();
-    enum err_kind kind = helper_start(&helper, &p.helper_fd, &pid, &err);
-    build_helper_fini(&helper);
-    if (kind != ERR_OK)
+    if (fork_helper(&helper, &p.helper_fd, &pid, &err) != ERR_OK)
         return complain(&err);
     loop_start_workers();
-    if (drop_privileges(conf, &err) != ERR_OK)
+    if (drop_privileges(conf, true, &err) != ERR_OK)
         return complain(&err);
     int code = run_with_state(o, &p, &err);
     wait_for_helper(pid);
+    return code;
+}
+
+/* The same processes and rights as for the daemon, but neither control socket nor state: a daemon that
+ * runs is not disturbed. The report says everything, so main logs only on demand. */
+static int check_access(const struct options *o, const struct conf *conf,
+                        const struct cluster_access_list *cluster_access, const char *node_name)
+{
+    struct helper_params helper = {0};
+    struct check_access_params p = {
+        .conf = conf, .cluster_access = cluster_access, .node_name = node_name};
+    struct err err = {0};
+    pid_t pid;
+
+    if (build_helper(conf, cluster_access, node_name, &helper, &err) != ERR_OK) {
+        build_helper_fini(&helper);
+        return complain(&err);
+    }
+    if (fork_helper(&helper, &p.helper_fd, &pid, &err) != ERR_OK)
+        return complain(&err);
+    loop_start_workers();
+    /* Reads credentials, perhaps as root. */
+    p.nodes = check_access_nodes(cluster_access);
+    int code = EXIT_CODE_FAILED;
+    if (drop_privileges(conf, false, &err) != ERR_OK) {
+        code = complain(&err);
+        close(p.helper_fd);
+    } else {
+        if (o->log_level < 0)
+            log_mute();
+        code = check_access_run(&p);
+    }
+    wait_for_helper(pid);
+    check_access_free_nodes(cluster_access, &p.nodes);
     return code;
 }
 
@@ -267,10 +309,13 @@ static int run_checked(const struct options *o, const struct conf *conf,
 {
     log_set_level((enum log_level)(o->log_level >= 0 ? o->log_level : conf->log.level.v));
     log_set_format((enum log_format)(o->log_format >= 0 ? o->log_format : conf->log.format.v));
-    warn_surroundings(conf);
-    cluster_access_warn(cluster_access, conf);
+    if (!o->check_access) {
+        warn_surroundings(conf);
+        cluster_access_warn(cluster_access, conf);
+    }
     char *node_name = cluster_access_node_name(cluster_access, conf);
-    int code = start_daemon(o, conf, cluster_access, node_name);
+    int code = o->check_access ? check_access(o, conf, cluster_access, node_name)
+                               : start_daemon(o, conf, cluster_access, node_name);
     free(node_name);
     return code;
 }

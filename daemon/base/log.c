@@ -26,6 +26,7 @@ const char *const log_format_words[] = {"auto", "text", "json", "journal", NULL}
 #define WINDOW_MS 10000
 
 static enum log_level max_level = LOG_LVL_INFO;
+static bool is_mute;
 static enum log_format line_format = LOG_FMT_AUTO;
 static bool is_stuck;      /* a wait was in vain, and nothing has been written since */
 static uint64_t window_us; /* when the current window of WINDOW_MS began */
@@ -43,9 +44,14 @@ void log_set_format(enum log_format format)
     line_format = format;
 }
 
+void log_mute(void)
+{
+    is_mute = true;
+}
+
 static bool is_enabled(enum log_level level)
 {
-    return level <= max_level;
+    return level <= max_level && !is_mute;
 }
 
 /* Does stderr go to the journal? JOURNAL_STREAM is set by systemd then. */

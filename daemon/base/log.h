@@ -48,6 +48,9 @@ struct kv {
 /* Sets the level. Lines of a higher one are not written. */
 void log_set_level(enum log_level level);
 
+/* No line is written any more, of whatever level. For a command whose output says everything. */
+void log_mute(void);
+
 /* Sets the format. AUTO: JOURNAL if stderr goes to the journal, else TEXT. TEXT: with time and
  * level. JOURNAL: with "<n>" in front, from which the journal takes the priority, and without time.
  * JSON: one object a line. */

@@ -35,6 +35,10 @@ and what else queries.py checks. Attributes switch it, before or while it runs:
                                  such namespace), a status (403), "rst", "eof", "stall";
                                  identity_gate (None) holds the answer; these requests are in
                                  api.identity_requests and in no other list
+    access (None)                what a SelfSubjectAccessReview says: None = all is allowed; a status
+                                 (404, 405, 403); or access(review) -> bool or (bool, reason);
+                                 api.reviews has what was asked; selectors = False: as before 1.31,
+                                 selectors in a review are ignored
     seen_rv (None)               the newest RV that this server knows of its store: api.lag() stops
                                  it there, api.catch_up() goes on
     tokens, client_cns, passwords (None)    sets of credentials that are let in; else 401; a

@@ -2,7 +2,7 @@
 """The unscripted answers: who may ask, discovery, GET, LIST with paging, errors."""
 import base64
 
-from . import discovery
+from . import discovery, reviews
 from .objects import compact, simple, status_object
 from .queries import form_of, refusal, selection
 from .watching import reached, too_large_details, too_large_text, watch
@@ -43,6 +43,8 @@ async def answer(api, exchange):
     request = exchange.request
     if not allowed(api, request):
         await exchange.answer(401, body=status_object(401, message="Unauthorized"))
+    elif request.path == reviews.PATH:
+        await reviews.answer(api, exchange)
     elif discovery.broken(api, request.path):
         await exchange.answer(503, body=b"service unavailable\n", type="text/plain; charset=utf-8",
                               headers={"X-Content-Type-Options": "nosniff"})

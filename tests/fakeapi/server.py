@@ -99,6 +99,7 @@ class FakeApi:
         self.broken_groups = {}
         self.identity = "5eed0000-0000-4000-8000-00000000c1ce"
         self.identity_gate, self.identity_requests = None, []
+        self.access, self.selectors, self.reviews = None, True, []
         self.requests, self.tls_errors, self.errors = [], [], []
         self.conns, self.accepted, self.handshakes, self.resumptions = set(), 0, 0, 0
         self.by_tls = {}

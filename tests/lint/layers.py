@@ -52,9 +52,12 @@ HOMES = {
 LONELY = {
     "app/notify.h": "the home of libsystemd, which a build may lack",
     "app/start.h": "main.c, which the tests cannot link, holds nothing but main()",
+    "app/access_reviews.h": "a step of app/server_check, whose wire tests run it",
     "app/check.h": "a step of app/start: the wire tests run it as --check",
+    "app/check_access.h": "a step of app/start: the wire tests run it as --check-access",
     "app/control.h": "a part of the graph of app/daemon, which has one of each",
     "app/daemon.h": "a step of app/start: all wire tests run it",
+    "app/server_check.h": "one of those that app/check_access makes: the wire tests run it",
     "cache/list_watch_params.h": "list_watch.h would pass its limit of lines with it",
     "helper/runs.h": "the tests of the helper test the whole process",
     "hook/hook_params.h": "hook.h would pass its limit of lines with it",

@@ -132,7 +132,7 @@ static void put_answer(const char *token, const struct tls_peer_id *cert,
 
 static void begin(struct rig *r, bool tls)
 {
-    static const struct cred_events events = {on_tls, on_token, on_ready};
+    static const struct cred_events events = {on_tls, on_token, on_ready, NULL};
     char *script = mem_printf("cd %s && echo >>runs && cat answer", temp_folder_path());
     const char *const true_argv[] = {"/bin/true", NULL};
     const char *const argv[] = {"/bin/sh", "-c", script, NULL};

@@ -9,6 +9,25 @@ GROUP = "rbac.authorization.k8s.io"
 VERBS = {"G": "get", "L": "list", "W": "watch", "S": "watch"}
 
 
+def node(name, objects=()):
+    """What a server of 1.32 or later lets the kubelet of this node do, for FakeApi.access: the Node
+    authorizer with the rules of system:node. objects: namespace/name of the ConfigMaps and Secrets
+    that its pods use."""
+    def allowed(review):
+        read = review.verb in ("get", "list", "watch")
+        if review.resource == "pods" and review.verb in ("list", "watch"):
+            return (review.field("spec.nodeName") == name,
+                    "can only list/watch pods with spec.nodeName field selector")
+        if review.resource == "nodes":
+            return (review.name == name,
+                    f"node '{name}' cannot read '{review.name}', only its own Node object")
+        if review.resource in ("configmaps", "secrets"):
+            return (f"{review.namespace}/{review.name}" in objects,
+                    f"no relationship found between node '{name}' and this object")
+        return read and review.resource == "services"
+    return allowed
+
+
 class Roles:
     """The output of `informerd --print-rbac` for one cluster. It is an error if a role has no
     binding, or a binding has no role or another subject."""
@@ -41,6 +60,13 @@ class Roles:
                for name in rule.get("resourceNames", [None]) for verb in rule["verbs"]]
         assert len(out) == len(set(out))
         return set(out)
+
+    def allow(self, review):
+        """For FakeApi.access."""
+        return any(space in (None, review.namespace or None)
+                   and (group, resource, verb) == (review.group, review.resource, review.verb)
+                   and name in (None, review.name)
+                   for space, group, resource, name, verb in self.grants())
 
     def allowing(self, request):
         """The grants that allow this request of the fake server, each on its own."""

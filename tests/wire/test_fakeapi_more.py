@@ -328,6 +328,36 @@ def test_requests_for_the_identity_are_apart_from_the_others(served, ask):
     assert len(served.identity_requests) == 5 and not served.requests
 
 
+def test_reviews_of_an_access(served, authority):
+    context = ssl.create_default_context(cafile=str(authority.file))
+
+    def ask(spec, code=201, kind="application/json"):
+        conn = http.client.HTTPSConnection("127.0.0.1", served.port, timeout=PATIENCE,
+                                           context=context)
+        body = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview",
+                "spec": spec}
+        conn.request("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+                     json.dumps(body), headers={"Content-Type": kind})
+        response = conn.getresponse()
+        assert response.status == code
+        answer = json.loads(response.read())
+        conn.close()
+        return answer.get("status")
+    of_pods = {"verb": "list", "resource": "pods"}
+    select = {"fieldSelector": {"rawSelector": "a=b,spec.nodeName=n"}}
+    assert ask({"resourceAttributes": of_pods}) == {"allowed": True}
+    served.access = lambda review: (review.field("spec.nodeName") == "n", "by node")
+    assert ask({"resourceAttributes": of_pods}) == {"allowed": False, "reason": "by node"}
+    assert ask({"resourceAttributes": {**of_pods, **select}})["allowed"] is True
+    served.selectors = False
+    assert ask({"resourceAttributes": {**of_pods, **select}})["allowed"] is False
+    ask({}, code=422)
+    ask({"resourceAttributes": {**of_pods, "fieldSelector": {}}}, code=422)
+    ask({"resourceAttributes": of_pods}, code=415, kind="text/plain")
+    served.access = 404
+    ask({"resourceAttributes": of_pods}, code=404)
+
+
 def test_the_answer_with_the_identity_can_be_held_and_cut(served, begin):
     served.identity = "rst"
     with pytest.raises(ConnectionError):
