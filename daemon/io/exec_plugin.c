@@ -183,8 +183,7 @@ static enum err_kind judge(struct exec_plugin *p, const struct run_end *end, str
     enum err_kind unfit = exec_credential_read(printed, p->params.api_version, out, &unread);
 
     /* The secrets never move: what a realloc() leaves behind is not wiped. */
-    buf_make_room(&secrets,
-                  p->secrets.len + out->token.len + out->key_pem.len + printed.n + 2);
+    buf_make_room(&secrets, p->secrets.len + out->token.len + out->key_pem.len + printed.n + 2);
     note_secrets(out, printed, &secrets);
     buf_append_str(&secrets, buf_str(&p->secrets));
     if (end->cut != RUN_CUT_FULL && secrets.len <= SECRETS_MAX)
