@@ -106,6 +106,9 @@ class Watcher:
             data = self.pending(api)
             if data:
                 await self.exchange.conn.send(data)
+            # wait_for() swallows the cancellation of a lost connection if an event comes with it.
+            if not self.exchange.conn.open:
+                raise ConnectionResetError
             if self._end is not None or clock() >= deadline:
                 break
             try:

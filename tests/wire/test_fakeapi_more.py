@@ -198,6 +198,18 @@ def test_a_restart_cuts_connections_and_empties_the_watch_cache(served, ask, beg
     served.wait_watching("services")
 
 
+def test_a_watch_is_over_when_its_connection_is_lost_with_an_event(served, begin):
+    begin(SERVICES + "?watch=true&resourceVersion=0&allowWatchBookmarks=true")
+    served.wait_watching("services")
+
+    def lose():
+        for watcher in served.watchers:
+            watcher.exchange.conn.abort()
+            watcher.wake()
+    served.call(lose)
+    served.wait(lambda: not served.watchers, what="no watch")
+
+
 def test_a_crd_comes_and_goes(widgets, ask, begin):
     response = begin(WIDGETS)
     body = response.read()
