@@ -107,10 +107,10 @@ def was_killed(pid):
 
 
 def point_at(build):
-    """The harness takes informerd from this build folder."""
+    """The harness takes informerd and informerctl from this build folder."""
     import harness
     harness.BUILD = build
-    harness.INFORMERD = build / "informerd"
+    harness.INFORMERD, harness.INFORMERCTL = build / "informerd", build / "informerctl"
 
 
 def put_away(subject, api):
@@ -132,11 +132,12 @@ def table(rows):
     return "\n".join(f"{name:<46} {value!s:>12}" for name, value in rows)
 
 
-def options_of(doc, kills):
-    """The parser of the options that every campaign takes."""
+def options_of(doc, kills=None):
+    """The parser of the options that every campaign takes; kills: how many, if it kills."""
     parser = argparse.ArgumentParser(description=doc.split("\n")[0])
     parser.add_argument("--build", type=lambda text: pathlib.Path(text).resolve())
-    parser.add_argument("--kills", type=int, default=kills)
+    if kills is not None:
+        parser.add_argument("--kills", type=int, default=kills)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))
     parser.add_argument("--keep", action="store_true", help="leave the folder of the campaign")
     return parser
