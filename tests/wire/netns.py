@@ -9,6 +9,15 @@ import subprocess
 
 CLONE_NEWNET = 0x40000000
 CLIENT_IP, SERVER_IP = "192.0.2.1", "192.0.2.2"
+SERVER_NET = "192.0.2.{}"       # more addresses of the server's side
+# Drops all packets from and to the addresses in the set "silent".
+RULES = """
+table inet cable {
+    set silent { type ipv4_addr; }
+    chain in { type filter hook input priority 0; ip daddr @silent drop; }
+    chain out { type filter hook output priority 0; ip saddr @silent drop; }
+}
+"""
 
 
 def missing():
@@ -34,6 +43,7 @@ class Cable:
 
     def __init__(self):
         self.client, self.server = (f"ifd-{os.getpid()}-{end}" for end in ("client", "server"))
+        self._has_rules = False
 
     def __enter__(self):
         try:
@@ -79,6 +89,24 @@ class Cable:
         """Gives one more address (with its prefix length) to the end of the cable in a
         namespace."""
         self._ip("-n", name, "addr", "add", address, "dev", "cable", *more)
+
+    def remove_address(self, name, address):
+        """Takes an address away: nobody answers there any more, no ARP request either."""
+        self._ip("-n", name, "addr", "del", address, "dev", "cable")
+
+    def _nft(self, text):
+        subprocess.run(["ip", "netns", "exec", self.server, "nft", "-f", "-"], input=text,
+                       check=True, capture_output=True, text=True)
+
+    def drop(self, address):
+        """nftables drops all packets from and to this address of the server's side."""
+        if not self._has_rules:
+            self._nft(RULES)
+            self._has_rules = True
+        self._nft(f"add element inet cable silent {{ {address} }}")
+
+    def pass_again(self, address):
+        self._nft(f"delete element inet cable silent {{ {address} }}")
 
     def cut(self):
         """Drops all packets that the server's side sends, its answers too, without any error."""

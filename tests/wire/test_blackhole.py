@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SCENARIOS.md 59: the network drops all packets to a server; the kernel's probes alone find it."""
+"""SCENARIOS.md 59: the network drops all packets to a server, or its machine loses power. The
+kernel's probes alone find it; tests/soak/blackhole.py measures how long that takes."""
 import contextlib
 import ctypes
 import os
@@ -70,11 +71,9 @@ def check_probes(sock):
     assert told[GIVEN_UP] <= FOUND_WITHIN_S * 1000
 
 
-def test_s59_a_black_hole_is_found_and_the_watch_goes_on_without_a_list(
-        cable, authority, new_api, factory, hook):
-    """No stream ends, no bookmark is due, and neither side sends anything: only keepalive can find
-    it. It takes 40 s by the socket's options, which the test checks, and then shortens unless this
-    is a campaign."""
+@pytest.fixture
+def far(cable, authority, new_api, factory, hook):
+    """(server, daemon): each on its side of the cable; the hook has handled n/a and n/b."""
     with cable.inside(cable.server):
         api = new_api(tls=authority.server(ips=(SERVER_IP,)), host=SERVER_IP)
     api.apply(service("n/a"))
@@ -86,25 +85,58 @@ def test_s59_a_black_hole_is_found_and_the_watch_goes_on_without_a_list(
     api.apply(service("n/b"))
     hook.wait(2)
     d.caught_up(api)
-    rv = api.rv
     assert api.of("services")[0].conn.transport.get_extra_info("peername")[0] == CLIENT_IP
-    before = attempts(d)
+    return api, d
+
+
+@contextlib.contextmanager
+def shortened(api, d):
+    """Cuts the server off in the block: the options of the connections are checked before, and
+    shortened after that, unless this is a campaign."""
     with connections_to(d.pid, (SERVER_IP, api.port)) as found:
         assert found
         for sock in found:
             check_probes(sock)
-        cable.cut()
+        yield
         for sock in found:
             for name, value in campaign.size(QUICK, {}).items():
                 sock.setsockopt(socket.IPPROTO_TCP, name, value)
+
+
+def check_went_on(api, hook, rv):
+    """The watch went on where it was, and brought what was missed."""
+    hook.wait_what("ADDED", "n/c")
+    sequence = api.sequence("services")
+    assert sequence[:2] == ["L(0)", "W(2)"] and set(sequence[2:]) == {f"W({rv})"}
+    assert len(hook.runs()) == 3
+
+
+def test_s59_a_black_hole_is_found_and_the_watch_goes_on_without_a_list(far, cable, hook):
+    """No stream ends, no bookmark is due, and neither side sends anything: only keepalive can find
+    it. It takes 40 s by the socket's options."""
+    api, d = far
+    rv, before = api.rv, attempts(d)
+    with shortened(api, d):
+        cable.cut()
     api.apply(service("n/c"))
     wait_until(lambda: attempts(d) > before, what="another connection is tried")
     lost = d.control.wait_watch("services", state="backoff")
     assert lost["synced"] and "no answer" in lost["last_error"] and len(hook.runs()) == 2
     d.wait_problem("no answer", SERVER_IP, watch="services")
     cable.mend()
-    hook.wait_what("ADDED", "n/c")
+    check_went_on(api, hook, rv)
     d.control.wait_watch("services", state="watching", last_error=None)
-    sequence = api.sequence("services")
-    assert sequence[:2] == ["L(0)", "W(2)"] and set(sequence[2:]) == {f"W({rv})"}
-    assert len(hook.runs()) == 3
+
+
+def test_s59_a_machine_that_lost_power_is_found_when_it_is_back(far, cable, hook):
+    """It knows nothing of the connections of before, and says so when a probe comes."""
+    api, d = far
+    rv, before = api.rv, attempts(d)
+    with shortened(api, d):
+        cable.remove_address(cable.server, f"{SERVER_IP}/24")
+        api.drop("rst")     # nobody hears that
+        api.wait(lambda: not api.conns, what="no connections")
+        cable.add_address(cable.server, f"{SERVER_IP}/24")
+    api.apply(service("n/c"))
+    check_went_on(api, hook, rv)
+    assert attempts(d) > before
