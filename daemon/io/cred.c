@@ -383,8 +383,8 @@ static uint64_t expiry_of_token(const struct buf *token)
     return token_dates(buf_str(token), &issued_s, &expires_s) ? (uint64_t)expires_s : 0;
 }
 
-/* When what a plugin gave expires: by its expirationTimestamp, else by the dates of token and
- * certificate themselves. */
+/* When what a plugin gave expires: by its expirationTimestamp, or by the dates of token and
+ * certificate themselves if they end earlier. 0 = never, or it is not known. */
 static uint64_t expiry_of_plugin(const struct cred *c)
 {
     struct expiry said = {0};

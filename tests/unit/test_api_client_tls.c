@@ -280,12 +280,16 @@ static void test_new_certificates_end_the_session_and_idle_connections(void **st
     tls_peer_id_fini(&two);
 }
 
-static const struct server_step refuse_when_told[] = {
-    {SERVER_READ,  NULL                            },
-    {SERVER_WAIT,  NULL                            },
-    {SERVER_SEND,  SERVER_EMPTY("401 Unauthorized")},
-    {SERVER_CLOSE, NULL                            }
-};
+/* The script of a connection that answers so after a server_go(). */
+#define WHEN_TOLD(status)                                                              \
+    {                                                                                  \
+        {SERVER_READ, NULL}, {SERVER_WAIT, NULL}, {SERVER_SEND, SERVER_EMPTY(status)}, \
+        {                                                                              \
+            SERVER_CLOSE, NULL                                                         \
+        }                                                                              \
+    }
+static const struct server_step unauthorized_when_told[] = WHEN_TOLD("401 Unauthorized");
+static const struct server_step forbidden_when_told[] = WHEN_TOLD("403 Forbidden");
 
 struct renewal {
     struct client_probe *p;
@@ -312,12 +316,12 @@ static void on_renewal_turn(struct loop_task *task)
 }
 
 /* Does request 0, which the server refuses after these credentials were set. Its later connections
- * follow this script. Returns the server. */
+ * follow the script `later`. Returns the server. */
 static struct server *refuse_late(struct io_tls *t, struct client_probe *p,
-                                  const struct server_step *later, struct tls_ctx *ctx,
-                                  const char *value)
+                                  const struct server_step *refuse, const struct server_step *later,
+                                  struct tls_ctx *ctx, const char *value)
 {
-    struct server *s = server_start_two(refuse_when_told, later, &t->server);
+    struct server *s = server_start_two(refuse, later, &t->server);
     struct renewal r = {.p = p, .s = s, .ctx = ctx, .value = value};
 
     client_probe_init(p, "https", server_port(s), 1);
@@ -332,7 +336,8 @@ static struct server *refuse_late(struct io_tls *t, struct client_probe *p,
 static void test_a_401_for_an_earlier_token_is_asked_again(void **state)
 {
     struct client_probe p;
-    struct server *s = refuse_late(*state, &p, server_hello, NULL, "Bearer t2");
+    struct server *s =
+        refuse_late(*state, &p, unauthorized_when_told, server_hello, NULL, "Bearer t2");
 
     assert_int_equal(p.rq[0].heads, 1);
     assert_int_equal(p.rq[0].status, 200);
@@ -350,7 +355,7 @@ static void test_a_401_for_an_earlier_certificate_is_asked_again(void **state)
     struct io_tls *t = *state;
     struct tls_ctx *renewed = tls_pair_ctx(&t->ca, NULL);
     struct client_probe p;
-    struct server *s = refuse_late(t, &p, server_hello, renewed, NULL);
+    struct server *s = refuse_late(t, &p, unauthorized_when_told, server_hello, renewed, NULL);
 
     assert_int_equal(p.rq[0].status, 200);
     assert_int_equal(server_requests(s), 2);
@@ -359,12 +364,24 @@ static void test_a_401_for_an_earlier_certificate_is_asked_again(void **state)
     tls_ctx_unref(&renewed);
 }
 
+static void test_only_a_401_is_asked_again(void **state)
+{
+    struct client_probe p;
+    struct server *s =
+        refuse_late(*state, &p, forbidden_when_told, server_hello, NULL, "Bearer t2");
+
+    assert_int_equal(p.rq[0].status, 403);
+    assert_int_equal(server_requests(s), 1);
+    client_probe_fini(&p);
+    server_stop(&s);
+}
+
 static void test_a_401_for_the_credentials_of_now_is_told(void **state)
 {
     static const struct server_step refuse[] =
         SERVER_SAYS(SERVER_EMPTY("401 Unauthorized"), SERVER_CLOSE);
     struct client_probe p;
-    struct server *s = refuse_late(*state, &p, refuse, NULL, "Bearer t2");
+    struct server *s = refuse_late(*state, &p, unauthorized_when_told, refuse, NULL, "Bearer t2");
 
     assert_int_equal(p.rq[0].status, 401);
     assert_int_equal(server_requests(s), 2);
@@ -441,6 +458,7 @@ int main(void)
         cmocka_unit_test(test_new_certificates_end_the_session_and_idle_connections),
         cmocka_unit_test(test_a_401_for_an_earlier_token_is_asked_again),
         cmocka_unit_test(test_a_401_for_an_earlier_certificate_is_asked_again),
+        cmocka_unit_test(test_only_a_401_is_asked_again),
         cmocka_unit_test(test_a_401_for_the_credentials_of_now_is_told),
         cmocka_unit_test(test_a_silent_server_and_one_that_hangs_up),
         cmocka_unit_test(test_which_request_may_shake_hands),

@@ -329,6 +329,48 @@ static void test_more_than_a_mebibyte(void **state)
     helper_rig_expect_clean(&s->rig);
 }
 
+/* The number of the process that it wrote into the file. */
+static bool is_gone(void *arg)
+{
+    char text[32] = "";
+    FILE *f = fopen(arg, "re");
+
+    assert_non_null(f);
+    assert_non_null(fgets(text, sizeof(text), f));
+    assert_int_equal(fclose(f), 0);
+    return kill((pid_t)strtol(text, NULL, 10), 0) < 0;
+}
+
+/* The last byte comes with the end of the program: it is too late for a kill. */
+static void test_a_byte_more_than_a_mebibyte_at_the_end(void **state)
+{
+    struct scene *s = *state;
+    char *script = mem_printf("cd %s; head -c 1048576 /dev/zero | tr '\\0' x; echo $$ >new; "
+                              "mv new sign; printf x",
+                              temp_folder_path());
+
+    open_script(s, script);
+    start(s);
+    loop_until(s->rig.loop, is_there, "sign");
+    while (!is_gone("sign"))
+        usleep(1000);
+    await_end(s, 1);
+    expect_error(s, ERR_TOO_BIG,
+                 "exec plugin plug: prints more than 1 MiB, which is no credential");
+    free(script);
+}
+
+static void test_beside_much_that_is_no_credential_stderr_is_not_logged(void **state)
+{
+    struct scene *s = *state;
+
+    open_script(s, "echo TOKEN >&2; head -c 70000 /dev/zero | tr '\\0' x");
+    run_once(s);
+    expect_error(s, ERR_CREDENTIAL, "exec plugin plug: its output is no JSON");
+    assert_string_equal(logged(s), "<4>stderr of an exec plugin is not logged, as it may hold "
+                                   "secrets cluster=\"prod\"\n");
+}
+
 static void test_a_process_that_is_left_behind_is_not_waited_for(void **state)
 {
     struct scene *s = *state;
@@ -536,6 +578,8 @@ int main(void)
         TEST(test_a_signal),
         TEST(test_no_answer_for_a_minute),
         TEST(test_more_than_a_mebibyte),
+        TEST(test_a_byte_more_than_a_mebibyte_at_the_end),
+        TEST(test_beside_much_that_is_no_credential_stderr_is_not_logged),
         TEST(test_a_process_that_is_left_behind_is_not_waited_for),
         TEST(test_a_program_that_is_not_there),
         TEST(test_a_program_without_a_slash_is_looked_up_each_time),
