@@ -21,8 +21,6 @@
 #define LIST_BYTES_PER_MINUTE ((size_t)64 * 1024)
 enum { MINUTE_MS = 60000, LIST_PAUSE_MS = 10000 };
 
-enum { HTTP_UNAUTHORIZED = 401 };
-
 /* Connecting to one of several servers takes at most its share of connect_timeout and tls_timeout, as
  * another one can be tried; but no less than this, as a SYN that was lost is repeated after 1 s. */
 #define SHARE_MS ((uint64_t)2000)
@@ -282,7 +280,7 @@ static bool is_outdated(const struct request *r, const struct http_head *head)
 {
     const struct api_server *s = api_request_server(r);
 
-    return head->status == HTTP_UNAUTHORIZED &&
+    return head->status == 401 &&
            (r->authorizations != api_server_authorizations(s) ||
             !api_server_is_current(s, r->conn));
 }

@@ -329,11 +329,11 @@ static void test_more_than_a_mebibyte(void **state)
     helper_rig_expect_clean(&s->rig);
 }
 
-/* The number of the process that it wrote into the file. */
-static bool is_gone(void *arg)
+/* The process whose number is in the file. */
+static bool is_gone(const char *path)
 {
     char text[32] = "";
-    FILE *f = fopen(arg, "re");
+    FILE *f = fopen(path, "re");
 
     assert_non_null(f);
     assert_non_null(fgets(text, sizeof(text), f));
@@ -344,6 +344,7 @@ static bool is_gone(void *arg)
 /* The last byte comes with the end of the program: it is too late for a kill. */
 static void test_a_byte_more_than_a_mebibyte_at_the_end(void **state)
 {
+    static char sign[] = "sign";
     struct scene *s = *state;
     char *script = mem_printf("cd %s; head -c 1048576 /dev/zero | tr '\\0' x; echo $$ >new; "
                               "mv new sign; printf x",
@@ -351,8 +352,8 @@ static void test_a_byte_more_than_a_mebibyte_at_the_end(void **state)
 
     open_script(s, script);
     start(s);
-    loop_until(s->rig.loop, is_there, "sign");
-    while (!is_gone("sign"))
+    loop_until(s->rig.loop, is_there, sign);
+    while (!is_gone(sign))
         usleep(1000);
     await_end(s, 1);
     expect_error(s, ERR_TOO_BIG,
