@@ -280,9 +280,8 @@ static bool is_outdated(const struct request *r, const struct http_head *head)
 {
     const struct api_server *s = api_request_server(r);
 
-    return head->status == 401 &&
-           (r->authorizations != api_server_authorizations(s) ||
-            !api_server_is_current(s, r->conn));
+    return head->status == 401 && (r->authorizations != api_server_authorizations(s) ||
+                                   !api_server_is_current(s, r->conn));
 }
 
 static void on_head(void *arg, const struct http_head *head)

@@ -378,10 +378,10 @@ static void test_only_a_401_is_asked_again(void **state)
 
 static void test_a_401_for_the_credentials_of_now_is_told(void **state)
 {
-    static const struct server_step refuse[] =
+    static const struct server_step again[] =
         SERVER_SAYS(SERVER_EMPTY("401 Unauthorized"), SERVER_CLOSE);
     struct client_probe p;
-    struct server *s = refuse_late(*state, &p, unauthorized_when_told, refuse, NULL, "Bearer t2");
+    struct server *s = refuse_late(*state, &p, unauthorized_when_told, again, NULL, "Bearer t2");
 
     assert_int_equal(p.rq[0].status, 401);
     assert_int_equal(server_requests(s), 2);

@@ -233,6 +233,12 @@ def test_the_impersonated_user_asks(api, idle):
     r.says("node_name", "ok", "n-3")
 
 
+def test_the_node_of_a_certificate_does_not_count_behind_an_impersonation(api, idle, authority):
+    d = idle(api, node_name="n-2", credentials={"client": authority.client("system:node:n-1"),
+                                                "user": {"as": "jane"}})
+    assert not check_access(d).of("node_name")
+
+
 def test_a_cluster_that_does_not_tell_its_identity(api, idle):
     api.access = lambda review: review.resource != "namespaces"
     r = check_access(idle(api))
@@ -336,6 +342,15 @@ def test_a_credential_that_cannot_be_read(api, idle, tmp_path):
                             "ca": "ok", "api": "skipped", "watches": "skipped"}
     r.says("credential", "not ok", f"token {tmp_path / 'token'}: No such file or directory")
     assert not api.requests
+
+
+def test_several_credentials_that_cannot_be_read(api, factory, tmp_path):
+    d = factory.daemon(start=False, clusters={"prod": {
+        "servers": [api.url], "ca_file": tmp_path / "ca", "token_file": tmp_path / "token"}})
+    r = check_access(d, code=77)
+    assert [what for _verdict, what, _text in r.rows] == ["dns", "tcp", "tls", "credential", "api",
+                                                          "watches"]
+    r.says("credential", "not ok", f"CA {tmp_path / 'ca'}: No such file or directory")
 
 
 def test_a_key_that_does_not_fit(api, idle, authority):
@@ -465,6 +480,15 @@ def test_everything_goes_through_the_proxy(api, factory, authority):
         r.says("dns", "ok", "proxy 127.0.0.1")
         r.says("tcp", "ok", f"127.0.0.1:{api.port} (through proxy 127.0.0.1:{proxy.port})")
         assert proxy.targets == {f"127.0.0.1:{api.port}"} and "s3cret" not in r.text
+
+
+def test_a_name_that_only_the_proxy_knows(api, factory, authority):
+    with Proxy() as proxy:
+        proxy.hosts["api.cluster.test"] = "127.0.0.1"
+        d = factory.daemon(start=False, clusters={"prod": {
+            "servers": [f"https://api.cluster.test:{api.port}"], "ca_file": authority.file,
+            "tls_server_name": "localhost", "proxy_url": proxy.url()}})
+        check_access(d).says("dns", "ok", "proxy 127.0.0.1")
 
 
 def test_a_proxy_that_opens_no_tunnel(api, factory, authority):
