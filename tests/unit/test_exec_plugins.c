@@ -2,6 +2,7 @@
 /* From the exec section of a kubeconfig to the program that the helper starts. */
 #include "app/exec_plugins.h"
 
+#include <fcntl.h>
 #include <pwd.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -263,6 +265,39 @@ static void test_the_cluster_is_told_if_the_kubeconfig_says_so(void **state)
     finish(&r);
 }
 
+/* What a build with this kubeconfig logs. */
+static const char *logged(const char *const *files)
+{
+    static char text[4096];
+    int log = memfd_create("log", MFD_CLOEXEC);
+    int stderr_fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
+    struct rig r;
+
+    assert_true(dup2(log, STDERR_FILENO) >= 0);
+    build(&r, files);
+    finish(&r);
+    dup2(stderr_fd, STDERR_FILENO);
+    ssize_t n = pread(log, text, sizeof(text) - 1, 0);
+    assert_true(n >= 0);
+    text[n] = '\0';
+    close(stderr_fd);
+    close(log);
+    return text;
+}
+
+static void test_only_a_plugin_that_wants_the_ca_misses_it(void **state)
+{
+    static const char *const files[] = {"k", NULL};
+
+    (void)state;
+    put_kubeconfig("k", ", certificate-authority: none.pem", ", command: plug");
+    assert_string_equal(logged(files), "");
+    put_kubeconfig("k", ", certificate-authority: none.pem",
+                   ", command: plug, provideClusterInfo: true");
+    assert_non_null(strstr(logged(files), "exec plugin is not told the CA of its cluster"));
+    assert_non_null(strstr(logged(files), "none.pem: No such file or directory"));
+}
+
 /* ---- Checks */
 
 static void expect_problem(const char *user, const char *problem)
@@ -277,20 +312,39 @@ static void expect_problem(const char *user, const char *problem)
     free(line);
 }
 
-static void test_a_cluster_that_does_not_fit_into_a_variable(void **state)
+/* A kubeconfig with a CA of 3 * groups bytes, and a tls-server-name of so many bytes. */
+static void put_large(size_t groups, int name, const char *exec)
 {
     struct buf cluster = {0};
 
-    (void)state;
-    buf_puts(&cluster, ", certificate-authority-data: ");
-    for (size_t i = 0; i < (size_t)128 * 1024 / 4; i++)
+    buf_printf(&cluster, ", tls-server-name: %.*s, certificate-authority-data: ", name, "aaaaaaaa");
+    for (size_t i = 0; i < groups; i++)
         buf_puts(&cluster, "YWFh");
-    put_kubeconfig("k", buf_cstr(&cluster), ", command: plug, provideClusterInfo: true");
+    put_kubeconfig("k", buf_cstr(&cluster), exec);
+    buf_free(&cluster);
+}
+
+/* The longest string that a program can get has 128 KiB with its NUL. */
+static void test_a_cluster_that_does_not_fit_into_a_variable(void **state)
+{
+    static const char *const files[] = {"k", NULL};
+    static const char exec[] = ", command: plug, provideClusterInfo: true";
+    const size_t most = (size_t)128 * 1024 - 1;
+    struct rig r;
+
+    (void)state;
+    put_large(1, 1, exec);
+    build(&r, files);
+    size_t rest =
+        most - strlen("KUBERNETES_EXEC_INFO=") - strlen(variable(&r, 1, "KUBERNETES_EXEC_INFO"));
+    finish(&r);
+    put_large(1 + rest / 4, 1 + (int)(rest % 4), exec);
+    expect_problem(USER, "");
+    put_large(1 + rest / 4, 2 + (int)(rest % 4), exec);
     expect_problem(USER, "KUBERNETES_EXEC_INFO would be larger than 128 KiB, which is more than a "
                          "program can get: set provideClusterInfo to false, or name a smaller CA");
-    put_kubeconfig("k", buf_cstr(&cluster), ", command: plug");
+    put_large(1 + rest / 4, 2 + (int)(rest % 4), ", command: plug");
     expect_problem(USER, "");
-    buf_free(&cluster);
 }
 
 static void test_no_plugin_runs_as_root(void **state)
@@ -326,6 +380,33 @@ static void test_only_root_and_the_user_may_name_a_plugin(void **state)
     finish(&r);
     free(text);
     free(line);
+}
+
+/* The file with the user counts: it names the program. */
+static void test_of_several_kubeconfigs_that_of_the_user_counts(void **state)
+{
+    struct rig r;
+
+    (void)state;
+    if (getuid() != 0)
+        skip();
+    put("c", "current-context: x\ncontexts: [{name: x, context: {cluster: x, user: x}}]\n"
+             "clusters: [{name: x, cluster: {server: 'https://a:1'}}]\n");
+    put("u", "users: [{name: x, user: {exec: {apiVersion: " API_VERSION
+             ", interactiveMode: Never, command: plug}}}]\n");
+    char *text = mem_printf("user = \"nobody\";\nclusters : { a : { kubeconfig = \"%s/c:%s/u\"; "
+                            "credential_owner = \"daemon\"; }; };\n",
+                            temp_folder_path(), temp_folder_path());
+    assert_int_equal(chown("c", identity_uid("daemon"), (gid_t)-1), 0);
+    load_main(&r, text);
+    assert_string_equal(buf_cstr(&r.told), "");
+    finish(&r);
+    assert_int_equal(chown("c", 0, (gid_t)-1), 0);
+    assert_int_equal(chown("u", identity_uid("daemon"), (gid_t)-1), 0);
+    load_main(&r, text);
+    assert_non_null(strstr(buf_cstr(&r.told), "exec plugin: its kubeconfig belongs to uid "));
+    finish(&r);
+    free(text);
 }
 
 static void test_only_root_may_change_the_program(void **state)
@@ -384,9 +465,11 @@ int main(void)
         TEST(test_the_least_environment),
         TEST(test_the_variables_of_the_kubeconfig_win),
         TEST(test_the_cluster_is_told_if_the_kubeconfig_says_so),
+        TEST(test_only_a_plugin_that_wants_the_ca_misses_it),
         TEST(test_a_cluster_that_does_not_fit_into_a_variable),
         TEST(test_no_plugin_runs_as_root),
         TEST(test_only_root_and_the_user_may_name_a_plugin),
+        TEST(test_of_several_kubeconfigs_that_of_the_user_counts),
         TEST(test_only_root_may_change_the_program),
         TEST(test_what_is_not_installed),
     };
