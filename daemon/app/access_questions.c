@@ -28,6 +28,14 @@ static void add(struct access_questions *q, const char *watch, const struct acce
     buf_free(&body);
 }
 
+void access_questions_add_row(struct access_questions *q, const struct conf_watch *w,
+                              enum access_verdict verdict, const char *text)
+{
+    q->v = mem_grow(q->v, q->n, sizeof(*q->v));
+    q->v[q->n++] =
+        (struct access_question){.watch = w->name.v, .text = mem_strdup(text), .verdict = verdict};
+}
+
 /* CLUSTER_IDENTITY_TARGET as an authorizer sees it. */
 void access_questions_add_identity(struct access_questions *q)
 {

@@ -8,13 +8,15 @@
 
 #include <stddef.h>
 
+#include "app/access_report.h"
 #include "conf/watch_conf.h"
 #include "kube/resource.h"
 
 struct access_question {
     const char *watch; /* borrowed; NULL = the cluster's identity */
     char *text;        /* access_review_put_text() */
-    char *body;        /* access_review_put() */
+    char *body; /* access_review_put(); NULL = nothing is asked: text and verdict are the row */
+    enum access_verdict verdict;
 };
 
 /* Zero-initialised is empty. */
@@ -25,6 +27,10 @@ struct access_questions {
 
 /* Adds the LIST that asks which cluster it is (kube/cluster_identity). */
 void access_questions_add_identity(struct access_questions *q);
+
+/* Adds a row in the place of the questions of a watch, about which nothing can be asked. */
+void access_questions_add_row(struct access_questions *q, const struct conf_watch *w,
+                              enum access_verdict verdict, const char *text);
 
 /* Adds list and watch, with confirm_deletes also get, of each namespace times each name of a watch.
  * Its selectors get this node_name. r is what its resource means on the server. */

@@ -119,16 +119,31 @@ static void on_review(void *arg, const struct fetch_answer *a)
     ask(r);
 }
 
+/* Adds the row at r->at if nothing has to be asked for it. */
+static bool add_known(const struct access_reviews *r)
+{
+    const struct access_question *q = &r->questions.v[r->at];
+    struct buf text = {0};
+
+    buf_puts(&text, q->text);
+    if (q->body == NULL) {
+        add_answer(r, q->verdict, &text);
+        return true;
+    }
+    if (r->unknown.kind == ERR_OK) {
+        buf_free(&text);
+        return false;
+    }
+    buf_printf(&text, ": the server does not know such questions (%d)", r->unknown.code);
+    add_answer(r, ACCESS_UNKNOWN, &text);
+    return true;
+}
+
 /* Asks the next question, or ends. */
 static void ask(struct access_reviews *r)
 {
-    for (; r->unknown.kind != ERR_OK && r->at < r->questions.n; r->at++) {
-        struct buf text = {0};
-
-        buf_printf(&text, "%s: the server does not know such questions (%d)",
-                   r->questions.v[r->at].text, r->unknown.code);
-        add_answer(r, ACCESS_UNKNOWN, &text);
-    }
+    while (r->at < r->questions.n && add_known(r))
+        r->at++;
     if (r->at == r->questions.n) {
         r->done(r->arg);
         return;
@@ -158,18 +173,9 @@ static bool fits(const struct access_reviews *r, const struct wanted *w, struct 
     return good;
 }
 
-/* A resource that is not there yet is a state that informerd waits in, so it is a warning only. */
-static void add_missing(const struct access_reviews *r, const struct wanted *w,
-                        const struct err *err)
-{
-    char *what = mem_printf("watch %s", w->watch->name.v);
-
-    add(r, err->kind == ERR_NOT_FOUND ? ACCESS_WARNING : ACCESS_NOT_OK, what, err->text);
-    free(what);
-}
-
 /* Adds the questions of a watch, or a row that says why there are none. Kubernetes' own resources are
- * followed without discovery, so its failure means nothing for them. */
+ * followed without discovery, so its failure means nothing for them. informerd waits for a resource
+ * that is not there yet, so that is a warning. */
 static void take_resource(struct access_reviews *r, const struct wanted *w)
 {
     bool is_known = w->known.text != NULL;
@@ -180,7 +186,9 @@ static void take_resource(struct access_reviews *r, const struct wanted *w)
     else if (is_known && err.kind != ERR_NOT_FOUND)
         access_questions_add_watch(&r->questions, w->watch, &w->known, r->params.node_name);
     else
-        add_missing(r, w, &err);
+        access_questions_add_row(&r->questions, w->watch,
+                                 err.kind == ERR_NOT_FOUND ? ACCESS_WARNING : ACCESS_NOT_OK,
+                                 err.text);
 }
 
 static void count_answer(struct access_reviews *r)

@@ -104,6 +104,20 @@ static void test_confirmed_deletes_need_get_without_selectors(void **state)
            "get services \"a\" in namespace a; ");
 }
 
+static void test_a_row_that_needs_no_question(void **state)
+{
+    struct access_questions q = {0};
+
+    (void)state;
+    access_questions_add_row(&q, &plain, ACCESS_WARNING, "not there");
+    assert_int_equal(q.n, 1);
+    assert_string_equal(q.v[0].watch, "w");
+    assert_string_equal(q.v[0].text, "not there");
+    assert_null(q.v[0].body);
+    assert_int_equal(q.v[0].verdict, ACCESS_WARNING);
+    access_questions_fini(&q);
+}
+
 static void test_the_identity(void **state)
 {
     struct access_questions q = {0};
@@ -123,6 +137,7 @@ int main(void)
         cmocka_unit_test(test_list_and_watch_of_every_scope),
         cmocka_unit_test(test_the_selectors_are_those_of_the_requests),
         cmocka_unit_test(test_confirmed_deletes_need_get_without_selectors),
+        cmocka_unit_test(test_a_row_that_needs_no_question),
         cmocka_unit_test(test_the_identity),
     };
 

@@ -280,6 +280,8 @@ def test_a_crd_that_is_not_installed_is_a_warning(api, idle):
     d = idle(api, watches={"w": {"resource": "widgets", "namespaces": ["*"]}, **SERVICES})
     r = check_access(d)
     r.says("watch w", "warning", 'no resource "widgets"', "looks again by itself")
+    assert [what for _verdict, what, _text in r.rows][-4:] == [
+        "identity", "watch w", "watch services", "watch services"], "in the order of the config"
     api.define("widgets.v1.example.com", kind="Widget", short_names=["wd"])
     assert check_access(d).of("watch w") == [
         ("ok", f"{verb} widgets.example.com in all namespaces") for verb in ("list", "watch")]
