@@ -11,6 +11,7 @@ from fakeapi import Authority, Gate, service
 from fakeapi.certs import DAY
 from harness import INFORMERD, NOBODY, SANITIZER, SERVICES
 from mounts import start_with_mounts
+from plugins import Plugin, user_settings
 from proxies import Proxy
 from test_rbac import EVERYTHING, print_rbac
 
@@ -381,6 +382,30 @@ def test_a_server_that_refuses_the_client_certificate(new_api, idle, authority, 
     (what,) = [what for verdict, what, _text in r.rows if verdict == "not ok"]
     assert what in ("tls", "api")
     r.says(what, "not ok", "alert: unknown CA", 'issuer "CN=other-ca"')
+
+
+@pytest.fixture
+def plugin():
+    made = Plugin()
+    yield made
+    made.finish()
+
+
+def test_the_credential_of_a_plugin(api, idle, plugin):
+    api.tokens = {"plugged-t0k"}
+    plugin.says(token="plugged-t0k", expires_in=7200)
+    d = idle(api, credentials={"user": {"exec": plugin.exec()}}, **user_settings())
+    r = check_access(d, flags=["--log-level", "trace"])
+    r.says("credential", "ok", "token", "exec plugin")
+    assert len(plugin.runs()) == 1 and "plugged-t0k" not in r.text + r.stderr
+
+
+def test_a_plugin_that_fails(api, idle, plugin):
+    plugin.prints(stderr="no login", code=1)
+    d = idle(api, credentials={"user": {"exec": plugin.exec()}}, **user_settings())
+    r = check_access(d, code=77)
+    r.says("credential", "not ok", str(plugin.path), "exit")
+    assert r.of("api") == [("skipped", "the server cannot be asked")] and not api.requests
 
 
 # ---- TLS
