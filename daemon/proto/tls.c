@@ -227,11 +227,14 @@ static bool put_foreign(struct buf *out, const struct tls *t)
 /* The numbers are the same in both generations of mbedTLS, the names are not. */
 enum { ILLEGAL_PARAMETER = -0x6600, BAD_PROTOCOL_VERSION = -0x6E80 };
 
-/* mbedTLS reports that something is too large as if the caller had made a mistake. */
+/* mbedTLS reports that something is too large as if the caller had made a mistake. For a handshake
+ * message the code differs: mbedTLS 3.6 has that of a record. */
 static const char *size_hint(int ret)
 {
     if (ret == MBEDTLS_ERR_SSL_BAD_INPUT_DATA)
-        return " (a record is longer than TLS allows)";
+        return " (a record is longer than TLS allows, or a handshake message is longer than "
+               "mbedTLS "
+               "takes: are there very many certificates?)";
     if (ret == MBEDTLS_ERR_SSL_FEATURE_UNAVAILABLE)
         return " (a handshake message fills more than a record: are there very many certificates?)";
     return "";
