@@ -178,11 +178,21 @@ static void send_question(struct request *r)
                                  .hard_deadline_ms = patience_ms});
 }
 
+/* The certificate or CA is another one since r has connected. Over its connection the server may
+ * refuse what it accepts now, and of many requests each would find that out in its own turn. A
+ * request that is about the process at the other end has no other connection to it. */
+static bool is_outdated(const struct request *r)
+{
+    return r->conn != NULL && !r->pinned && !api_server_is_current(api_request_server(r), r->conn);
+}
+
 /* Can r, which is to ask, do so on an open connection? An api_client_identify() has none at first:
  * it takes an idle connection to the process that it asks about. Else it goes to the waiting
  * requests and comes back with a new one, which resumes the session if the process still lives. */
 static bool has_connection(struct request *r)
 {
+    if (is_outdated(r))
+        conn_dispose(&r->conn);
     if (r->conn == NULL && r->pinned) {
         r->conn = api_server_take_peer(api_request_server(r), r->peer);
         r->reused = r->conn != NULL;

@@ -125,8 +125,9 @@ static bool on_identity(void *arg, const char *revision, bool is_last)
 static const struct request_events events = {
     .on_head = on_head, .on_body = on_body, .on_end = on_end, .on_identity = on_identity};
 
-/* params NULL: the question which cluster it is. */
-static void start(struct client_probe *p, unsigned i, const struct request_params *params)
+/* params NULL: the question which cluster it is, about this server process. */
+static void start(struct client_probe *p, unsigned i, const struct request_params *params,
+                  uint64_t peer)
 {
     struct request_probe *rq = &p->rq[i];
 
@@ -135,18 +136,18 @@ static void start(struct client_probe *p, unsigned i, const struct request_param
     *rq = (struct request_probe){.of = p, .dispose = rq->dispose, .with_cluster = rq->with_cluster};
     p->calling = true;
     rq->r = params != NULL ? api_client_request(p->client, params, &events, rq)
-                           : api_client_identify(p->client, 0, &events, rq);
+                           : api_client_identify(p->client, peer, &events, rq);
     p->calling = false;
 }
 
 void client_probe_start(struct client_probe *p, unsigned i, bool list, const char *target)
 {
-    start(p, i, &(struct request_params){.target = target, .list = list});
+    start(p, i, &(struct request_params){.target = target, .list = list}, 0);
 }
 
 void client_probe_stream(struct client_probe *p, unsigned i, const char *target)
 {
-    start(p, i, &(struct request_params){.target = target, .stream = true});
+    start(p, i, &(struct request_params){.target = target, .stream = true}, 0);
 }
 
 void client_probe_follow(struct client_probe *p, unsigned i, uint64_t needs)
@@ -155,13 +156,14 @@ void client_probe_follow(struct client_probe *p, unsigned i, uint64_t needs)
           &(struct request_params){.target = "/watch",
                                    .follows = true,
                                    .last_peer = UINT64_MAX,
-                                   .last_ms = loop_now_ms(p->loop)});
+                                   .last_ms = loop_now_ms(p->loop)},
+          0);
     p->rq[i].needs = needs;
 }
 
-void client_probe_identify(struct client_probe *p, unsigned i)
+void client_probe_identify(struct client_probe *p, unsigned i, uint64_t peer)
 {
-    start(p, i, NULL);
+    start(p, i, NULL, peer);
 }
 
 void client_probe_run(struct client_probe *p, unsigned n)

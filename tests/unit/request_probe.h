@@ -71,8 +71,9 @@ void client_probe_stream(struct client_probe *p, unsigned i, const char *target)
  * served until now. */
 void client_probe_follow(struct client_probe *p, unsigned i, uint64_t needs);
 
-/* Starts request i as the question which cluster a server belongs to. */
-void client_probe_identify(struct client_probe *p, unsigned i);
+/* Starts request i as the question which cluster a server belongs to; peer: the process to ask, 0 =
+ * any. */
+void client_probe_identify(struct client_probe *p, unsigned i, uint64_t peer);
 
 /* Runs the loop until n more requests have ended. */
 void client_probe_run(struct client_probe *p, unsigned n);

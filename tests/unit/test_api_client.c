@@ -456,7 +456,7 @@ static void test_without_a_judge_no_server_is_asked(void **state)
 
     (void)state;
     client_probe_init(&p, "http", server_refusing_port(&fd), 1);
-    client_probe_identify(&p, 0);
+    client_probe_identify(&p, 0, 0);
     client_probe_run(&p, 1);
     assert_int_equal(p.rq[0].ends, 1);
     assert_true(p.rq[0].complete);

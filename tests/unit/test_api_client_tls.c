@@ -15,6 +15,7 @@
 #include "io/loop.h"
 #include "io/tls_session_cache.h"
 #include "io_probe.h"
+#include "loop_until.h"
 #include "play_clock.h"
 #include "proto/tls.h"
 #include "request_probe.h"
@@ -364,6 +365,78 @@ static void test_a_401_for_an_earlier_certificate_is_asked_again(void **state)
     tls_ctx_unref(&renewed);
 }
 
+#define TELLS SERVER_OK_HEAD "{\"metadata\":{\"resourceVersion\":\"9\"},\"items\":[]}"
+
+static bool of_the_right_cluster(void *arg, const struct cluster_identity_answer *answer,
+                                 int status, struct err *err)
+{
+    (void)arg;
+    (void)answer;
+    (void)status;
+    (void)err;
+    return true;
+}
+
+/* A client that asks servers which cluster they are, with this pause between two questions. */
+static void set_up_asking(struct client_probe *p, const struct server *s, struct tls_ctx *ctx,
+                          uint64_t interval_ms)
+{
+    char url[64];
+
+    client_probe_init(p, "https", server_port(s), 1);
+    api_client_dispose(&p->client);
+    (void)snprintf(url, sizeof(url), "https://127.0.0.1:%u", (unsigned)server_port(s));
+    p->params.judge = of_the_right_cluster;
+    p->params.question_interval_ms = interval_ms;
+    client_probe_make(p, url);
+    client_probe_set_tls(p, ctx);
+}
+
+static bool three_have_connected(void *arg)
+{
+    return server_connections(arg) == 3;
+}
+
+/* After an API server was restarted, many watches wait to ask which cluster it is, and one has
+ * asked. The server refuses the certificate of their connections, and that is renewed: the others
+ * must not be refused one after the other. */
+static void test_requests_that_wait_to_ask_do_so_with_new_certificates(void **state)
+{
+    static const struct server_step refuses_later[] = {
+        {SERVER_READ,  NULL                            },
+        {SERVER_WAIT,  NULL                            },
+        {SERVER_SEND,  SERVER_EMPTY("401 Unauthorized")},
+        {SERVER_CLOSE, NULL                            }
+    };
+    static const struct server_step refuses[] =
+        SERVER_SAYS(SERVER_EMPTY("401 Unauthorized"), SERVER_CLOSE);
+    static const struct server_step tells[] = SERVER_SAYS(TELLS, SERVER_CLOSE);
+    struct io_tls *t = *state;
+    struct tls_peer_server old;
+    struct tls_ctx *renewed = tls_pair_ctx(&t->ca, NULL);
+    struct client_probe p;
+
+    /* With TLS 1.2 the handshake brings the session that the others wait for. */
+    tls_peer_server_init(&old, &t->id, NULL, TLS_PEER_1_2);
+    struct server *s = server_start(&(struct server_params){
+        .tls = &old, .scripts = SERVER_SCRIPTS(refuses_later, refuses, refuses, tells)});
+    set_up_asking(&p, s, t->ctx, 0);
+    for (unsigned i = 0; i < 3; i++)
+        client_probe_follow(&p, i, 8);
+    loop_until(p.loop, three_have_connected, s);
+    client_probe_set_tls(&p, renewed);
+    server_go(s);
+    client_probe_run(&p, 3);
+    for (unsigned i = 0; i < 3; i++) {
+        assert_true(p.rq[i].complete);
+        assert_string_equal(p.rq[i].revisions, "9 ");
+    }
+    client_probe_fini(&p);
+    server_stop(&s);
+    tls_peer_server_fini(&old);
+    tls_ctx_unref(&renewed);
+}
+
 static void test_only_a_401_is_asked_again(void **state)
 {
     struct client_probe p;
@@ -390,6 +463,38 @@ static void test_a_401_for_the_credentials_of_now_is_told(void **state)
     assert_int_equal(server_requests(s), 3);
     client_probe_fini(&p);
     server_stop(&s);
+}
+
+/* A list is proven by an answer of the process that sent it, which a new connection might miss. */
+static void test_a_question_about_one_process_keeps_its_connection(void **state)
+{
+    static const struct server_step tells[] = SERVER_SAYS(TELLS, SERVER_CLOSE);
+    static const struct server_step lists[] = {
+        {SERVER_READ,  NULL           },
+        {SERVER_SEND,  SERVER_OK_HELLO},
+        {SERVER_READ,  NULL           },
+        {SERVER_SEND,  TELLS          },
+        {SERVER_CLOSE, NULL           }
+    };
+    enum { INTERVAL_MS = 1000 };
+    struct io_tls *t = *state;
+    struct server *s = server_start(&(struct server_params){
+        .tls = &t->server, .scripts = SERVER_SCRIPTS(tells, lists, server_hello)});
+    struct tls_ctx *renewed = tls_pair_ctx(&t->ca, NULL);
+    struct client_probe p;
+
+    set_up_asking(&p, s, t->ctx, INTERVAL_MS);
+    client_probe_follow(&p, 0, 8);
+    client_probe_run(&p, 1);
+    client_probe_identify(&p, 1, request_peer(p.rq[0].r));
+    client_probe_set_tls(&p, renewed);
+    play_clock_pass(INTERVAL_MS);
+    client_probe_run(&p, 1);
+    assert_true(p.rq[1].complete);
+    assert_int_equal(server_connections(s), 2);
+    client_probe_fini(&p);
+    server_stop(&s);
+    tls_ctx_unref(&renewed);
 }
 
 static void test_a_silent_server_and_one_that_hangs_up(void **state)
@@ -460,6 +565,8 @@ int main(void)
         cmocka_unit_test(test_a_401_for_an_earlier_certificate_is_asked_again),
         cmocka_unit_test(test_only_a_401_is_asked_again),
         cmocka_unit_test(test_a_401_for_the_credentials_of_now_is_told),
+        cmocka_unit_test(test_requests_that_wait_to_ask_do_so_with_new_certificates),
+        cmocka_unit_test(test_a_question_about_one_process_keeps_its_connection),
         cmocka_unit_test(test_a_silent_server_and_one_that_hangs_up),
         cmocka_unit_test(test_which_request_may_shake_hands),
     };

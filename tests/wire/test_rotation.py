@@ -277,6 +277,34 @@ def test_a_watch_that_waits_after_a_refused_certificate_tries_the_new_one(pki_ap
     d.synced()
 
 
+def test_many_watches_that_were_refused_together_use_the_new_certificate(pki_api, factory, authority,
+                                                                         tmp_path):
+    """The API server has restarted, so it must first say which cluster it is, and it refuses the
+    certificate even for that. Such questions come once a second, but after the renewal none comes
+    with the old certificate, save one that is on its way."""
+    old = authority.client()
+    pki = KubeletPki(tmp_path / "pki", old)
+    many = [f"n{i}" for i in range(15)]
+    d = factory.daemon(clusters=of_pki(factory, pki_api, pki),
+                       watches={"services": {"resource": "services", "namespaces": many}}).synced()
+    pki_api.wait_watching("services", len(many))
+    pki_api.apply(*[service(f"{namespace}/a") for namespace in many])
+    wait_until(lambda: len(d.control.keys("services")) == len(many), what="each watch has an event")
+    pki_api.kill()
+    pki_api.client_cns = {"system:node:new"}
+    pki_api.set_tls(pki_api.leaf, client_ca=authority, client_required=True)
+    pki_api.forget()
+    pki_api.listen()
+    pki_api.wait(lambda: refused(pki_api), what="a refusal")
+    pki.write(authority.client("system:node:new"))
+    wait_renewed(d, PAIR)
+    before = len(pki_api.identity_requests)
+    pki_api.wait_watching("services", len(many))
+    later = pki_api.identity_requests[before + 1:]
+    assert not [r for r in later if r.conn.client_serial == old.serial]
+    assert not pki_api.of("services", "L")
+
+
 @needs_root
 @pytest.mark.parametrize("folders", ["open", "closed"])
 def test_root_opens_and_watches_files_that_main_may_not_read(pki_api, factory, authority, tmp_path,
