@@ -15,7 +15,8 @@ newest state of each object, and no version twice. There may be no LIST. Every 1
 watches must come to have the newest credentials. Memory is read then, and must not grow: with 100
 rotations or more its mean over the last tenth is compared with that over the second tenth. At the
 end no descriptor may be open that was not open before the first rotation. Prints what happened; the
-exit status is 1 if one of these rules was broken.
+exit status is 1 if one of these rules was broken. How late events come is printed, not judged: a
+watch that ends while its credentials are refused has to wait.
 """
 import heapq
 import itertools
