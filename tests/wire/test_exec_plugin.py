@@ -85,6 +85,12 @@ def follow_all(d, api):
     d.control.wait_watch("services", objects=len(NAMESPACES))
 
 
+def wait_refused(d, times):
+    """Waits until each watch of TWENTY was refused so many times, and informerd knows."""
+    wait_until(lambda: len(d.log(msg="watch failed", kind="unauthorized"))
+               >= times * len(NAMESPACES), what="all watches are refused")
+
+
 # ---- Tokens and certificates
 
 def test_s117_a_token_is_sent_with_every_request(api, plugin, plugged):
@@ -192,7 +198,7 @@ def test_s117_a_slow_plugin_does_not_stop_another_cluster(
     assert not api.requests and not d.control.watch("slow")["synced"]
     slow.release()
     d.control.wait_synced("slow")
-    assert len(slow.runs()) == len(quick.runs()) == 1
+    assert slow.runs() and len(quick.runs()) == 1
 
 
 def test_s117_while_the_plugin_runs_again_the_old_token_serves(api, plugin, plugged, hook):
@@ -323,21 +329,19 @@ def test_s117_when_the_plugin_fails_later_the_old_token_serves(api, plugin, plug
 
 
 def test_s117_refusals_do_not_hurry_a_plugin_that_fails(api, plugin, plugged):
-    """The server refuses the old token all the time, and the plugin has its own pauses."""
+    """It has the pauses of the backoff, here an hour."""
     api.tokens = {FIRST}
     plugin.says(FIRST)
-    d = plugged(api, plugin, watches=TWENTY, tuning={
-        "backoff": {"initial": "20ms", "max": "20ms", "jitter": 0.0}}).synced()
+    d = plugged(api, plugin, watches=TWENTY, tuning=PATIENT).synced()
     follow_all(d, api)
     plugin.prints(code=1)
     api.tokens = {SECOND}
     api.end_watches()
-    d.wait_problem("exit status 1")
-    api.wait(lambda: len(refusals(api)) >= 40 * len(NAMESPACES))
-    assert len(plugin.runs()) <= 60
-    plugin.prints()
-    plugin.says(SECOND)
-    d.synced()
+    d.wait_problem("exit status 1", "stays in use")
+    for times in range(1, 4):
+        wait_refused(d, times)
+        assert d.ctl("relist", "services").returncode == 0
+    assert len(refusals(api)) >= 3 * len(NAMESPACES) and len(plugin.runs()) == 2
 
 
 def test_s117_a_program_that_is_missing_is_told_with_its_install_hint_once(
