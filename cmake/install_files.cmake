@@ -12,6 +12,7 @@ function(full_dir out dir)
   endif()
 endfunction()
 
+full_dir(bindir "${bindir}")
 full_dir(sbindir "${sbindir}")
 full_dir(confdir "${sysconfdir}")
 full_dir(mandir "${mandir}")
@@ -23,33 +24,54 @@ set(script_mode OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WO
   WORLD_EXECUTE)
 set(file_mode OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ)
 
-# Configuration belongs to the administrator: a file that is there is left alone. The daemon refuses
+# Paths in the tree are those of the prefix /usr.
+function(install_text from into)
+  file(READ "${source_dir}/${from}" text)
+  string(REPLACE "/usr/sbin/informerd" "${sbindir}/informerd" text "${text}")
+  string(REPLACE "/usr/bin/informerctl" "${bindir}/informerctl" text "${text}")
+  string(REPLACE "/usr/lib/informerd" "${libdir}/informerd" text "${text}")
+  string(REPLACE "/usr/share/doc/informerd" "${docdir}" text "${text}")
+  string(REPLACE "/etc/informerd" "${confdir}" text "${text}")
+  cmake_path(GET from FILENAME name)
+  file(WRITE "${scratch_dir}/${name}" "${text}")
+  file(INSTALL "${scratch_dir}/${name}" DESTINATION "${into}" PERMISSIONS ${file_mode})
+endfunction()
+
+# Configuration belongs to the administrator: a file that is there is left alone, and an installation
+# that has its main file gets no cluster beside the one that it may already have. The daemon refuses
 # files and folders that others can write, so modes do not follow the checkout's umask.
-file(GLOB_RECURSE configs RELATIVE "${source_dir}/config" "${source_dir}/config/*")
-list(FILTER configs EXCLUDE REGEX "(^|/)(\\.|__pycache__)")
 foreach(dir "" conf.d hooks)
   file(INSTALL DESTINATION "${confdir}/${dir}" TYPE DIRECTORY FILES ""
     DIRECTORY_PERMISSIONS ${script_mode})
 endforeach()
+set(configs conf.d/README)
+if(EXISTS "$ENV{DESTDIR}${confdir}/informerd.conf")
+  message(STATUS "Kept: $ENV{DESTDIR}${confdir}")
+else()
+  list(APPEND configs informerd.conf conf.d/10-cluster.conf)
+endif()
 foreach(config IN LISTS configs)
-  set(target "${confdir}/${config}")
-  cmake_path(GET target PARENT_PATH into)
-  if(EXISTS "$ENV{DESTDIR}${target}")
-    message(STATUS "Kept: $ENV{DESTDIR}${target}")
-  elseif(config MATCHES "^hooks/" AND NOT config MATCHES "\\.jq$")
-    file(INSTALL "${source_dir}/config/${config}" DESTINATION "${into}" PERMISSIONS ${script_mode})
+  cmake_path(GET config PARENT_PATH into)
+  install_text("config/etc/${config}" "${confdir}/${into}")
+endforeach()
+
+# The examples and the programs that they start.
+install_text(config/informerd.conf "${docdir}/examples")
+file(GLOB examples RELATIVE "${source_dir}" "${source_dir}/config/conf.d/*.conf.example"
+  "${source_dir}/systemd/informerd.service.d/*.conf")
+foreach(example IN LISTS examples)
+  install_text("${example}" "${docdir}/examples")
+endforeach()
+file(GLOB hooks "${source_dir}/config/hooks/*")
+foreach(hook IN LISTS hooks)
+  if(hook MATCHES "\\.jq$")
+    file(INSTALL "${hook}" DESTINATION "${libdir}/informerd/hooks" PERMISSIONS ${file_mode})
   else()
-    file(INSTALL "${source_dir}/config/${config}" DESTINATION "${into}" PERMISSIONS ${file_mode})
+    file(INSTALL "${hook}" DESTINATION "${libdir}/informerd/hooks" PERMISSIONS ${script_mode})
   endif()
 endforeach()
 
-# The unit in the tree is the one for the prefix /usr.
-file(READ "${source_dir}/systemd/informerd.service" unit)
-string(REPLACE "/usr/sbin/informerd" "${sbindir}/informerd" unit "${unit}")
-string(REPLACE "/etc/informerd" "${confdir}" unit "${unit}")
-file(WRITE "${scratch_dir}/informerd.service" "${unit}")
-file(INSTALL "${scratch_dir}/informerd.service" DESTINATION "${libdir}/systemd/system"
-  PERMISSIONS ${file_mode})
+install_text(systemd/informerd.service "${libdir}/systemd/system")
 file(INSTALL "${source_dir}/systemd/sysusers.d/informerd.conf" DESTINATION "${libdir}/sysusers.d"
   PERMISSIONS ${file_mode})
 
@@ -58,8 +80,20 @@ foreach(page IN LISTS pages)
   string(REGEX MATCH "[1-8]$" section "${page}")
   file(INSTALL "${page}" DESTINATION "${mandir}/man${section}" PERMISSIONS ${file_mode})
 endforeach()
-foreach(doc README.md CHANGELOG.md LICENSE)
-  if(EXISTS "${source_dir}/${doc}")
-    file(INSTALL "${source_dir}/${doc}" DESTINATION "${docdir}" PERMISSIONS ${file_mode})
-  endif()
+# Debian's zsh looks below /usr in vendor-completions, below /usr/local in site-functions.
+full_dir(datadir "${datadir}")
+if(CMAKE_INSTALL_PREFIX STREQUAL "/usr")
+  set(zsh_dir zsh/vendor-completions)
+else()
+  set(zsh_dir zsh/site-functions)
+endif()
+file(INSTALL "${source_dir}/packaging/completion/informerctl.bash" RENAME informerctl
+  DESTINATION "${datadir}/bash-completion/completions" PERMISSIONS ${file_mode})
+file(INSTALL "${source_dir}/packaging/completion/_informerctl"
+  DESTINATION "${datadir}/${zsh_dir}" PERMISSIONS ${file_mode})
+# The manual. Its pages refer to each other by their paths in the tree.
+foreach(doc README.md CHANGELOG.md SECURITY.md LICENSE)
+  file(INSTALL "${source_dir}/${doc}" DESTINATION "${docdir}" PERMISSIONS ${file_mode})
 endforeach()
+file(INSTALL "${source_dir}/docs/" DESTINATION "${docdir}/docs" FILE_PERMISSIONS ${file_mode}
+  DIRECTORY_PERMISSIONS ${script_mode} FILES_MATCHING PATTERN "*.md" PATTERN "*.svg")

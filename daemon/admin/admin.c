@@ -5,20 +5,24 @@
 #include <string.h>
 
 #include "admin/call.h"
+#include "admin/doctor.h"
+#include "admin/forget_call.h"
+#include "admin/health.h"
 #include "admin/hook_call.h"
 #include "admin/journal.h"
+#include "admin/log_call.h"
+#include "admin/metrics.h"
 #include "admin/report.h"
 #include "admin/restore_status.h"
 #include "admin/stream.h"
 #include "admin/target.h"
+#include "admin/wait.h"
 #include "cache/audit.h"
 #include "cache/source.h"
 #include "cache/store.h"
 #include "cache/view.h"
 #include "cache/watch.h"
 #include "proto/json_out.h"
-
-#define TEXT "text/plain; charset=utf-8"
 
 /* Clears *out without freeing it: callers that have begun an answer release what it holds first. */
 void admin_refuse(struct admin_response *out, int status, const char *text)
@@ -31,25 +35,6 @@ void admin_refuse(struct admin_response *out, int status, const char *text)
     json_out_cstr(&j, text);
     json_out_close(&j, '}');
     buf_putc(&out->body, '\n');
-}
-
-/* Looks at nothing: /livez says only that the event loop runs, so that an outage of the API
- * restarts nothing (docs/design.md "Readiness"). */
-static void answer_livez(struct call *c)
-{
-    c->out->content_type = TEXT;
-    buf_puts(&c->out->body, "ok\n");
-}
-
-static void answer_readyz(struct call *c)
-{
-    c->out->content_type = TEXT;
-    if (c->m->ready) {
-        buf_puts(&c->out->body, "ok\n");
-        return;
-    }
-    c->out->status = 503;
-    report_not_ready(&c->out->body, c->m, c->now_ms);
 }
 
 /* The watch of the path; NULL: there is none, and the answer is 404. */
@@ -109,8 +94,8 @@ static bool may_show(struct call *c, struct source from)
     /* A watch that started stale counts as synced, and may be shown. */
     if (restore_status_is(from) && !source_synced(from)) {
         admin_refuse(c->out, 409,
-                     "there are only objects saved before the restart, and no server has confirmed "
-                     "them yet: informerctl status says why");
+                     "there are only objects from before the restart or reload, and no server has "
+                     "confirmed them yet: informerctl status says why");
         return false;
     }
     store_each(source_store(from), look_for_body, &whole);
@@ -246,6 +231,20 @@ static void start_guard(struct call *c)
         admin_refuse(c->out, 409, "the guard holds no list of this watch");
 }
 
+/* The result comes as one line, when the configuration was read. */
+static void order_reload(struct call *c)
+{
+    const char *refusal = NULL;
+    uint64_t number = c->m->actions->reload(c->m->arg, c->target->count > 2, &refusal);
+
+    if (number == 0) {
+        admin_refuse(c->out, 409, refusal);
+        return;
+    }
+    c->out->content_type = CALL_NDJSON;
+    c->out->stream = admin_streams_await(c->m->streams, number);
+}
+
 static void answer_events(struct call *c)
 {
     c->out->content_type = CALL_NDJSON;
@@ -270,41 +269,67 @@ static void follow_source(struct call *c)
 }
 
 /* Every request that the socket understands. Whatever the path, POST is for privileged peers only:
- * admin_handle() checks that. */
+ * admin_handle() checks that. PROBE: GET or HEAD, and also for peers of which nothing is known. */
+#define PROBE "GET and HEAD"
 static const struct route {
     const char *method;
     const char *pattern[TARGET_PARTS];
     void (*answer)(struct call *c);
 } routes[] = {
-    {"GET",  {"livez"},                                 answer_livez   },
-    {"GET",  {"readyz"},                                answer_readyz  },
-    {"GET",  {"v1", "status"},                          report_status  },
-    {"GET",  {"v1", "watches"},                         report_watches },
-    {"GET",  {"v1", "watches", "*", "verify"},          answer_verify  },
-    {"POST", {"v1", "watches", "*", "verify"},          start_verify   },
-    {"POST", {"v1", "watches", "*", "relist"},          start_relist   },
-    {"POST", {"v1", "watches", "*", "guard", "accept"}, start_guard    },
-    {"POST", {"v1", "watches", "*", "guard", "reject"}, start_guard    },
-    {"GET",  {"v1", "sources", "*", "objects"},         answer_objects },
-    {"GET",  {"v1", "sources", "*", "objects", "*"},    answer_object  },
-    {"GET",  {"v1", "sources", "*", "stream"},          follow_source  },
-    {"GET",  {"v1", "events"},                          answer_events  },
-    {"GET",  {"v1", "events", "follow"},                follow_events  },
-    {"GET",  {"v1", "hooks"},                           report_hooks   },
-    {"GET",  {"v1", "runs"},                            hook_call_runs },
-    {"GET",  {"v1", "hooks", "*", "runs"},              hook_call_runs },
-    {"GET",  {"v1", "hooks", "*", "why"},               hook_call_why  },
-    {"GET",  {"v1", "hooks", "*", "why", "*"},          hook_call_why  },
-    {"GET",  {"v1", "hooks", "*", "input"},             hook_call_input},
-    {"GET",  {"v1", "hooks", "*", "input", "*"},        hook_call_input},
-    {"GET",  {"v1", "hooks", "*", "order", "*"},        hook_call_order},
-    {"POST", {"v1", "hooks", "*", "run"},               hook_call_run  },
-    {"POST", {"v1", "hooks", "*", "run", "*"},          hook_call_run  },
-    {"POST", {"v1", "pause"},                           hook_call_pause},
-    {"POST", {"v1", "resume"},                          hook_call_pause},
-    {"POST", {"v1", "hooks", "*", "pause"},             hook_call_pause},
-    {"POST", {"v1", "hooks", "*", "resume"},            hook_call_pause},
+    {PROBE,  {"livez"},                                 health_livez     },
+    {PROBE,  {"readyz"},                                health_readyz    },
+    {PROBE,  {"healthz"},                               health_healthz   },
+    {PROBE,  {"metrics"},                               metrics_answer   },
+    {"GET",  {"v1", "status"},                          report_status    },
+    {"GET",  {"v1", "doctor"},                          doctor_answer    },
+    {"GET",  {"v1", "watches"},                         report_watches   },
+    {"GET",  {"v1", "watches", "*", "verify"},          answer_verify    },
+    {"POST", {"v1", "watches", "*", "verify"},          start_verify     },
+    {"POST", {"v1", "watches", "*", "relist"},          start_relist     },
+    {"POST", {"v1", "watches", "*", "guard", "accept"}, start_guard      },
+    {"POST", {"v1", "watches", "*", "guard", "reject"}, start_guard      },
+    {"GET",  {"v1", "sources", "*", "objects"},         answer_objects   },
+    {"GET",  {"v1", "sources", "*", "objects", "*"},    answer_object    },
+    {"GET",  {"v1", "sources", "*", "stream"},          follow_source    },
+    {"POST", {"v1", "reload"},                          order_reload     },
+    {"POST", {"v1", "reload", "dry-run"},               order_reload     },
+    {"GET",  {"v1", "events"},                          answer_events    },
+    {"GET",  {"v1", "events", "follow"},                follow_events    },
+    {"GET",  {"v1", "wait", "*"},                       wait_answer      },
+    {"GET",  {"v1", "wait", "*", "follow"},             wait_follow      },
+    {"GET",  {"v1", "hooks"},                           report_hooks     },
+    {"GET",  {"v1", "runs"},                            hook_call_runs   },
+    {"GET",  {"v1", "hooks", "*", "runs"},              hook_call_runs   },
+    {"GET",  {"v1", "hooks", "*", "why"},               hook_call_why    },
+    {"GET",  {"v1", "hooks", "*", "why", "*"},          hook_call_why    },
+    {"GET",  {"v1", "hooks", "*", "input"},             hook_call_input  },
+    {"GET",  {"v1", "hooks", "*", "input", "*"},        hook_call_input  },
+    {"GET",  {"v1", "hooks", "*", "order", "*"},        hook_call_order  },
+    {"POST", {"v1", "hooks", "*", "run"},               hook_call_run    },
+    {"POST", {"v1", "hooks", "*", "run", "*"},          hook_call_run    },
+    {"POST", {"v1", "pause"},                           hook_call_pause  },
+    {"POST", {"v1", "resume"},                          hook_call_pause  },
+    {"POST", {"v1", "hooks", "*", "pause"},             hook_call_pause  },
+    {"POST", {"v1", "hooks", "*", "resume"},            hook_call_pause  },
+    {"GET",  {"v1", "log-level"},                       log_call_show    },
+    {"POST", {"v1", "log-level", "*"},                  log_call_set     },
+    {"POST", {"v1", "log-level", "*", "watch", "*"},    log_call_set     },
+    {"POST", {"v1", "log-level", "*", "hook", "*"},     log_call_set     },
+    {"GET",  {"v1", "hooks", "*", "forget"},            forget_call_show },
+    {"POST", {"v1", "hooks", "*", "forget"},            forget_call_order},
+    {"POST", {"v1", "hooks", "*", "forget", "files"},   forget_call_order},
 };
+
+static bool is_probe(const struct route *r)
+{
+    return strcmp(r->method, PROBE) == 0;
+}
+
+static bool takes(const struct route *r, struct str method)
+{
+    return str_is(method, r->method) ||
+           (is_probe(r) && (str_is(method, "GET") || str_is(method, "HEAD")));
+}
 
 /* The route of the request. Methods are collected on the way, so that a wrong method gets a 405
  * that names the right ones. NULL: the answer is 404 or 405. */
@@ -314,10 +339,11 @@ static const struct route *find_route(struct call *c)
     const struct route *found = NULL;
 
     for (size_t i = 0; found == NULL && i < ARRAY_LEN(routes); i++) {
-        if (!target_fits(c->target, routes[i].pattern))
+        if (!target_fits(c->target, routes[i].pattern) ||
+            (c->req->anonymous && !is_probe(&routes[i])))
             continue;
         buf_printf(&methods, "%s%s", methods.len > 0 ? " and " : "", routes[i].method);
-        if (str_is(c->req->method, routes[i].method))
+        if (takes(&routes[i], c->req->method))
             found = &routes[i];
     }
     if (found == NULL && methods.len == 0) {

@@ -10,18 +10,22 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "admin/finding.h"
 #include "base/buf.h"
+#include "base/log_levels.h"
 #include "base/str.h"
 
 struct admin_stream;
 struct admin_streams;
 struct expiry;
+struct gone;
+struct gone_hook;
+struct histogram;
 struct hook;
 struct hooks;
 struct servers;
 struct journal;
 struct payload_context;
-struct stray_left;
 struct view;
 struct watch;
 
@@ -58,6 +62,26 @@ struct admin_state {
     uint64_t commits;
 };
 
+/* How the last reload ended that was no dry run. */
+struct admin_reload {
+    const char *result;   /* "reloaded", "invalid", "failed"; NULL = there was none */
+    bool is_running;      /* a configuration is being read */
+    uint64_t ended_ns;    /* wall clock */
+    uint64_t failing_ns;  /* since when reloads have failed; 0 = the last one was good */
+    const char *problems; /* lines; NULL or "" = none */
+};
+
+/* What the system says of this process, and the loop of itself. Zero: it does not say. */
+struct admin_process {
+    uint64_t cpu_ms; /* user and system */
+    uint64_t resident_bytes;
+    uint64_t virtual_bytes;
+    uint64_t open_fds;
+    uint64_t max_fds;
+    const struct histogram *turns; /* how long the loop was busy each time; NULL = not known */
+    uint64_t busy_ns;              /* all turns together */
+};
+
 /* One name of a watch. Watches with equal settings are one struct watch with several names. */
 struct admin_watch {
     const char *name;
@@ -81,7 +105,18 @@ struct admin_actions {
     /* Pauses the hook (hook_pause()), or resumes it and has the scheduler look for runs that may
      * start. */
     void (*pause)(void *arg, struct hook *h, bool paused);
+    /* Sets a level of the log (log_levels_set()), or, with ADMIN_LOG_DEFAULT, ends it. name is NULL
+     * with LOG_SUBJECT_ALL, which then ends those of all watches and hooks, too. */
+    void (*log_level)(void *arg, enum log_subject subject, const char *name, int level);
+    /* Forgets a hook that is not configured any more, and is KEPT; with_files: its files are removed
+     * first. False: this process writes nothing. */
+    bool (*forget)(void *arg, struct gone_hook *gh, bool with_files);
+    /* Orders a reload, or with dry_run its plan. Returns the number that admin_streams_answer() will get
+     * with the result. 0: *refusal says why there is none, a constant. */
+    uint64_t (*reload)(void *arg, bool dry_run, const char **refusal);
 };
+
+enum { ADMIN_LOG_DEFAULT = -1 };
 
 /* All that an answer can show. Everything is borrowed for the call. An answer changes nothing but
  * through actions. */
@@ -92,7 +127,10 @@ struct admin_model {
     uint64_t started_ms; /* started_ns on the clock of now_ms */
     uint64_t wall_ns;    /* wall clock now */
     struct admin_state state;
-    bool ready;    /* READY=1 was sent: docs/design.md "Readiness" */
+    struct admin_reload reload;
+    bool
+        compares_programs; /* it is not known yet which hooks run again for changed programs or files */
+    bool ready;            /* READY=1 was sent: docs/design.md "Readiness" */
     bool stopping; /* informerd makes no requests to API servers any more: POST is refused */
     const struct admin_cluster *clusters;
     size_t cluster_count;
@@ -101,16 +139,26 @@ struct admin_model {
     struct view *const *views;
     size_t view_count;
     const struct hooks *hooks;
-    const struct stray_left *gone; /* files of hooks that are not configured any more */
-    size_t gone_count;
+    const struct gone
+        *gone; /* hooks that are not configured any more, with their files; NULL = none */
     /* limits.pending: a key that waits longer is named in `degraded`; 0 = no limit */
     uint64_t pending_ms;
     uint64_t credential_expiry_ms;         /* limits.credential_expiry */
+    bool hides_keys;                       /* sentences name no objects: the peer may be anybody */
     const struct payload_context *context; /* node and instance, as runs get them */
     const struct journal *journal;
     struct admin_streams *streams;
+    const struct log_levels *log_levels; /* as they are now */
+    enum log_level log_configured;       /* the level of the configuration or the command line */
     const struct admin_actions *actions; /* may be NULL if no POST is handled */
-    void *arg;                           /* for actions */
+    /* Calls cb for what only this machine tells, as far as informerd may look (GET /v1/doctor). NULL =
+     * nothing. */
+    void (*inspect)(void *arg, finding_cb *cb, void *cb_arg);
+    /* Fills *out for GET /metrics. NULL = nothing is known. */
+    void (*measure)(void *arg, struct admin_process *out);
+    const char *textfile_trouble; /* why metrics.textfile cannot be written; NULL = it can */
+    uint64_t config_digest;       /* of the configuration in use, with all defaults */
+    void *arg;                    /* for actions, inspect and measure */
 };
 
 /* Borrowed for the call. */
@@ -119,6 +167,9 @@ struct admin_request {
     struct str target; /* path and query as they came */
     /* the peer is root or the user that informerd was started as: it may see Secrets and may act */
     bool privileged;
+    /* nothing is known of the peer, as it came over TCP: it may ask for /livez, /readyz, /healthz
+     * and /metrics only */
+    bool anonymous;
 };
 
 struct admin_response {
@@ -130,14 +181,16 @@ struct admin_response {
     struct admin_stream *stream;
 };
 
-/* Answers GET of /livez, /readyz, /v1/status, /v1/watches, /v1/watches/NAME/verify,
- * /v1/sources/NAME/{objects[/KEY],stream}, /v1/hooks, /v1/runs,
- * /v1/hooks/NAME/{runs,why[/KEY],input[/KEY],order/N}, /v1/events and /v1/events/follow. Answers
- * POST of /v1/watches/NAME/{relist,verify,guard/accept,guard/reject}, /v1/pause, /v1/resume and
- * /v1/hooks/NAME/{run[/KEY],pause,resume}, for privileged peers only; the bodies of POST requests
- * are ignored. The path is percent-decoded, the query ignored. Any other request gets 400, 403,
- * 404, 405, 409 (the state of the watch or hook does not allow it now) or 503, with {"error":
- * TEXT}. *out is overwritten. */
+/* Answers GET and HEAD of /livez, /readyz, /healthz (admin/health) and /metrics (admin/metrics). Answers GET of /v1/status,
+ * /v1/watches, /v1/watches/NAME/verify, /v1/sources/NAME/{objects[/KEY],stream}, /v1/hooks, /v1/runs,
+ * /v1/hooks/NAME/{runs,why[/KEY],input[/KEY],order/N,forget}, /v1/events and /v1/events/follow,
+ * /v1/wait/{synced,ready,idle}[/follow], /v1/doctor, /v1/log-level. Answers
+ * POST of /v1/reload[/dry-run], /v1/watches/NAME/{relist,verify,guard/accept,guard/reject}, /v1/pause,
+ * /v1/resume, /v1/log-level/LEVEL[/{watch,hook}/NAME] and
+ * /v1/hooks/NAME/{run[/KEY],pause,resume,forget[/files]}, for privileged peers only; the bodies of POST
+ * requests are ignored. The path is percent-decoded; only admin/health looks at the query. Any other
+ * request gets 400, 403, 404, 405, 409 (the state of the watch or hook does not allow it now) or 503,
+ * with {"error": TEXT}. *out is overwritten. */
 void admin_handle(const struct admin_model *m, const struct admin_request *req, uint64_t now_ms,
                   struct admin_response *out);
 

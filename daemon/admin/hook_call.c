@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "admin/call.h"
 #include "admin/line.h"
@@ -100,8 +101,26 @@ static void put_last_line(struct json_out *j, const struct history_run *r)
         json_member_text(j, "last_line", NULL);
 }
 
+/* The hooks that share a run of apply, or null. Their names stand with a space between. */
+static void put_hooks(struct json_out *j, const char *names)
+{
+    json_out_key(j, "hooks");
+    if (names == NULL) {
+        json_out_null(j);
+        return;
+    }
+    json_out_open(j, '[');
+    while (*names != '\0') {
+        size_t n = strcspn(names, " ");
+
+        json_out_str(j, str_of(names, n));
+        names += n + (names[n] != '\0');
+    }
+    json_out_close(j, ']');
+}
+
 /* Writes an object: run, hook, program, ended, took_s, source, key, event, events, reason, attempt,
- * outcome, result, file, became, cpu_s, dropped_bytes, and, unless detail is RUNS_BRIEF, last_line,
+ * outcome, result, hooks, file, became, cpu_s, dropped_bytes, and, unless detail is RUNS_BRIEF, last_line,
  * stdout, stderr. */
 static void put_run(struct json_out *j, const struct admin_model *m, const struct hook *h,
                     const struct history_run *r, enum runs_detail detail)
@@ -126,6 +145,7 @@ static void put_run(struct json_out *j, const struct admin_model *m, const struc
     json_member_count(j, "attempt", r->attempt);
     json_member_text(j, "outcome", history_outcome_name(r->outcome));
     json_member_raw(j, "result", str_c(r->text));
+    put_hooks(j, r->hooks);
     json_member_text(j, "file", r->file);
     json_member_text(j, "became", run_end_file(&r->end));
     /* Written as a decimal number with all microseconds: runs often use less than a millisecond. */
@@ -269,6 +289,9 @@ static void put_work_item(struct json_out *j, const struct call *c, const struct
         put_run(j, c->m, h, w->last_run, RUNS_BRIEF);
     else
         json_out_null(j);
+    buf_clear(&text);
+    why_put_advice(&text, w, h);
+    json_member_str(j, "advice", buf_str(&text));
     json_out_close(j, '}');
     buf_free(&text);
 }
@@ -368,7 +391,7 @@ static bool fits(struct call *c, const struct hook *h)
 
 /* Appends the input document that a run would get: of dl in mode object, else dl is NULL. A run
  * that nothing calls for could only be a manual one, so its reason is MANUAL. No program runs to
- * remove a file, so nothing is appended then. */
+ * remove a file, or with files_from, so nothing is appended then. */
 static void put_input(struct call *c, struct hook *h, struct delivery *dl)
 {
     struct run *run = run_preview(h, dl, c->now_ms);
@@ -377,8 +400,8 @@ static void put_input(struct call *c, struct hook *h, struct delivery *dl)
         return;
     if (run->reason == RUN_RERUN)
         run->reason = RUN_MANUAL;
-    if (run->kind != RUN_REMOVE)
-        payload_put_json(&c->out->body, c->m->context, run, c->now_ms);
+    if (run->kind != RUN_REMOVE && run->kind != RUN_WRITE)
+        payload_put_json(&c->out->body, c->m->context, run, c->now_ms, NULL);
     run_free(run);
 }
 
@@ -417,7 +440,9 @@ static void put_oldest(struct call *c, struct hook *h)
 /* Nothing was appended: says why, as far as the hook's settings and the key tell. */
 static void refuse_input(struct call *c, struct hook *h, struct str key)
 {
-    if (key.p != NULL && sources_with(h, key) > 0 && h->files.template != NULL)
+    if (h->files.from_members)
+        admin_refuse(c->out, 404, "the hook has files_from: no program runs, so there is no input");
+    else if (key.p != NULL && sources_with(h, key) > 0 && h->files.template != NULL)
         admin_refuse(c->out, 404,
                      "the object is gone and only its file is to be removed: no program runs, so "
                      "there is no input");
@@ -515,8 +540,8 @@ void hook_call_order(struct call *c)
         put_order(c, order, true);
     else if (h != NULL)
         admin_refuse(c->out, 404,
-                     "this manual run is not remembered any more: many came after it, or informerd "
-                     "was restarted");
+                     "this manual run is not remembered any more: many came after it, a reload has "
+                     "changed the hook, or informerd was restarted");
 }
 
 /* A hook that is paused already is left alone, so that `changed` says what this request did. */

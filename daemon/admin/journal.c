@@ -208,7 +208,8 @@ void journal_resumed(struct journal *j, uint64_t wall_ns, struct source from, si
     end(j, &o);
 }
 
-/* The command needs no word, and a file that the run has not touched is not written. */
+/* The command needs no word, and a file that the run has not touched is not written. A run with
+ * files_from has many files, which are not named. */
 void journal_run(struct journal *j, const char *hook, struct str id, const struct history_run *run)
 {
     struct json_out o = begin(j, run->ended_ns, "run");
@@ -226,10 +227,21 @@ void journal_run(struct journal *j, const char *hook, struct str id, const struc
     json_member_flag(&o, "ok", run->outcome == HISTORY_OK);
     put_text(&o, "result", run->text);
     if (run_end_file(&run->end) != NULL) {
-        put_text(&o, "file", run->file);
+        if (run->file != NULL)
+            put_text(&o, "file", run->file);
         put_text(&o, "became", run_end_file(&run->end));
     }
     json_member_count(&o, "took_ms", run->took_ms);
+    end(j, &o);
+}
+
+void journal_reload(struct journal *j, uint64_t wall_ns, const char *result, struct str problem)
+{
+    struct json_out o = begin(j, wall_ns, "reload");
+
+    put_text(&o, "result", result);
+    if (problem.n > 0)
+        put_str(&o, "problem", problem);
     end(j, &o);
 }
 

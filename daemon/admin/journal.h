@@ -57,6 +57,9 @@ void journal_run(struct journal *j, const char *hook, struct str id, const struc
 void journal_hook(struct journal *j, uint64_t wall_ns, const char *hook, struct str key,
                   const char *state);
 
+/* Writes how a reload ended: "reloaded", "invalid" or "failed"; problem is the first one, may be empty. */
+void journal_reload(struct journal *j, uint64_t wall_ns, const char *result, struct str problem);
+
 /* The number of the oldest line that is kept. */
 uint64_t journal_first(const struct journal *j);
 /* The number that the next line will have. */

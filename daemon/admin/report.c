@@ -2,14 +2,18 @@
 #include "admin/report.h"
 
 #include <inttypes.h>
+#include <string.h>
 #include <time.h>
 
 #include "admin/call.h"
+#include "admin/faults.h"
 #include "admin/restore_status.h"
 #include "base/utf8.h"
 #include "cache/audit.h"
 #include "cache/view.h"
 #include "cache/watch.h"
+#include "hook/apply_group.h"
+#include "hook/gone.h"
 #include "hook/hook.h"
 #include "hook/why.h"
 #include "kube/expiry.h"
@@ -24,225 +28,6 @@ enum { LEFT_FILES_MAX = 1000 };
 #define NS_PER_S  1000000000U
 #define MS_PER_S  1000U
 
-/* ---- Faults, in sentences for people (docs/design.md "Health") */
-
-/* The worst fault of the watch; NULL = all is well. A watch that was synced and has an error is
- * between two tries, which is no fault until it is stale. */
-static const char *trouble(const struct watch *w, const struct watch_status *s)
-{
-    if (s->state == WATCH_FORBIDDEN)
-        return "forbidden";
-    /* Before `stale`, as a watch that started stale is stale, too, and this says more. */
-    if (s->synced && restore_status_is((struct source){.watch = w}))
-        return "started stale";
-    if (s->stale)
-        return "stale";
-    if (s->synced || s->err->kind == ERR_OK)
-        return NULL;
-    return s->state == WATCH_WAITING ? "waiting" : "not synced";
-}
-
-static void put_trouble(struct json_out *j, const struct admin_watch *w,
-                        const struct watch_status *s)
-{
-    const char *what = trouble(w->watch, s);
-    struct buf text = {0};
-
-    if (what == NULL)
-        return;
-    buf_printf(&text, "watch %s: %s", w->name, what);
-    if (s->err->kind != ERR_OK)
-        buf_printf(&text, ": %s", s->err->text);
-    json_out_str(j, buf_str(&text));
-    buf_free(&text);
-}
-
-/* The sentence names the command, as only a person can decide about a held list
- * (docs/design.md "Guard"). */
-static void put_held(struct json_out *j, const struct admin_watch *w, const struct watch_status *s)
-{
-    struct buf text = {0};
-
-    if (s->held == GUARD_NOTHING)
-        return;
-    if (s->held == GUARD_IDENTITY) {
-        buf_printf(&text,
-                   "watch %s: held, because another cluster answers: informerctl guard accept %s "
-                   "accepts it",
-                   w->name, w->name);
-        json_out_str(j, buf_str(&text));
-        buf_free(&text);
-        return;
-    }
-    buf_printf(&text, "watch %s: a list ", w->name);
-    if (s->held == GUARD_BACKWARDS)
-        buf_puts(&text, "whose version went backwards");
-    else
-        buf_printf(&text, "that would delete %zu of %zu objects", s->held_deletes,
-                   store_count(watch_store(w->watch)));
-    buf_printf(&text, " is held: informerctl guard accept|reject %s", w->name);
-    json_out_str(j, buf_str(&text));
-    buf_free(&text);
-}
-
-/* How many skipped objects the sentence of a watch names, and how many bytes of a name; the status
- * lists more (REPORT_SKIPS). */
-enum { NAMED = 20, NAME_BYTES = 320 };
-
-struct sentence {
-    struct buf *out;
-    size_t named;
-    uint64_t left; /* objects that are not named */
-};
-
-/* A skip without a name stands for all items of one cause whose names cannot be read. */
-static void name_skipped(void *arg, const struct skip *s)
-{
-    struct sentence *n = arg;
-
-    if (n->named == NAMED) {
-        n->left += s->times;
-        return;
-    }
-    buf_puts(n->out, n->named++ == 0 ? ": " : ", ");
-    if (s->name.n > 0)
-        buf_append_str(n->out, utf8_cut(s->name, NAME_BYTES));
-    else
-        buf_printf(n->out, "%" PRIu64 " of which the name cannot be read", s->times);
-    buf_printf(n->out, " (%.*s)", STR_ARG(s->why));
-}
-
-/* Objects that cannot be used: of these the cache is not what the server has
- * (docs/design.md "Skipped objects"). */
-static void put_skipped_sentence(struct json_out *j, const struct admin_watch *w)
-{
-    const struct skips *skips = store_skips(watch_store(w->watch));
-    uint64_t count = skips_count(skips);
-    struct buf text = {0};
-    struct sentence n = {.out = &text};
-
-    if (count == 0)
-        return;
-    buf_printf(&text, "watch %s: %" PRIu64 " object%s skipped, with the old state if there is one",
-               w->name, count, count == 1 ? " is" : "s are");
-    skips_each(skips, name_skipped, &n);
-    if (n.left > 0)
-        buf_printf(&text, ", and %" PRIu64 " more", n.left);
-    json_out_str(j, buf_str(&text));
-    buf_free(&text);
-}
-
-/* A key that waits too long, for whatever reason: a run that hangs, a hook that is paused, a hook
- * that fails again and again. Or a file that waits for apply: oldest_ms is the larger one of the
- * two ages. */
-static void put_pending_sentence(struct json_out *j, const struct admin_model *m,
-                                 const struct hook *h, uint64_t now_ms)
-{
-    uint64_t oldest_ms = hook_oldest_pending_ms(h, now_ms);
-    struct buf text = {0};
-
-    if (m->pending_ms == 0 || oldest_ms <= m->pending_ms)
-        return;
-    buf_printf(&text,
-               "hook %s: %s for longer than limits.pending: %" PRIu64
-               " s, informerctl why %s tells why",
-               h->name,
-               apply_age_ms(&h->apply, now_ms) == oldest_ms ? "a written file is not applied"
-                                                            : "a key is pending",
-               oldest_ms / 1000, h->name);
-    json_out_str(j, buf_str(&text));
-    buf_free(&text);
-}
-
-/* Faults of the state: it cannot be written, or a cluster is not the one that it was. */
-static void put_persist(struct json_out *j, const struct admin_model *m)
-{
-    struct buf text = {0};
-
-    if (m->state.trouble != NULL) {
-        buf_printf(&text, "state not writable: %s", m->state.trouble);
-        json_out_str(j, buf_str(&text));
-    }
-    buf_free(&text);
-    for (size_t i = 0; i < m->cluster_count; i++)
-        if (m->clusters[i].trouble != NULL)
-            json_out_cstr(j, m->clusters[i].trouble);
-}
-
-/* Writes a fault of credentials. Servers that share a file share its fault: told has the faults of
- * this cluster so far, each with a line end, and one that stands there is not told again. */
-static void put_fault(struct json_out *j, struct buf *told, struct buf *fault)
-{
-    struct buf line = {0};
-
-    buf_printf(&line, "%s\n", buf_cstr(fault));
-    if (strstr(buf_cstr(told), buf_cstr(&line)) == NULL) {
-        json_out_str(j, buf_str(fault));
-        buf_append_str(told, buf_str(&line));
-    }
-    buf_free(&line);
-}
-
-static void put_login(struct json_out *j, const struct admin_model *m,
-                      const struct admin_cluster *c, const struct admin_login *l, struct buf *told)
-{
-    int64_t now_s = (int64_t)(m->wall_ns / NS_PER_S);
-    int64_t window_s = (int64_t)(m->credential_expiry_ms / MS_PER_S);
-    struct buf text = {0};
-
-    for (enum expiry_item i = EXPIRY_CA; l->expiry != NULL && i < EXPIRY_ITEMS; i++) {
-        struct expiry_view view = expiry_look(l->expiry, i, now_s, window_s);
-
-        if (view.state == EXPIRY_NONE || view.state == EXPIRY_VALID)
-            continue;
-        buf_printf(&text, "cluster %s: ", c->name);
-        expiry_put(&text, l->expiry, i, &view);
-        put_fault(j, told, &text);
-        buf_clear(&text);
-    }
-    if (l->trouble != NULL) {
-        buf_printf(&text, "cluster %s: credentials cannot be used: %s", c->name, l->trouble);
-        put_fault(j, told, &text);
-    }
-    buf_free(&text);
-}
-
-/* Faults of the credentials of a cluster. */
-static void put_credentials(struct json_out *j, const struct admin_model *m,
-                            const struct admin_cluster *c)
-{
-    struct buf told = {0};
-
-    for (size_t i = 0; i < c->login_count; i++)
-        put_login(j, m, c, &c->logins[i], &told);
-    buf_clear(&told);
-    if (c->is_insecure) {
-        buf_printf(&told, "cluster %s: servers are not verified (insecure_skip_tls_verify)",
-                   c->name);
-        json_out_str(j, buf_str(&told));
-    }
-    buf_free(&told);
-}
-
-/* The state comes first: it concerns every watch and hook. */
-static void put_degraded(struct json_out *j, const struct admin_model *m, uint64_t now_ms)
-{
-    json_out_open(j, '[');
-    put_persist(j, m);
-    for (size_t i = 0; i < m->cluster_count; i++)
-        put_credentials(j, m, &m->clusters[i]);
-    for (size_t i = 0; i < m->watch_count; i++) {
-        struct watch_status s = watch_status(m->watches[i].watch, now_ms);
-
-        put_held(j, &m->watches[i], &s);
-        put_trouble(j, &m->watches[i], &s);
-        put_skipped_sentence(j, &m->watches[i]);
-    }
-    for (size_t i = 0; i < m->hooks->n; i++)
-        put_pending_sentence(j, m, m->hooks->v[i], now_ms);
-    json_out_close(j, ']');
-}
-
 /* Names the sources that the first run waits for. */
 static void put_unsynced(struct buf *out, const struct hook *h)
 {
@@ -250,13 +35,10 @@ static void put_unsynced(struct buf *out, const struct hook *h)
     for (size_t i = 0; i < h->source_count; i++)
         if (!source_synced(h->sources[i].of))
             buf_printf(out, " %s", h->sources[i].name);
-    buf_putc(out, '\n');
 }
 
-/* One line of /readyz: why the first runs of the hook have not ended. With an output file its apply
- * belongs to them. */
-static void put_hook_not_ready(struct buf *out, const struct admin_model *m, const struct hook *h,
-                               uint64_t now_ms)
+void report_hook_not_ready(struct buf *out, const struct admin_model *m, const struct hook *h,
+                           uint64_t now_ms)
 {
     bool applies = h->gate == GATE_APPLY;
     struct why w = applies ? why_apply(m->hooks, h, now_ms) : why_hook(m->hooks, h, now_ms);
@@ -273,18 +55,21 @@ static void put_hook_not_ready(struct buf *out, const struct admin_model *m, con
         buf_puts(out, ": ");
         why_put_text(out, &w);
     }
-    buf_putc(out, '\n');
-}
-
-void report_not_ready(struct buf *out, const struct admin_model *m, uint64_t now_ms)
-{
-    buf_puts(out, "not ready\n");
-    for (size_t i = 0; i < m->hooks->n; i++)
-        if (!hook_first_ended(m->hooks->v[i]))
-            put_hook_not_ready(out, m, m->hooks->v[i], now_ms);
 }
 
 /* ---- Members of the status */
+
+static void put_fault(void *arg, const struct finding *f)
+{
+    json_out_cstr(arg, f->sentence);
+}
+
+static void put_degraded(struct json_out *j, const struct admin_model *m, uint64_t now_ms)
+{
+    json_out_open(j, '[');
+    faults_each(m, now_ms, put_fault, j);
+    json_out_close(j, ']');
+}
 
 /* Times in the status have whole seconds, unlike json_member_time(). */
 static void put_time(struct json_out *j, const char *key, uint64_t wall_ns)
@@ -331,6 +116,26 @@ static void put_expires(struct json_out *j, const struct admin_model *m,
         put_time(j, "credential_expires", (uint64_t)first_s * NS_PER_S);
     else
         json_member_text(j, "credential_expires", NULL);
+}
+
+static void put_reload(struct json_out *j, const struct admin_reload *r)
+{
+    json_out_key(j, "reload");
+    json_out_open(j, '{');
+    json_member_text(j, "result", r->result);
+    json_member_flag(j, "running", r->is_running);
+    json_member_time(j, "ended", r->ended_ns);
+    json_member_time(j, "failing_since", r->failing_ns);
+    json_out_key(j, "problems");
+    json_out_open(j, '[');
+    for (const char *p = r->problems != NULL ? r->problems : ""; *p != '\0';) {
+        size_t n = strcspn(p, "\n");
+
+        json_out_str(j, str_of(p, n));
+        p += n + (p[n] == '\n');
+    }
+    json_out_close(j, ']');
+    json_out_close(j, '}');
 }
 
 /* The server in use; before the first answer, the one that requests go to first. */
@@ -557,6 +362,16 @@ static void put_last_success(struct json_out *j, const struct admin_model *m, co
         json_member_text(j, "last_success", NULL);
 }
 
+/* The other hooks whose `apply` is the same: one run is for all of them. */
+static void put_apply_sharers(struct json_out *j, const struct hook *h)
+{
+    json_out_key(j, "apply_with");
+    json_out_open(j, '[');
+    for (const struct hook *other = NULL; (other = apply_group_next(h, other)) != NULL;)
+        json_out_str(j, str_c(other->name));
+    json_out_close(j, ']');
+}
+
 /* Only hooks that have `apply` get these members. */
 static void put_apply(struct json_out *j, const struct admin_model *m, const struct hook *h,
                       uint64_t now_ms)
@@ -566,6 +381,18 @@ static void put_apply(struct json_out *j, const struct admin_model *m, const str
     json_member_text(j, "apply", why_reason_name(w.reason));
     json_member_count(j, "applies_ok", h->apply.runs_ok);
     json_member_count(j, "applies_failed", h->apply.runs_failed);
+    put_apply_sharers(j, h);
+}
+
+/* From event to handled, in the last minutes; null if nothing was handled in them. */
+static void put_latency(struct json_out *j, const struct hook *h, uint64_t now_ms)
+{
+    struct histogram recent = latency_recent(&h->figures.latency, now_ms);
+    bool any = recent.total > 0;
+
+    json_member_count(j, "handled", h->figures.latency.all.total);
+    json_member_seconds(j, "latency_p50_s", any, histogram_quantile_ms(&recent, 500));
+    json_member_seconds(j, "latency_p99_s", any, histogram_quantile_ms(&recent, 990));
 }
 
 static void put_hook(struct json_out *j, const struct admin_model *m, const struct hook *h,
@@ -585,8 +412,9 @@ static void put_hook(struct json_out *j, const struct admin_model *m, const stru
     json_member_seconds(j, "oldest_pending_s", pending > 0 || oldest_ms > 0, oldest_ms);
     put_last_success(j, m, h);
     json_member_text(j, "last_error", hook_last_error(h));
-    json_member_count(j, "runs_ok", h->runs_ok);
-    json_member_count(j, "runs_failed", h->runs_failed);
+    json_member_count(j, "runs_ok", h->figures.runs_ok);
+    json_member_count(j, "runs_failed", h->figures.runs_failed);
+    put_latency(j, h, now_ms);
     if (h->apply.wanted)
         put_apply(j, m, h, now_ms);
     json_out_close(j, '}');
@@ -611,14 +439,32 @@ static void put_left_file(struct json_out *j, const char *hook, const char *file
     json_out_close(j, '}');
 }
 
-/* Whether a stray file of a hook that is not configured any more still has no owner. A hook that
- * was renamed may write the same file under its new name. */
-static bool is_left(const struct admin_model *m, const char *file)
+/* Files of one list of strays that stay. Returns how many files were put so far. */
+static size_t put_strays(struct json_out *j, const char *hook, const struct strays *s, size_t n)
 {
-    for (size_t i = 0; i < m->hooks->n; i++)
-        if (files_has(&m->hooks->v[i]->files, str_c(file)))
-            return false;
-    return true;
+    list_each (pos, tmp, &s->all) {
+        const struct stray *x = list_entry(pos, struct stray, link);
+
+        if (x->state == STRAY_LEFT && n < LEFT_FILES_MAX) {
+            put_left_file(j, hook, x->path, x->why);
+            n++;
+        }
+    }
+    return n;
+}
+
+size_t report_put_gone(struct json_out *j, const struct admin_model *m, const struct gone_hook *gh,
+                       size_t n)
+{
+    list_each (pos, tmp, &gh->files.all) {
+        const struct stray *x = list_entry(pos, struct stray, link);
+
+        if (x->state == STRAY_LEFT && n < LEFT_FILES_MAX && gone_is_left(m->hooks, x)) {
+            put_left_file(j, gh->name, x->path, x->why);
+            n++;
+        }
+    }
+    return n;
 }
 
 /* Files that stay and that nothing names: strays of today's hooks, then files of hooks that are not
@@ -629,22 +475,10 @@ static void put_left_files(struct json_out *j, const struct admin_model *m)
 
     json_out_key(j, "left_files");
     json_out_open(j, '[');
-    for (size_t i = 0; i < m->hooks->n; i++) {
-        const struct hook *h = m->hooks->v[i];
-
-        list_each (pos, tmp, &h->strays.all) {
-            const struct stray *x = list_entry(pos, struct stray, link);
-
-            if (x->state == STRAY_LEFT && n++ < LEFT_FILES_MAX)
-                put_left_file(j, h->name, x->path, x->why);
-        }
-    }
-    for (size_t i = 0; i < m->gone_count; i++)
-        if (n < LEFT_FILES_MAX && is_left(m, m->gone[i].file)) {
-            put_left_file(j, m->gone[i].hook, m->gone[i].file,
-                          "the hook is not configured any more");
-            n++;
-        }
+    for (size_t i = 0; i < m->hooks->n; i++)
+        n = put_strays(j, m->hooks->v[i]->name, &m->hooks->v[i]->strays, n);
+    for (size_t i = 0; m->gone != NULL && i < m->gone->n; i++)
+        n = report_put_gone(j, m, m->gone->v[i], n);
     json_out_close(j, ']');
 }
 
@@ -659,6 +493,7 @@ void report_status(struct call *c)
     json_member_count(&j, "pid", c->m->pid);
     put_time(&j, "started", c->m->started_ns);
     json_member_flag(&j, "ready", c->m->ready);
+    put_reload(&j, &c->m->reload);
     json_out_key(&j, "degraded");
     put_degraded(&j, c->m, c->now_ms);
     put_state(&j, c->m);

@@ -7,11 +7,15 @@
 #ifndef ADMIN_REPORT_H
 #define ADMIN_REPORT_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 struct admin_model;
 struct buf;
 struct call;
+struct gone_hook;
+struct hook;
+struct json_out;
 struct watch;
 
 /* The most skipped objects of a watch that are listed by name. */
@@ -37,8 +41,14 @@ void report_hooks(struct call *c);
  * that differ) and error. */
 void report_verify(struct call *c, const struct watch *w);
 
-/* Appends the text of /readyz while informerd is not ready: "not ready", then a line for each hook
- * whose first runs have not ended. */
-void report_not_ready(struct buf *out, const struct admin_model *m, uint64_t now_ms);
+/* Appends the files of a hook that is not configured any more, which stay, as elements of an array, as
+ * in left_files; n = how many it has. Returns how many it has then. */
+size_t report_put_gone(struct json_out *j, const struct admin_model *m, const struct gone_hook *gh,
+                       size_t n);
+
+/* Appends a sentence, without a line end: why the first runs of the hook have not ended. With an
+ * output file its apply belongs to them. */
+void report_hook_not_ready(struct buf *out, const struct admin_model *m, const struct hook *h,
+                           uint64_t now_ms);
 
 #endif

@@ -15,7 +15,8 @@
 #include "proto/json_member.h"
 
 enum state {
-    STATE_WAITING,   /* the source is not synced yet */
+    STATE_WAITING, /* the source is not synced yet, the condition does not hold, or no answer came */
+    STATE_MET,     /* the condition holds: the line that says so is still to be given */
     STATE_LISTING,   /* gives the objects that the source had when the stream began */
     STATE_FOLLOWING, /* gives each change, or each line of the journal */
     STATE_CUT,       /* cut off: the last line, which says so, is still to be given */
@@ -42,8 +43,14 @@ struct admin_stream {
     const char *complaint; /* why the stream was cut off; constant */
     char *name;
 
-    const struct journal *journal; /* NULL: the stream follows a source */
+    const struct journal *journal; /* NULL: the stream follows a source or waits */
     uint64_t seq;                  /* journal: number of the next line to give */
+
+    bool waits; /* for a condition, and has no source */
+    enum wait_for what;
+
+    uint64_t awaited;  /* the number of an answer, and no source; 0 = none */
+    struct buf answer; /* MET: it */
 
     struct source source;
     bool stale;              /* of the source, when the stream began to list */
@@ -137,6 +144,25 @@ struct admin_stream *admin_streams_follow_journal(struct admin_streams *hub)
     return s;
 }
 
+struct admin_stream *admin_streams_wait(struct admin_streams *hub, enum wait_for what, bool holds)
+{
+    struct admin_stream *s = new_stream(hub, "wait");
+
+    s->state = holds ? STATE_MET : STATE_WAITING;
+    s->waits = true;
+    s->what = what;
+    return s;
+}
+
+struct admin_stream *admin_streams_await(struct admin_streams *hub, uint64_t number)
+{
+    struct admin_stream *s = new_stream(hub, "answer");
+
+    s->state = STATE_WAITING;
+    s->awaited = number;
+    return s;
+}
+
 /* Objects before object_at are with the reader already, and their references are gone. */
 static void drop_objects(struct admin_stream *s)
 {
@@ -176,6 +202,7 @@ void admin_stream_destroy(struct admin_stream **sp)
     *sp = NULL;
     list_remove(&s->link);
     drop_all(s);
+    buf_free(&s->answer);
     free(s->name);
     free(s);
 }
@@ -211,6 +238,13 @@ static bool is_behind(struct admin_stream *s)
            s->change_bytes > ADMIN_STREAM_BACKLOG_BYTES + s->most_bytes;
 }
 
+static void cut(struct admin_stream *s, const char *complaint)
+{
+    s->state = STATE_CUT;
+    s->complaint = complaint;
+    drop_all(s);
+}
+
 /* Queues a change for the reader, or cuts the reader off. */
 static void push(struct admin_stream *s, const struct delta *d)
 {
@@ -226,20 +260,34 @@ static void push(struct admin_stream *s, const struct delta *d)
         object_ref(d->object);
         s->change_bytes += object_bytes(d->object);
     }
-    if (is_behind(s)) {
-        s->state = STATE_CUT;
-        s->complaint = "the reader was too slow: it is too far behind what changes";
-        drop_all(s);
-    }
+    if (is_behind(s))
+        cut(s, "the reader was too slow: it is too far behind what changes");
     wake(s);
+}
+
+static bool follows_source(const struct admin_stream *s)
+{
+    return s->journal == NULL && !s->waits && s->awaited == 0;
 }
 
 /* Whether the stream follows the source and has begun. A WAITING stream lists all objects when it
  * begins, and needs no changes before that. */
 static bool takes_from(const struct admin_stream *s, struct source from)
 {
-    return s->journal == NULL && source_equal(s->source, from) &&
+    return follows_source(s) && source_equal(s->source, from) &&
            (s->state == STATE_LISTING || s->state == STATE_FOLLOWING);
+}
+
+void admin_streams_leave(struct admin_streams *hub, struct source source)
+{
+    list_each (pos, tmp, &hub->streams) {
+        struct admin_stream *s = list_entry(pos, struct admin_stream, link);
+
+        if (!follows_source(s) || s->state >= STATE_CUT || !source_equal(s->source, source))
+            continue;
+        cut(s, "a reload has changed or dropped the source: ask again");
+        wake(s);
+    }
 }
 
 static void on_delta(void *arg, struct source from, const struct delta *d)
@@ -267,7 +315,7 @@ static void on_stale(void *arg, struct source from, bool stale, struct now now)
         struct admin_stream *s = list_entry(pos, struct admin_stream, link);
 
         /* A stream that waits tells this in its SYNCED line. */
-        if (s->state == STATE_WAITING && source_equal(s->source, from))
+        if (s->state == STATE_WAITING && follows_source(s) && source_equal(s->source, from))
             s->stale = stale;
     }
     on_delta(hub, from, &d);
@@ -280,9 +328,48 @@ void admin_streams_synced(struct admin_streams *hub)
     list_each (pos, tmp, &hub->streams) {
         struct admin_stream *s = list_entry(pos, struct admin_stream, link);
 
-        if (s->state != STATE_WAITING || !source_synced(s->source))
+        if (s->state != STATE_WAITING || !follows_source(s) || !source_synced(s->source))
             continue;
         begin(s);
+        wake(s);
+    }
+}
+
+/* Whether the condition of the stream is still to be looked at. */
+static bool awaits(const struct admin_stream *s)
+{
+    return s->waits && s->state == STATE_WAITING;
+}
+
+bool admin_streams_waits(const struct admin_streams *hub)
+{
+    list_each (pos, tmp, &hub->streams)
+        if (awaits(list_entry(pos, struct admin_stream, link)))
+            return true;
+    return false;
+}
+
+void admin_streams_look(struct admin_streams *hub, const struct admin_model *m, uint64_t now_ms)
+{
+    list_each (pos, tmp, &hub->streams) {
+        struct admin_stream *s = list_entry(pos, struct admin_stream, link);
+
+        if (!awaits(s) || !wait_holds(m, s->what, now_ms))
+            continue;
+        s->state = STATE_MET;
+        wake(s);
+    }
+}
+
+void admin_streams_answer(struct admin_streams *hub, uint64_t number, struct str line)
+{
+    list_each (pos, tmp, &hub->streams) {
+        struct admin_stream *s = list_entry(pos, struct admin_stream, link);
+
+        if (s->state != STATE_WAITING || s->awaited != number)
+            continue;
+        buf_append_str(&s->answer, line);
+        s->state = STATE_MET;
         wake(s);
     }
 }
@@ -415,6 +502,13 @@ static enum admin_stream_pulled step(struct admin_stream *s, struct buf *out)
     switch (s->state) {
     case STATE_WAITING:
         return ADMIN_STREAM_EMPTY;
+    case STATE_MET:
+        if (s->awaited > 0)
+            buf_append_str(out, buf_str(&s->answer));
+        else
+            wait_put_done(out, s->what);
+        s->state = STATE_OVER;
+        return ADMIN_STREAM_MORE;
     case STATE_LISTING:
         return put_object(s, out);
     case STATE_FOLLOWING:

@@ -2,7 +2,8 @@
 /*
  * stream - answers without an end: the objects of a source and then its changes, or the lines of
  * the journal, as NDJSON that the caller pulls; pure. A reader that does not keep up is cut off;
- * informerd does not wait for it (docs/design.md "Control socket").
+ * informerd does not wait for it (docs/design.md "Control socket"). Or one line, as soon as a
+ * condition holds.
  */
 #ifndef ADMIN_STREAM_H
 #define ADMIN_STREAM_H
@@ -11,13 +12,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "admin/wait.h"
 #include "cache/source.h"
 
+struct admin_model;
 struct admin_stream;
 struct admin_streams;
 struct buf;
 struct subscriber;
 struct journal;
+struct str;
 
 /* How many changes, and bytes of their objects, may wait for a reader. On top of them comes what
  * one list makes that replaces all objects of the source at once. */
@@ -45,9 +49,29 @@ void admin_streams_synced(struct admin_streams *hub);
 struct admin_stream *admin_streams_follow(struct admin_streams *hub, const char *name,
                                           struct source source, uint64_t now_ms);
 
+/* The source is about to be destroyed: cuts off the streams that follow it. */
+void admin_streams_leave(struct admin_streams *hub, struct source source);
+
 /* Follows the journal: first the lines that are kept, then each new line. Never NULL; release with
  * admin_stream_destroy(). */
 struct admin_stream *admin_streams_follow_journal(struct admin_streams *hub);
+
+/* Waits for a condition: gives one line when it holds (wait_put_done()), and ends. holds: does it now?
+ * Never NULL; release with admin_stream_destroy(). */
+struct admin_stream *admin_streams_wait(struct admin_streams *hub, enum wait_for what, bool holds);
+
+/* Waits for the answer with this number, > 0: gives its line when it comes, and ends. Never NULL; release
+ * with admin_stream_destroy(). */
+struct admin_stream *admin_streams_await(struct admin_streams *hub, uint64_t number);
+
+/* Gives the line, with its newline, to all streams that wait for this number. */
+void admin_streams_answer(struct admin_streams *hub, uint64_t number, struct str line);
+
+/* Does a stream wait for a condition? */
+bool admin_streams_waits(const struct admin_streams *hub);
+
+/* Looks at the conditions that streams wait for. To be called whenever one of them may hold. */
+void admin_streams_look(struct admin_streams *hub, const struct admin_model *m, uint64_t now_ms);
 
 /* Frees the stream and sets *s to NULL. NULL is fine. Not inside ready. */
 void admin_stream_destroy(struct admin_stream **s);

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "app/build.h"
 
+#include <inttypes.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "app/contents.h"
 #include "app/exec_plugins.h"
 #include "app/identity.h"
 #include "app/outputs.h"
@@ -205,8 +208,7 @@ static enum err_kind hook_fields(const struct conf_map *map, struct hook_rules *
     return ERR_OK;
 }
 
-static enum err_kind hook_rules(const struct conf *conf, const struct conf_hook *h,
-                                struct hook_rules *r, struct err *err)
+static enum err_kind hook_rules(const struct conf_hook *h, struct hook_rules *r, struct err *err)
 {
     *r = (struct hook_rules){
         .mode = (enum hook_mode)h->mode.v,
@@ -214,7 +216,7 @@ static enum err_kind hook_rules(const struct conf *conf, const struct conf_hook 
         .require = (enum hook_require)h->require.v,
         .when_stale = (enum hook_when_stale)h->when_stale.v,
         .include_old = h->include_old.v,
-        .after = mem_array(h->after.n + 1, sizeof(size_t)),
+        .after = mem_array(h->after.n + 1, sizeof(char *)),
         .after_count = h->after.n,
         .park_exit = mem_array(h->park_exit.n + 1, sizeof(int)),
         .park_exit_count = h->park_exit.n,
@@ -222,7 +224,7 @@ static enum err_kind hook_rules(const struct conf *conf, const struct conf_hook 
         .parked_age_ms = h->parked_age.v,
     };
     for (size_t i = 0; i < h->after.n; i++)
-        r->after[i] = (size_t)(conf_find_hook(conf, h->after.v[i].v) - conf->hooks);
+        r->after[i] = mem_strdup(h->after.v[i].v);
     for (size_t i = 0; i < h->park_exit.n; i++)
         r->park_exit[i] = (int)h->park_exit.v[i].v;
     return hook_fields(&h->fields, r, err);
@@ -260,74 +262,6 @@ static struct work_queue_params apply_params(const struct conf_hook *h)
     return p;
 }
 
-enum err_kind build_hook(const struct conf *conf, size_t index, const struct sources *sources,
-                         const char *node_name, struct hook_params *p, struct err *err)
-{
-    const struct conf_hook *h = &conf->hooks[index];
-    const char **paths = strings(&h->changes_in);
-    struct hook_rules rules = {0};
-    struct filter filter = {0};
-    enum err_kind kind = hook_rules(conf, h, &rules, err);
-
-    if (kind == ERR_OK)
-        kind = filter_init(&filter, h->events.v, paths, h->changes_in.n, err);
-    free(paths);
-    if (kind != ERR_OK) {
-        /* filter_init() leaves nothing to free when it fails. */
-        hook_rules_fini(&rules);
-        return kind;
-    }
-    struct hook_source *v = mem_array(h->sources.n, sizeof(*v));
-    for (size_t i = 0; i < h->sources.n; i++)
-        v[i] = (struct hook_source){.name = h->sources.v[i].v,
-                                    .of = sources_find(sources, h->sources.v[i].v)};
-    *p = (struct hook_params){
-        .name = h->name.v,
-        .index = index,
-        .rules = rules,
-        .sources = v,
-        .source_count = h->sources.n,
-        .filter = filter,
-        .work_queue = work_queue_params(h),
-        .output = outputs_template(h, node_name),
-        .applies = h->apply.n > 0,
-        .apply = apply_params(h),
-    };
-    return ERR_OK;
-}
-
-/* Frees an array that is const for its users only. The union takes the const away without a cast,
- * which -Wcast-qual refuses. */
-static void free_const(const void *p)
-{
-    union {
-        const void *in;
-        void *out;
-    } u = {.in = p};
-
-    free(u.out);
-}
-
-void build_hook_fini(struct hook_params *p)
-{
-    free_const(p->sources);
-    free_const(p->output);
-    p->sources = NULL;
-    p->output = NULL;
-}
-
-/* The command of a hook as argv. A `shell` setting is one line for /bin/sh. */
-static const char **hook_argv(const struct conf_hook *h)
-{
-    if (h->command.n > 0)
-        return strings(&h->command);
-    const char **argv = mem_array(4, sizeof(*argv));
-    argv[0] = "/bin/sh";
-    argv[1] = "-c";
-    argv[2] = h->shell.v;
-    return argv;
-}
-
 static bool sets(const struct conf_map *env, const char *name)
 {
     for (size_t i = 0; i < env->n; i++)
@@ -357,21 +291,126 @@ static char **hook_env(const struct conf_hook *h, const char *node_name)
     return v;
 }
 
-/* The files whose content counts for a renewal (docs/design.md "Renewal"): programs and `files`.
- * /bin/sh of a `shell` setting is left out: the line is part of the settings, and an update of the
- * shell renews no hook. */
-static const char **hook_files(const struct conf_hook *h)
+static void free_texts(char **texts)
 {
-    const struct conf_list *const programs[] = {&h->command, &h->check, &h->apply};
-    const char **v = mem_array(h->files.n + ARRAY_LEN(programs) + 1, sizeof(*v));
+    for (size_t i = 0; texts != NULL && texts[i] != NULL; i++)
+        free(texts[i]);
+    free(texts);
+}
+
+static void put_part(struct buf *key, const char *text)
+{
+    buf_printf(key, "%zu:%s", strlen(text), text);
+}
+
+static int compare_texts(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* All that a run of `apply` can see but INFORMERD_*, so that hooks with the same text may share one
+ * run (docs/design.md "Apply"): its arguments, user, group and umask, and its environment, whose order
+ * does not count. NULL: the hook has no apply. */
+static char *apply_key(const struct conf *conf, const struct conf_hook *h, const char *node_name)
+{
+    char **argv = outputs_apply(h, node_name);
+    char **env = hook_env(h, node_name);
+    struct buf key = {0};
+    char *text = NULL;
     size_t n = 0;
 
-    for (size_t i = 0; i < ARRAY_LEN(programs); i++)
-        if (programs[i]->n > 0)
-            v[n++] = programs[i]->v[0].v;
-    for (size_t i = 0; i < h->files.n; i++)
-        v[n++] = h->files.v[i].v;
-    return v;
+    for (size_t i = 0; argv != NULL && argv[i] != NULL; i++)
+        put_part(&key, argv[i]);
+    buf_printf(&key, "\n%" PRId64 "\n", h->umask.v);
+    put_part(&key, build_hook_user(conf, h));
+    put_part(&key, h->group.v);
+    while (env[n] != NULL)
+        n++;
+    qsort(env, n, sizeof(*env), compare_texts);
+    for (size_t i = 0; i < n; i++)
+        put_part(&key, env[i]);
+    if (argv != NULL)
+        text = mem_strdup(buf_cstr(&key));
+    buf_free(&key);
+    free_texts(argv);
+    free_texts(env);
+    return text;
+}
+
+enum err_kind build_hook(const struct conf *conf, size_t index, const struct sources *sources,
+                         const char *node_name, struct hook_params *p, struct err *err)
+{
+    const struct conf_hook *h = &conf->hooks[index];
+    const char **paths = strings(&h->changes_in);
+    struct hook_rules rules = {0};
+    struct filter filter = {0};
+    enum err_kind kind = hook_rules(h, &rules, err);
+
+    if (kind == ERR_OK)
+        kind = filter_init(&filter, h->events.v, paths, h->changes_in.n, err);
+    free(paths);
+    if (kind != ERR_OK) {
+        /* filter_init() leaves nothing to free when it fails. */
+        hook_rules_fini(&rules);
+        return kind;
+    }
+    struct hook_source *v = mem_array(h->sources.n, sizeof(*v));
+    for (size_t i = 0; i < h->sources.n; i++)
+        v[i] = (struct hook_source){.name = h->sources.v[i].v,
+                                    .of = sources_find(sources, h->sources.v[i].v)};
+    *p = (struct hook_params){
+        .name = h->name.v,
+        .index = index,
+        .rules = rules,
+        .sources = v,
+        .source_count = h->sources.n,
+        .filter = filter,
+        .work_queue = work_queue_params(h),
+        .output = outputs_template(h, node_name),
+        .from_members = h->files_from.v[0] != '\0',
+        .applies = h->apply.n > 0,
+        .apply = apply_params(h),
+        .apply_key = apply_key(conf, h, node_name),
+        .timeout_ms = h->timeout.v,
+    };
+    return ERR_OK;
+}
+
+/* Frees an array that is const for its users only. The union takes the const away without a cast,
+ * which -Wcast-qual refuses. */
+static void free_const(const void *p)
+{
+    union {
+        const void *in;
+        void *out;
+    } u = {.in = p};
+
+    free(u.out);
+}
+
+void build_hook_fini(struct hook_params *p)
+{
+    free_const(p->sources);
+    free_const(p->output);
+    free_const(p->apply_key);
+    p->sources = NULL;
+    p->output = NULL;
+    p->apply_key = NULL;
+}
+
+/* The command of a hook as argv. A `shell` setting is one line for /bin/sh. NULL: with files_from
+ * there is none. */
+static const char **hook_argv(const struct conf_hook *h)
+{
+    if (h->files_from.v[0] != '\0')
+        return NULL;
+    if (h->command.n > 0)
+        return strings(&h->command);
+    const char **argv = mem_array(4, sizeof(*argv));
+    argv[0] = "/bin/sh";
+    argv[1] = "-c";
+    argv[2] = h->shell.v;
+    return argv;
 }
 
 struct paths {
@@ -397,9 +436,15 @@ static const char **hook_alone(const struct conf_hook *h)
     for (size_t i = 0; i < ARRAY_LEN(programs); i++) {
         if (programs[i]->n > 0)
             add_path(&paths, &programs[i]->v[0]);
-        scripts_each(programs[i], add_path, &paths);
+        scripts_each(programs[i], SCRIPTS_POSSIBLE, add_path, &paths);
     }
     return paths.v;
+}
+
+/* If main has all the rights of the helper, there is nothing to protect from main. */
+static bool main_is_alike(const struct conf *conf)
+{
+    return geteuid() != 0 || strcmp(conf->user.v, "root") == 0;
 }
 
 static enum err_kind fill_helper_hook(const struct conf *conf, const struct conf_hook *h,
@@ -411,14 +456,13 @@ static enum err_kind fill_helper_hook(const struct conf *conf, const struct conf
     out->name = h->name.v;
     out->argv = hook_argv(h);
     out->env = (const char *const *)hook_env(h, node_name);
-    out->files = hook_files(h);
+    out->contents = contents_of(h);
     out->umask = (mode_t)h->umask.v;
     out->kill_grace_ms = h->kill_grace.v;
     out->kill_signal = (int)h->kill_signal.v;
     out->concurrency = (unsigned)h->concurrency.v;
     out->change_user = geteuid() == 0;
-    /* If main has all the rights of the helper, there is nothing to protect from main. */
-    out->main_is_alike = !out->change_user || strcmp(conf->user.v, "root") == 0;
+    out->main_is_alike = main_is_alike(conf);
     if (outputs_fill(h, node_name, out, err) != ERR_OK)
         return err_wrap(err, "hook %s", h->name.v);
     /* Without root there is one user for everything, and hook users are an error (app/check). */
@@ -434,10 +478,44 @@ static enum err_kind fill_helper_hook(const struct conf *conf, const struct conf
     return ERR_OK;
 }
 
+/* The hook that stands for those that are not configured any more: it has no program, and removes
+ * files. */
+static void fill_gone(const struct conf *conf, struct helper_hook *out)
+{
+    out->name = "hooks that are gone";
+    out->env = mem_array(1, sizeof(*out->env));
+    out->concurrency = 1;
+    out->kill_signal = SIGTERM;
+    out->main_is_alike = main_is_alike(conf);
+}
+
+/* The hook that stands for metrics.textfile: it has no program, and an output file that everybody may
+ * read. */
+static void fill_textfile(const struct conf *conf, struct helper_hook *out)
+{
+    out->name = "metrics.textfile";
+    out->env = mem_array(1, sizeof(*out->env));
+    out->concurrency = 1;
+    out->kill_signal = SIGTERM;
+    out->main_is_alike = main_is_alike(conf);
+    out->output =
+        MEM_NEW(struct helper_output, .path = mem_strdup(conf_textfile(conf)), .mode = 0644);
+}
+
+uint32_t build_textfile_number(const struct conf *conf, const struct cluster_access_list *access)
+{
+    return build_gone_number(conf, access) + 1;
+}
+
+uint32_t build_gone_number(const struct conf *conf, const struct cluster_access_list *access)
+{
+    return exec_plugins_number(conf, access, access->n);
+}
+
 enum err_kind build_helper(const struct conf *conf, const struct cluster_access_list *access,
                            const char *node_name, struct helper_params *p, struct err *err)
 {
-    size_t most = conf->n_hooks + exec_plugins_count(access);
+    size_t most = conf->n_hooks + exec_plugins_count(access) + 2;
     struct helper_hook *hooks = mem_array(most + 1, sizeof(*hooks));
 
     *p = (struct helper_params){.hooks = hooks,
@@ -455,6 +533,9 @@ enum err_kind build_helper(const struct conf *conf, const struct cluster_access_
         if (access->v[i].exec != NULL &&
             exec_plugins_fill(conf, access, i, &hooks[p->hook_count++], err) != ERR_OK)
             return err->kind;
+    fill_gone(conf, &hooks[p->hook_count++]);
+    if (conf_textfile(conf) != NULL)
+        fill_textfile(conf, &hooks[p->hook_count++]);
     return ERR_OK;
 }
 
@@ -467,7 +548,7 @@ void build_helper_fini(struct helper_params *p)
             free_const(h->env[k]);
         free_const(h->env);
         free_const(h->argv);
-        free_const(h->files);
+        free_const(h->contents);
         free_const(h->alone);
         free_const(h->groups);
         outputs_fini(h);
@@ -476,8 +557,8 @@ void build_helper_fini(struct helper_params *p)
     *p = (struct helper_params){0};
 }
 
-static struct persist_cluster_params persist_cluster(const struct conf *conf,
-                                                     const struct conf_cluster *c)
+struct persist_cluster_params build_persist_cluster(const struct conf *conf,
+                                                    const struct conf_cluster *c)
 {
     uint64_t after_ms = conf->start_stale.after.v;
 
@@ -489,8 +570,8 @@ static struct persist_cluster_params persist_cluster(const struct conf *conf,
     };
 }
 
-static struct persist_watch_params persist_watch(const struct conf *conf, size_t i,
-                                                 const struct sources *sources)
+struct persist_watch_params build_persist_watch(const struct conf *conf, size_t i,
+                                                const struct sources *sources)
 {
     const struct conf_watch *w = &conf->watches[i];
 
@@ -503,6 +584,15 @@ static struct persist_watch_params persist_watch(const struct conf *conf, size_t
     };
 }
 
+struct persist_hook_params build_persist_hook(const struct conf *conf, size_t i, struct hook *h,
+                                              const char *node_name)
+{
+    return (struct persist_hook_params){.hook = h,
+                                        .settings =
+                                            hook_text_digests(conf, &conf->hooks[i], node_name),
+                                        .effect = (enum persist_effect)conf->hooks[i].effect.v};
+}
+
 struct persist_params build_persist(const struct conf *conf, const struct sources *sources,
                                     struct hooks *hooks, const char *node_name)
 {
@@ -511,14 +601,11 @@ struct persist_params build_persist(const struct conf *conf, const struct source
     struct persist_hook_params *by_hook = mem_array(conf->n_hooks + 1, sizeof(*by_hook));
 
     for (size_t i = 0; i < conf->n_clusters; i++)
-        clusters[i] = persist_cluster(conf, &conf->clusters[i]);
+        clusters[i] = build_persist_cluster(conf, &conf->clusters[i]);
     for (size_t i = 0; i < conf->n_watches; i++)
-        watches[i] = persist_watch(conf, i, sources);
+        watches[i] = build_persist_watch(conf, i, sources);
     for (size_t i = 0; i < conf->n_hooks; i++)
-        by_hook[i] = (struct persist_hook_params){
-            .hook = hooks->v[i],
-            .settings = hook_text_digest(conf, &conf->hooks[i], node_name),
-            .effect = (enum persist_effect)conf->hooks[i].effect.v};
+        by_hook[i] = build_persist_hook(conf, i, hooks->v[i], node_name);
     return (struct persist_params){.clusters = clusters,
                                    .cluster_count = conf->n_clusters,
                                    .watches = watches,
@@ -537,6 +624,18 @@ void build_persist_fini(struct persist_params *p)
     *p = (struct persist_params){0};
 }
 
+/* Is a Secret among the input of the hook? Views are not made of Secrets. */
+static bool gets_secrets(const struct conf *conf, const struct conf_hook *h)
+{
+    for (size_t i = 0; i < h->sources.n; i++) {
+        const struct conf_watch *w = conf_find_watch(conf, h->sources.v[i].v);
+
+        if (w != NULL && watch_conf_has_secrets(w))
+            return true;
+    }
+    return false;
+}
+
 struct runner_hook *build_runner_hooks(const struct conf *conf)
 {
     struct runner_hook *v = mem_array(conf->n_hooks + 1, sizeof(*v));
@@ -552,6 +651,7 @@ struct runner_hook *build_runner_hooks(const struct conf *conf)
             .kill_signal = (int)h->kill_signal.v,
             .kill_grace_ms = h->kill_grace.v,
             .log_limit = h->log_limit.v,
+            .hides_output = gets_secrets(conf, h) && !h->log_secrets.v,
         };
     }
     return v;

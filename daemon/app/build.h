@@ -25,7 +25,7 @@ struct sources;
 const char *build_hook_user(const struct conf *conf, const struct conf_hook *h);
 
 /* Makes the watch of w in *out, and sets *settings to the digest of its settings (watch_digest()).
- * Errors as watch_create(). */
+ * app/reload_plan compares all that this reads. Errors as watch_create(). */
 enum err_kind build_watch(const struct conf *conf, const struct conf_watch *w,
                           const char *node_name, struct watch **out, struct digest *settings,
                           struct err *err) MUST_CHECK;
@@ -43,6 +43,16 @@ enum err_kind build_hook(const struct conf *conf, size_t index, const struct sou
 /* Frees what hooks_add() has copied. */
 void build_hook_fini(struct hook_params *p);
 
+/* The parameters of a cluster for persist/, as the next two. Strings are borrowed from conf. */
+struct persist_cluster_params build_persist_cluster(const struct conf *conf,
+                                                    const struct conf_cluster *c);
+/* Of the watch conf->watches[i], which is the first of equal ones. */
+struct persist_watch_params build_persist_watch(const struct conf *conf, size_t i,
+                                                const struct sources *sources);
+/* Of the hook conf->hooks[i]. */
+struct persist_hook_params build_persist_hook(const struct conf *conf, size_t i, struct hook *h,
+                                              const char *node_name);
+
 /* The parameters of persist_create(). Strings are borrowed from conf. Release with
  * build_persist_fini() when persist_create() has returned. */
 struct persist_params build_persist(const struct conf *conf, const struct sources *sources,
@@ -58,6 +68,13 @@ void build_persist_fini(struct persist_params *p);
 enum err_kind build_helper(const struct conf *conf, const struct cluster_access_list *access,
                            const char *node_name, struct helper_params *p,
                            struct err *err) MUST_CHECK;
+
+/* The number of the hook of the helper that stands for metrics.textfile, if there is one. */
+uint32_t build_textfile_number(const struct conf *conf, const struct cluster_access_list *access);
+
+/* The number of the hook behind these, which stands for all hooks that are not configured any more
+ * (hook/gone). */
+uint32_t build_gone_number(const struct conf *conf, const struct cluster_access_list *access);
 
 /* Frees what build_helper() allocated. */
 void build_helper_fini(struct helper_params *p);

@@ -8,13 +8,18 @@
 #include <unistd.h>
 
 #include "app/build.h"
+#include "app/exec_plugins.h"
 #include "app/identity.h"
 #include "app/outputs.h"
+#include "app/programs.h"
 #include "app/scripts.h"
 #include "base/compiler.h"
+#include "base/log.h"
 #include "base/mem.h"
+#include "base/path_template.h"
 #include "helper/output_base.h"
 #include "helper/path_trust.h"
+#include "kube/resource.h"
 #include "kube/selector.h"
 #include "kube/shape.h"
 #include "proto/json_path.h"
@@ -129,6 +134,63 @@ static void check_paths(const struct conf_hook *h, struct problems *p)
     }
 }
 
+/* Does the resource have members that can become files? */
+static bool has_members(const char *resource)
+{
+    struct resource r = {0};
+    bool has = false;
+
+    if (resource_parse(resource, &r, NULL) == ERR_OK)
+        has = r.kind != NULL && r.group[0] == '\0' &&
+              (strcmp(r.kind, "ConfigMap") == 0 || strcmp(r.kind, "Secret") == 0);
+    resource_fini(&r);
+    return has;
+}
+
+/* Does the path of keep or drop begin with this member of an object? */
+static bool begins_with(const char *path, const char *member)
+{
+    size_t n = strlen(member);
+
+    return strncmp(path, member, n) == 0 && (path[n] == '\0' || path[n] == '.' || path[n] == '[');
+}
+
+/* Can an object of the watch have any member left? A path that begins with a bracket may mean
+ * anything. */
+static bool keeps_members(const struct conf_watch *w)
+{
+    bool kept = w->keep.n == 0;
+    bool data = false;
+    bool binary = false;
+
+    for (size_t i = 0; i < w->keep.n && !kept; i++)
+        kept = w->keep.v[i].v[0] == '[' || begins_with(w->keep.v[i].v, "data") ||
+               begins_with(w->keep.v[i].v, "binaryData");
+    for (size_t i = 0; i < w->drop.n; i++) {
+        data = data || strcmp(w->drop.v[i].v, "data") == 0;
+        binary = binary || strcmp(w->drop.v[i].v, "binaryData") == 0;
+    }
+    return kept && !(data && binary);
+}
+
+/* Each source of files_from must be a watch of ConfigMaps or Secrets. */
+static void check_members(const struct conf *conf, const struct conf_hook *h, struct problems *p)
+{
+    for (size_t i = 0; i < h->sources.n && h->files_from.v[0] != '\0'; i++) {
+        const struct conf_watch *w = conf_find_watch(conf, h->sources.v[i].v);
+
+        if (w == NULL || !has_members(w->resource.v))
+            problems_add(p, h->files_from.at,
+                         "hooks.%s.files_from: \"%s\" is no watch of configmaps or secrets",
+                         h->name.v, h->sources.v[i].v);
+        else if (!keeps_members(w))
+            problems_add(p, h->files_from.at,
+                         "hooks.%s.files_from: keep or drop of watch %s (line %d) leaves no data: "
+                         "there would be no file",
+                         h->name.v, w->name.v, w->keep.n > 0 ? w->keep.at.line : w->drop.at.line);
+    }
+}
+
 static void check_user(const char *user, const char *group, struct where at, struct problems *p)
 {
     struct identity id = {0};
@@ -168,6 +230,24 @@ static void check_output_owner(const struct conf_hook *h, struct problems *p)
         problems_add(p, h->output_owner.at,
                      "hook %s: output_owner \"%s\" needs informerd to be started as root",
                      h->name.v, h->output_owner.v);
+}
+
+/* Only root can give the control socket any group. */
+static void check_control_group(const struct conf *conf, struct problems *p)
+{
+    const struct conf_str *group = &conf->control.group;
+    gid_t gid;
+    struct err err;
+
+    if (group->v[0] == '\0')
+        return;
+    if (identity_find_group(group->v, &gid, &err) != ERR_OK)
+        problems_add(p, group->at, "control.group: %s", err.text);
+    else if (!identity_may_own((uid_t)-1, gid))
+        problems_add(p, group->at,
+                     "control.group \"%s\" needs informerd to be started as root, or by a user of "
+                     "this group",
+                     group->v);
 }
 
 /* Reports a file that root may not trust. path_trust NULL: the file must be root's alone. */
@@ -214,7 +294,7 @@ static void check_hook_trust(const struct conf *conf, const struct conf_hook *h,
 
     each_program(h, check_program_trust, p);
     for (size_t i = 0; i < ARRAY_LEN(all) && path_trust.owners[0] == 0; i++)
-        scripts_each(all[i], check_script_trust, p);
+        scripts_each(all[i], SCRIPTS_POSSIBLE, check_script_trust, p);
     for (size_t i = 0; i < h->files.n; i++)
         check_trust(h->files.v[i].v, &path_trust, h->files.v[i].at, p);
 }
@@ -224,8 +304,10 @@ static void check_hook_trust(const struct conf *conf, const struct conf_hook *h,
 static void check_root_start(const struct conf *conf, struct problems *p)
 {
     check_user(conf->user.v, "", conf->user.at, p);
+    /* A file that stands in for another one will get its owner when it is put there. */
     for (size_t i = 0; i < conf->n_files; i++)
-        check_trust(conf->files[i], NULL, (struct where){conf->files[i], 0}, p);
+        if (!conf->files[i].stands_in)
+            check_trust(conf->files[i].path, NULL, (struct where){conf->files[i].shown, 0}, p);
     for (size_t i = 0; i < conf->n_clusters; i++)
         if (conf->clusters[i].credential_owner.v[0] != '\0')
             check_user(conf->clusters[i].credential_owner.v, "",
@@ -242,32 +324,96 @@ void check_settings(const struct conf *conf, struct problems *p)
         check_view(conf, &conf->views[i], p);
     for (size_t i = 0; i < conf->n_hooks; i++) {
         check_paths(&conf->hooks[i], p);
+        check_members(conf, &conf->hooks[i], p);
+    }
+}
+
+/* conf has checked the path, but not with the name of this node, which may hold anything. */
+static void check_output_path(const struct conf_hook *h, const char *node_name, struct problems *p)
+{
+    char *path = outputs_template(h, node_name);
+    unsigned used;
+    struct err err;
+
+    if (path != NULL && path_template_check(path, &used, &err) != ERR_OK)
+        problems_add(p, h->output.at, "hook %s: output \"%.160s\" %s", h->name.v, path, err.text);
+    free(path);
+}
+
+void check_machine(const struct conf *conf, const struct cluster_access_list *cluster_access,
+                   struct problems *p)
+{
+    char *node_name = cluster_access_node_name(cluster_access, conf);
+
+    for (size_t i = 0; i < conf->n_hooks; i++) {
         check_hook_user(conf, &conf->hooks[i], p);
         check_output_owner(&conf->hooks[i], p);
+        check_output_path(&conf->hooks[i], node_name, p);
     }
+    free(node_name);
+    check_control_group(conf, p);
     if (geteuid() == 0)
         check_root_start(conf, p);
 }
 
-void check_credentials(const struct cluster_access_list *cluster_access, struct problems *p)
+/* Reports that the token of the pod cannot be read. What root may not trust is reported with all files of
+ * credentials. */
+static void check_pod_token(const struct cluster_access_list *l, size_t cluster,
+                            const struct conf_cluster *c, struct problems *p)
 {
-    for (size_t i = 0; geteuid() == 0 && i < cluster_access->file_count; i++)
-        check_trust(cluster_access->files[i].path, &cluster_access->files[i].path_trust,
-                    cluster_access->places[i], p);
+    const struct cluster_access *a = &l->v[cluster];
+    struct buf text = {0};
+    struct err err;
+
+    if (a->server_count > 0 &&
+        cluster_access_read_item(l, &a->servers[0].items[CRED_TOKEN], &text, &err) != ERR_OK &&
+        err.code != EPERM)
+        problems_add(p, c->in_cluster.at,
+                     "clusters.%s.in_cluster: %s: the pod has no token of a service account (see "
+                     "automountServiceAccountToken)",
+                     c->name.v, err.text);
+    mem_wipe(text.data, text.cap);
+    buf_free(&text);
 }
 
-/* Only the execute bits are looked at: whether the user of the hook may execute the program shows
- * when it is started. */
+/* The field of a kubeconfig that names the file; NULL = a setting does. */
+static const char *named_by(const struct cluster_access_list *l, size_t file)
+{
+    for (size_t i = 0; i < l->n; i++)
+        for (size_t k = 0; k < l->v[i].server_count; k++)
+            for (size_t m = 0; m < CRED_ITEMS; m++) {
+                const struct cred_source *item = &l->v[i].servers[k].items[m];
+
+                if (item->path != NULL && item->file == file && item->named_by != NULL)
+                    return item->named_by;
+            }
+    return NULL;
+}
+
+void check_credentials(const struct conf *conf, const struct cluster_access_list *cluster_access,
+                       struct problems *p)
+{
+    for (size_t i = 0; i < conf->n_clusters; i++)
+        if (conf->clusters[i].in_cluster.v)
+            check_pod_token(cluster_access, i, &conf->clusters[i], p);
+    for (size_t i = 0; geteuid() == 0 && i < cluster_access->file_count; i++) {
+        const struct helper_file *file = &cluster_access->files[i];
+        const char *by = named_by(cluster_access, i);
+        struct err err;
+
+        if (path_trust_check(file->path, &file->path_trust, &err) != ERR_OK)
+            problems_add(p, cluster_access->places[i], "%s%s%s", err.text,
+                         by != NULL ? "; it is " : "", by != NULL ? by : "");
+    }
+}
+
 static void check_program_is_there(const struct conf_hook *h, const struct conf_str *program,
                                    struct problems *p)
 {
-    struct stat st;
+    struct err err;
 
-    if (stat(program->v, &st) != 0)
-        problems_add(p, program->at, "hook %s: %s: %s", h->name.v, program->v, strerror(errno));
-    else if (!S_ISREG(st.st_mode) || (st.st_mode & 0111) == 0)
-        problems_add(p, program->at, "hook %s: %s is not an executable file: chmod +x", h->name.v,
-                     program->v);
+    if (programs_check(program->v, &err) != ERR_OK)
+        problems_add(p, program->at, "hook %s: %s", h->name.v, err.text);
 }
 
 static const char *output_advice(int error)
@@ -309,7 +455,7 @@ static void check_file_is_there(const struct conf_hook *h, const struct conf_str
 }
 
 /* The folder must be usable by the user that main will become. */
-static void check_state_folder(const struct conf *conf, struct problems *p)
+void check_state_folder(const struct conf *conf, struct problems *p, struct problems *warnings)
 {
     const char *path = conf_state_folder(conf);
     struct identity id = {.uid = geteuid()};
@@ -320,17 +466,41 @@ static void check_state_folder(const struct conf *conf, struct problems *p)
     if (geteuid() == 0 && identity_find(conf->user.v, "", &id, &err) != ERR_OK)
         return; /* check_root_start() has reported it */
     if (folder_check(path, id.uid, &err) != ERR_OK)
-        problems_add(p, conf->state_dir.at, "%s", err.text);
+        problems_add(err.kind == ERR_CONFIG ? p : warnings, conf->state_dir.at, "%s", err.text);
     identity_fini(&id);
 }
 
 void check_surroundings(const struct conf *conf, struct problems *p)
 {
-    check_state_folder(conf, p);
     for (size_t i = 0; i < conf->n_hooks; i++) {
         each_program(&conf->hooks[i], check_program_is_there, p);
         check_output_folder(&conf->hooks[i], p);
         for (size_t k = 0; k < conf->hooks[i].files.n; k++)
             check_file_is_there(&conf->hooks[i], &conf->hooks[i].files.v[k], p);
     }
+}
+
+void check_secret_fields(const struct conf *conf, struct problems *p)
+{
+    for (size_t i = 0; i < conf->n_hooks; i++) {
+        const struct conf_hook *h = &conf->hooks[i];
+        const char *field = hook_conf_secret_field(conf, h);
+
+        if (field != NULL)
+            problems_add(p, h->fields.at, "hook %s: fields: %s " HOOK_CONF_SECRET_FIELD, h->name.v,
+                         field);
+    }
+}
+
+static void add_warning(void *arg, const struct conf_cluster *c, const char *text, struct kv about)
+{
+    problems_add(arg, c->name.at, "clusters.%s: %s (%s %.*s)", c->name.v, text, about.key,
+                 STR_ARG(about.s));
+}
+
+void check_clusters(const struct conf *conf, const struct cluster_access_list *cluster_access,
+                    struct problems *p)
+{
+    exec_plugins_check_installed(conf, cluster_access, p);
+    cluster_access_warn(cluster_access, conf, add_warning, p);
 }

@@ -9,19 +9,36 @@
 #include "app/cluster_access.h"
 #include "conf/conf.h"
 
-/* Adds to p all that would keep the daemon from starting: resources, scopes, paths, users; if
- * started as root, also files that root may not trust. Looks at users and files of this machine,
- * asks no server. */
+/* Adds the problems that the configuration has on any machine to p: in resources, scopes, selectors and
+ * paths in objects. */
 void check_settings(const struct conf *conf, struct problems *p);
 
-/* If started as root: adds to p each credential file that the helper would open as root and that
- * root may not trust (docs/design.md "Trusted files"). */
-void check_credentials(const struct cluster_access_list *cluster_access, struct problems *p);
+/* Adds to p what would keep the daemon from starting on this machine: users and groups, the name of the
+ * node in paths; if started as root, also files that root may not trust. Asks no server. */
+void check_machine(const struct conf *conf, const struct cluster_access_list *cluster_access,
+                   struct problems *p);
 
-/* Adds to p what is wrong outside of the configuration and may be mended while informerd runs:
- * missing or not executable programs, missing files and folders, a state folder that is not usable.
- * --check prints these as errors, a start only warns
- * (docs/decisions.md "A missing program is a warning at a start"). */
+/* Adds to p each credential that would keep the daemon from starting: the missing token of a pod; if
+ * started as root, each credential file that the helper would open as root and that root may not trust
+ * (docs/design.md "Trusted files"). */
+void check_credentials(const struct conf *conf, const struct cluster_access_list *cluster_access,
+                       struct problems *p);
+
+/* For --check: adds to p that the daemon would not start with this state folder, or to warnings that it
+ * would start without state. A start finds that out when it opens the folder. */
+void check_state_folder(const struct conf *conf, struct problems *p, struct problems *warnings);
+
+/* Adds to p what may be mended while informerd runs: missing or not executable programs, missing files
+ * and folders of hooks. A start and --check accept a configuration with these problems, and warn
+ * (docs/decisions.md "A missing program is a warning"). */
 void check_surroundings(const struct conf *conf, struct problems *p);
+
+/* For --check: adds to p each hook of which a field takes data of a Secret. */
+void check_secret_fields(const struct conf *conf, struct problems *p);
+
+/* For --check: adds to p what a start, or the daemon when it runs, warns of besides: exec plugins that are
+ * not installed, and what cluster_access_warn() tells. */
+void check_clusters(const struct conf *conf, const struct cluster_access_list *cluster_access,
+                    struct problems *p);
 
 #endif

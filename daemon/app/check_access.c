@@ -125,7 +125,8 @@ static void print(struct check_access *a)
 
 int check_access_run(const struct check_access_params *p)
 {
-    static const struct helper_link_events events = {on_opened, on_changed, on_lost};
+    static const struct helper_link_events events = {
+        .on_opened = on_opened, .on_changed = on_changed, .on_lost = on_lost};
     struct check_access a = {.exit_code = EXIT_CODE_OK};
     char *agent = mem_printf("informerd/%s (linux) node/%s", INFORMERD_VERSION, p->node_name);
 

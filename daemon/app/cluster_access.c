@@ -15,6 +15,7 @@
 #include "base/panic.h"
 #include "kube/resource.h"
 #include "proto/proxy_env.h"
+#include "proto/tls.h"
 #include "proto/tls_identity.h"
 
 /* If a cluster has no CA of its own, the system's CAs count
@@ -23,6 +24,7 @@
 
 /* Where the kubelet puts the service account of a pod. */
 #define POD_FOLDER "/var/run/secrets/kubernetes.io/serviceaccount"
+#define POD_CA     POD_FOLDER "/ca.crt"
 
 /* Far more than any kubeconfig or credential has. It keeps a wrong path (a device, a log) from
  * filling the memory. */
@@ -70,11 +72,12 @@ static enum err_kind read_file(const struct helper_file *file, struct buf *out, 
 /* The users besides root who may own the kubeconfig and the credentials of a cluster
  * (docs/design.md "Trusted files"). Without root every file is opened with the rights that
  * informerd has anyway. */
-static struct path_trust path_trust_of(const struct conf *conf, const struct conf_cluster *c)
+static struct path_trust path_trust_of(const struct file_set *files, const struct conf *conf,
+                                       const struct conf_cluster *c)
 {
     struct path_trust path_trust = {0};
 
-    if (geteuid() == 0) {
+    if (files != NULL && files->as_root) {
         path_trust.owners[0] = identity_uid(conf->user.v);
         path_trust.owners[1] = identity_uid(c->credential_owner.v);
     }
@@ -85,6 +88,7 @@ static struct path_trust path_trust_of(const struct conf *conf, const struct con
 
 /* What the servers of one cluster have in common while they are put together. */
 struct builder {
+    struct file_set *files; /* NULL = nothing is read, and the environment does not count */
     struct cluster_access_list *list;
     struct cluster_access *access;
     const struct conf_cluster *conf;
@@ -155,50 +159,54 @@ static struct cluster_server *add_server(const struct builder *b, const char *ad
 
 /* ---- A kubeconfig */
 
-/* One of the files that are one kubeconfig together. */
-struct kubeconfig_text {
-    char *path;
-    struct buf text;
-    uid_t owner;
-};
-
+/* The files that are one kubeconfig together; the set has them. */
 struct kubeconfig_texts {
-    struct kubeconfig_text *v;
+    const struct file_set_file **v;
     size_t n;
 };
 
 static bool is_loaded(const struct kubeconfig_texts *t, const char *path)
 {
     for (size_t i = 0; i < t->n; i++)
-        if (strcmp(t->v[i].path, path) == 0)
+        if (strcmp(t->v[i]->key.path, path) == 0)
             return true;
     return false;
 }
 
-/* Reads one file; takes path. If others may stand in for it, it need not exist. False after a
- * report. */
-static bool load_text(const struct builder *b, struct kubeconfig_texts *t, char *path, bool alone)
+/* What the set has of a file that the owners of the cluster's credentials may own. */
+static const struct file_set_file *read_from_set(const struct builder *b, const char *path,
+                                                 const struct path_trust *trust)
 {
-    struct kubeconfig_text new = {.path = path};
-    const struct helper_file file = {path, b->path_trust};
-    struct err err;
-    enum err_kind kind = read_file(&file, &new.text, &new.owner, &err);
+    const struct file_set_key key = {
+        .path = path, .trusted = true, .owners = {trust->owners[0], trust->owners[1]}
+    };
 
-    if (kind == ERR_OK) {
-        t->v = mem_grow(t->v, t->n, sizeof(*t->v));
-        t->v[t->n++] = new;
-        return true;
-    }
-    mem_wipe(new.text.data, new.text.cap);
-    buf_free(&new.text);
-    free(path);
-    if (err.code == ENOENT && !alone)
-        return true;
-    problems_add(b->problems, b->conf->kubeconfig.at, "kubeconfig: %s", err.text);
-    return false;
+    return file_set_read(b->files, &key);
 }
 
-/* Reads all files of the setting, as KUBECONFIG is read: missing files and empty names are passed
+/* Takes one file. If others may stand in for it, it need not exist. False after a report. */
+static bool load_text(const struct builder *b, struct kubeconfig_texts *t, const char *path,
+                      bool alone)
+{
+    const struct file_set_file *file = read_from_set(b, path, &b->path_trust);
+    const struct where at = b->conf->kubeconfig.at;
+
+    if (file->error == ENOENT && !alone)
+        return true;
+    if (file->error == EFBIG || file->text.len > MAX_KUBECONFIG_BYTES) {
+        problems_add(b->problems, at, "kubeconfig: %s: larger than 1 MiB", path);
+        return false;
+    }
+    if (file->error != 0) {
+        problems_add(b->problems, at, "kubeconfig: %s", file->reason);
+        return false;
+    }
+    t->v = mem_grow(t->v, t->n, sizeof(void *));
+    t->v[t->n++] = file;
+    return true;
+}
+
+/* Takes all files of the setting, as KUBECONFIG is read: missing files and empty names are passed
  * over. False after a report. */
 static bool load_texts(const struct builder *b, struct kubeconfig_texts *t)
 {
@@ -210,26 +218,14 @@ static bool load_texts(const struct builder *b, struct kubeconfig_texts *t)
         at += strspn(at, ":");
         char *path = mem_strndup(at, strcspn(at, ":"));
 
-        if (path[0] == '\0' || is_loaded(t, path))
-            free(path);
-        else
+        if (path[0] != '\0' && !is_loaded(t, path))
             ok = load_text(b, t, path, alone) && ok;
+        free(path);
     }
     if (ok && t->n == 0)
         problems_add(b->problems, b->conf->kubeconfig.at,
                      "kubeconfig: none of the files exists: %s", all);
     return ok && t->n > 0;
-}
-
-/* The texts have keys and tokens in them. */
-static void free_texts(struct kubeconfig_texts *t)
-{
-    for (size_t i = 0; i < t->n; i++) {
-        free(t->v[i].path);
-        mem_wipe(t->v[i].text.data, t->v[i].text.cap);
-        buf_free(&t->v[i].text);
-    }
-    free(t->v);
 }
 
 static bool parse_texts(const struct builder *b, const struct kubeconfig_texts *t)
@@ -238,13 +234,30 @@ static bool parse_texts(const struct builder *b, const struct kubeconfig_texts *
     struct err err;
 
     for (size_t i = 0; i < t->n; i++)
-        files[i] = (struct kubeconfig_file){t->v[i].path, buf_str(&t->v[i].text)};
+        files[i] = (struct kubeconfig_file){t->v[i]->key.path, buf_str(&t->v[i]->text)};
     enum err_kind kind =
         kubeconfig_parse(files, t->n, b->conf->context.v, &b->access->kubeconfig, &err);
     if (kind != ERR_OK)
         problems_add(b->problems, b->conf->kubeconfig.at, "kubeconfig: %s", err.text);
     free(files);
     return kind == ERR_OK;
+}
+
+/* Notes for messages in which field of which entry of which file the path of a credential stands. */
+static void note_field(const struct builder *b, struct cluster_server *s, enum cred_item item,
+                       const char *from)
+{
+    static const char *const fields[CRED_ITEMS] = {"certificate-authority", "client-certificate",
+                                                   "client-key", "tokenFile"};
+    const struct kubeconfig *k = &b->access->kubeconfig;
+    bool is_cluster = item == CRED_CA;
+
+    if (s->items[item].path == NULL)
+        return;
+    b->access->named_by[item] =
+        mem_printf("%s of %s \"%s\" in kubeconfig %s", fields[item],
+                   is_cluster ? "cluster" : "user", is_cluster ? k->cluster : k->user, from);
+    s->items[item].named_by = b->access->named_by[item];
 }
 
 /* A CA, certificate or key given as data wins over one given as a file; a token may have both
@@ -258,9 +271,9 @@ static void use_kubeconfig(const struct builder *b, const struct kubeconfig_text
     struct builder by_user = *b;
     struct cluster_server *s = add_server(b, k->server, "kubeconfig", at);
 
-    by_cluster.path_trust.named_by = t->v[k->cluster_from].owner;
-    by_user.path_trust.named_by = t->v[k->user_from].owner;
-    b->access->exec_owner = t->v[k->user_from].owner;
+    by_cluster.path_trust.named_by = t->v[k->cluster_from]->owner;
+    by_user.path_trust.named_by = t->v[k->user_from]->owner;
+    b->access->exec_owner = t->v[k->user_from]->owner;
     if (k->tls_server_name != NULL)
         s->tls_server_name = k->tls_server_name;
     s->insecure = k->insecure_skip_tls_verify;
@@ -271,6 +284,10 @@ static void use_kubeconfig(const struct builder *b, const struct kubeconfig_text
     set_item(&by_user, &s->items[CRED_CERT], k->client_cert_data, k->client_cert_file, at);
     set_item(&by_user, &s->items[CRED_KEY], k->client_key_data, k->client_key_file, at);
     set_item(&by_user, &s->items[CRED_TOKEN], k->token, k->token_file, at);
+    if (k->ca_data == NULL && k->ca_file != NULL)
+        note_field(b, s, CRED_CA, t->v[k->cluster_from]->key.path);
+    for (enum cred_item item = CRED_CERT; item < CRED_ITEMS; item++)
+        note_field(b, s, item, t->v[k->user_from]->key.path);
     if (k->username != NULL)
         b->access->basic = mem_printf("%s:%s", k->username, k->password);
 }
@@ -291,7 +308,7 @@ static void from_kubeconfig(const struct builder *b)
         a->headers = mem_strdup(buf_cstr(&headers));
     }
     buf_free(&headers);
-    free_texts(&texts);
+    free(texts.v);
 }
 
 /* ---- Plain settings */
@@ -366,21 +383,28 @@ static void from_settings(const struct builder *b)
 
 /* ---- A pod */
 
-/* Reports that a file of the pod cannot be read. What root may not trust is reported by
- * check_credentials(). */
-static void check_pod_token(const struct builder *b)
+static enum err_kind check_pod_ca(const struct builder *b, struct err *err)
 {
-    const struct helper_file file = {POD_FOLDER "/token", b->path_trust};
-    struct buf text = {0};
+    const struct file_set_file *file = read_from_set(b, POD_CA, &b->path_trust);
+    const struct tls_ctx_params p = {.ca_pem = buf_str(&file->text), .ca_from = POD_CA};
+
+    if (file->error != 0)
+        return err_set(err, ERR_CONFIG, file->error, "%s", file->reason);
+    return tls_check_ca(&p, err);
+}
+
+/* A CA that cannot be used is no error, as for client-go. One that root may not trust (EPERM) is:
+ * check_credentials() reports it. */
+static void set_pod_ca(const struct builder *b, struct cluster_server *s, struct where at)
+{
     struct err err;
 
-    if (read_file(&file, &text, NULL, &err) != ERR_OK && err.code != EPERM)
-        problems_add(b->problems, b->conf->in_cluster.at,
-                     "clusters.%s.in_cluster: %s: the pod has no token of a service account (see "
-                     "automountServiceAccountToken)",
-                     b->conf->name.v, err.text);
-    mem_wipe(text.data, text.cap);
-    buf_free(&text);
+    if (check_pod_ca(b, &err) == ERR_OK || err.code == EPERM) {
+        set_item(b, &s->items[CRED_CA], NULL, POD_CA, at);
+    } else {
+        set_system_ca(b, s, at);
+        b->access->pod_ca = err;
+    }
 }
 
 /* The service account of the pod, as client-go finds it
@@ -404,12 +428,8 @@ static void from_pod(const struct builder *b)
         mem_printf(strchr(host, ':') != NULL ? "https://[%s]:%s" : "https://%s:%s", host, port);
     struct cluster_server *s = add_server(b, address, "in_cluster", at);
     free(address);
-    if (access(POD_FOLDER "/ca.crt", F_OK) == 0)
-        set_item(b, &s->items[CRED_CA], NULL, POD_FOLDER "/ca.crt", at);
-    else
-        set_system_ca(b, s, at);
+    set_pod_ca(b, s, at);
     set_item(b, &s->items[CRED_TOKEN], NULL, POD_FOLDER "/token", at);
-    check_pod_token(b);
 }
 
 /* ---- Proxies */
@@ -447,18 +467,17 @@ static enum err_kind find_proxy(const struct builder *b, struct cluster_server *
 
 /* A proxy with TLS is checked against the CAs of the system, as the CA of the cluster has nothing to
  * do with it. */
-static enum err_kind read_proxy_ca(struct cluster_access *a, struct err *err)
+static enum err_kind read_proxy_ca(const struct builder *b, struct err *err)
 {
-    const struct helper_file system_ca = {.path = SYSTEM_CA};
-    struct buf pem = {0};
-    enum err_kind kind = read_file(&system_ca, &pem, NULL, err);
+    static const struct path_trust roots_alone;
+    const struct file_set_file *file = read_from_set(b, SYSTEM_CA, &roots_alone);
 
-    if (kind == ERR_OK)
-        a->proxy_ca = mem_strdup(buf_cstr(&pem));
-    else
-        err_wrap(err, "the proxy has https://, which needs the CAs of the system");
-    buf_free(&pem);
-    return kind;
+    if (file->error != 0)
+        return err_set(err, ERR_CONFIG, file->error,
+                       "the proxy has https://, which needs the CAs of the system: %s",
+                       file->reason);
+    b->access->proxy_ca = mem_printf("%.*s", STR_ARG(buf_str(&file->text)));
+    return ERR_OK;
 }
 
 /* Finds the proxies of all servers. One mistake is reported for all of them; kubeconfig_parse() has
@@ -475,14 +494,14 @@ static void set_proxies(const struct builder *b)
                      err.text);
         return;
     }
-    for (size_t i = 0; i < a->server_count && kind == ERR_OK; i++) {
+    for (size_t i = 0; b->files != NULL && i < a->server_count && kind == ERR_OK; i++) {
         struct cluster_server *s = &a->servers[i];
 
         if (s->url.host == NULL) /* reported already */
             continue;
         kind = find_proxy(b, s, &err);
         if (kind == ERR_OK && s->proxy.url.host != NULL && s->proxy.url.tls && a->proxy_ca == NULL)
-            kind = read_proxy_ca(a, &err);
+            kind = read_proxy_ca(b, &err);
     }
     if (kind != ERR_OK)
         problems_add(b->problems, setting->at.line > 0 ? setting->at : b->conf->name.at,
@@ -499,24 +518,26 @@ static void load_cluster(const struct builder *b)
         .headers = mem_strdup(""),
         .gzip = c->tuning.compression.v == CONF_COMPRESSION_GZIP,
     };
-    if (c->kubeconfig.v[0] != '\0')
-        from_kubeconfig(b);
-    else if (c->in_cluster.v)
-        from_pod(b);
-    else
+    if (c->kubeconfig.v[0] == '\0' && !c->in_cluster.v)
         from_settings(b);
+    else if (b->files != NULL && c->in_cluster.v)
+        from_pod(b);
+    else if (b->files != NULL)
+        from_kubeconfig(b);
     set_proxies(b);
 }
 
-void cluster_access_load(struct cluster_access_list *l, const struct conf *conf, struct problems *p)
+void cluster_access_load(struct cluster_access_list *l, const struct conf *conf,
+                         struct file_set *files, struct problems *p)
 {
     *l = (struct cluster_access_list){.v = mem_array(conf->n_clusters + 1, sizeof(*l->v)),
                                       .n = conf->n_clusters};
     for (size_t i = 0; i < conf->n_clusters; i++)
-        load_cluster(&(struct builder){.list = l,
+        load_cluster(&(struct builder){.files = files,
+                                       .list = l,
                                        .access = &l->v[i],
                                        .conf = &conf->clusters[i],
-                                       .path_trust = path_trust_of(conf, &conf->clusters[i]),
+                                       .path_trust = path_trust_of(files, conf, &conf->clusters[i]),
                                        .problems = p});
 }
 
@@ -539,25 +560,32 @@ bool cluster_access_is_insecure(const struct cluster_access *a)
     return false;
 }
 
-void cluster_access_warn(const struct cluster_access_list *l, const struct conf *conf)
+static void warn_of_server(const struct cluster_access *a, const struct cluster_server *s,
+                           const struct conf_cluster *c, cluster_access_warning *fn, void *arg)
+{
+    if (!s->url.tls && has_credential(a, s))
+        fn(arg, c, "credentials are not sent to a server without TLS: write https://",
+           KV_STR("server", s->address));
+    if (s->url.tls && s->insecure)
+        fn(arg, c,
+           "server is not verified: anybody on the way can read the credentials and send objects; "
+           "configure the CA in place of insecure_skip_tls_verify",
+           KV_STR("server", s->address));
+}
+
+void cluster_access_warn(const struct cluster_access_list *l, const struct conf *conf,
+                         cluster_access_warning *fn, void *arg)
 {
     for (size_t i = 0; i < l->n; i++) {
-        const struct cluster_access *a = &l->v[i];
-        const char *cluster = conf->clusters[i].name.v;
+        const struct conf_cluster *c = &conf->clusters[i];
 
-        for (size_t k = 0; k < a->server_count; k++) {
-            if (!a->servers[k].url.tls && has_credential(a, &a->servers[k]))
-                log_warn("credentials are not sent to a server without TLS: write https://",
-                         KV_STR("cluster", cluster), KV_STR("server", a->servers[k].address));
-            if (a->servers[k].url.tls && a->servers[k].insecure)
-                log_warn("server is not verified: anybody on the way can read the credentials and "
-                         "send objects; configure the CA in place of insecure_skip_tls_verify",
-                         KV_STR("cluster", cluster), KV_STR("server", a->servers[k].address));
-        }
-        if (conf->clusters[i].in_cluster.v && access(POD_FOLDER "/ca.crt", F_OK) != 0)
-            log_warn("the pod has no CA: the certificate of the server must come from one of the "
-                     "system's CAs",
-                     KV_STR("cluster", cluster), KV_STR("file", POD_FOLDER "/ca.crt"));
+        for (size_t k = 0; k < l->v[i].server_count; k++)
+            warn_of_server(&l->v[i], &l->v[i].servers[k], c, fn, arg);
+        if (l->v[i].pod_ca.kind != ERR_OK)
+            fn(arg, c,
+               "the CA of the pod cannot be used: the certificate of the server must come from one "
+               "of the system's CAs",
+               KV_STR("err", l->v[i].pod_ca.text));
     }
 }
 
@@ -667,6 +695,8 @@ static void free_access(struct cluster_access *a)
         mem_wipe(a->basic, strlen(a->basic));
     free(a->basic);
     free(a->proxy_ca);
+    for (size_t i = 0; i < CRED_ITEMS; i++)
+        free(a->named_by[i]);
     kubeconfig_fini(&a->kubeconfig);
 }
 

@@ -10,6 +10,8 @@
 #include <sys/types.h>
 
 #include "base/buf.h"
+#include "base/file_set.h"
+#include "base/log.h"
 #include "conf/conf.h"
 #include "helper/helper.h"
 #include "io/cred.h"
@@ -33,12 +35,14 @@ struct cluster_server {
 struct cluster_access {
     struct cluster_server *servers; /* in the order of the configuration; none after an error */
     size_t server_count;
-    char *proxy_ca; /* PEM that proxies with https:// are checked against; NULL = none has it */
-    bool gzip;      /* servers are asked to compress lists */
-    char *headers;  /* header lines for every request, each with its CRLF; "" = none */
+    char *proxy_ca;    /* PEM that proxies with https:// are checked against; NULL = none has it */
+    struct err pod_ca; /* why the pod's CA is not used; ERR_OK: it is, or there is no pod */
+    bool gzip;         /* servers are asked to compress lists */
+    char *headers;     /* header lines for every request, each with its CRLF; "" = none */
     const struct kubeconfig_exec *exec; /* a plugin that gives credentials; NULL = none */
     uid_t exec_owner;                   /* with exec: of the file that names the plugin */
     struct kubeconfig kubeconfig;       /* owns the data of items; zeroed with plain settings */
+    char *named_by[CRED_ITEMS];         /* owns those of items; NULL with plain settings */
     char *basic;                        /* secret: USER:PASSWORD; NULL = none */
 };
 
@@ -51,19 +55,26 @@ struct cluster_access_list {
     size_t file_count;
 };
 
-/* Reads the kubeconfigs, and the environment for in_cluster. Started as root it reads only
- * kubeconfigs that root may trust: files of root, of the user that main becomes, or of the owner
- * that the cluster names for its credentials. Errors go to p, with the line of the setting or of the
- * kubeconfig. conf must outlive the list. Release with cluster_access_fini(). */
+/* Reads the kubeconfigs out of a set of files, and the environment for in_cluster and proxies. Kubeconfigs
+ * are asked for as files that root may trust: files of root, of the user that main becomes, or of the
+ * owner that the cluster names for its credentials. files NULL: only the settings are checked; a cluster
+ * with a kubeconfig or in_cluster gets no servers, and no server a proxy. Errors go to p, with the line
+ * of the setting or of the kubeconfig. conf must outlive the list; the set need not. Release with
+ * cluster_access_fini(). */
 void cluster_access_load(struct cluster_access_list *l, const struct conf *conf,
-                         struct problems *p);
+                         struct file_set *files, struct problems *p);
 
 /* Whether at least one server is reached by TLS and not verified. */
 bool cluster_access_is_insecure(const struct cluster_access *a) MUST_CHECK;
 
-/* Logs what informerd does in another way than the user may expect: servers that are not verified,
- * credentials that are not sent to a server without TLS, a pod without a CA. */
-void cluster_access_warn(const struct cluster_access_list *l, const struct conf *conf);
+/* A text about a cluster, and the server or file that it is about. */
+typedef void cluster_access_warning(void *arg, const struct conf_cluster *c, const char *text,
+                                    struct kv about);
+
+/* Calls fn for all that informerd does in another way than the user may expect: servers that are not
+ * verified, credentials that are not sent to a server without TLS, a pod whose CA cannot be used. */
+void cluster_access_warn(const struct cluster_access_list *l, const struct conf *conf,
+                         cluster_access_warning *fn, void *arg);
 
 /* The name of this node: `node_name` of the configuration; else NAME of the first cluster where
  * informerd is the user system:node:NAME, by impersonation or client certificate; else the host
@@ -81,6 +92,12 @@ char *cluster_access_node_of(const struct cluster_access_list *l, const struct c
 enum err_kind cluster_access_read_item(const struct cluster_access_list *l,
                                        const struct cred_source *item, struct buf *out,
                                        struct err *err) MUST_CHECK;
+
+/* Is cluster a of one list reached in the same way, with the same credentials, as cluster b of
+ * another? The contents of credential files make no difference, as whoever uses them follows their
+ * changes; nor do texts for messages. */
+bool cluster_access_equal(const struct cluster_access_list *in_a, size_t a,
+                          const struct cluster_access_list *in_b, size_t b) MUST_CHECK;
 
 /* Frees everything, and wipes secrets. */
 void cluster_access_fini(struct cluster_access_list *l);

@@ -4,21 +4,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/base64.h"
-#include "base/buf.h"
+#include "app/cluster_client.h"
+#include "app/cluster_settings.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/panic.h"
 #include "io/api_client.h"
 #include "io/cluster_identity_driver.h"
-#include "io/cred.h"
 #include "io/deadline.h"
 #include "io/discovery_driver.h"
 #include "io/loop.h"
 #include "io/renewals.h"
-#include "io/server_identity.h"
 #include "io/watch_driver.h"
-#include "proto/tls.h"
 
 /* From Kubernetes 1.34 on servers can stream lists without a feature gate
  * (docs/kubernetes-protocol.md "Streaming lists"). */
@@ -27,32 +24,28 @@ enum { STREAM_MAJOR = 1, STREAM_MINOR = 34 };
 /* Reading credentials takes some ms. */
 enum { LATECOMERS_MS = 1000 };
 
-_Static_assert((int)CONF_SERVERS_MAX <= (int)SERVERS_MAX, "each configured server has a place");
-
 /* A watch of this cluster. */
 struct followed {
     struct watch *watch;
     uint64_t audit_ms;
+    uint64_t seed;
     bool held_back; /* waits until the cluster has said which one it is */
     /* NULL until the credentials are there, and while the watch is held back */
     struct watch_driver *watch_driver;
 };
 
-/* The credentials of servers that have the same ones. */
-struct login {
-    struct cluster_runtime *of;
-    const struct cluster_server *like; /* one of these servers */
-    uint64_t servers;                  /* these servers, as a set */
-    struct cred *cred;
-    bool is_ready;       /* all that is configured is there */
-    struct tls_ctx *ctx; /* counted; until is_ready, then NULL */
-};
-
 struct cluster_runtime {
-    struct cluster_runtime_params params;
-    struct api_client *client;
-    struct login *logins;
-    size_t n_logins;
+    struct loop *loop;
+    struct helper_link *link;
+    char *name;
+    uint64_t seed;
+    struct cluster_client *now; /* the way to the cluster that requests take */
+    /* The way that takes its place when it has its credentials; NULL = none. */
+    struct cluster_client *next;
+    bool is_late;                   /* the log says already that next lacks credentials */
+    struct cluster_client **former; /* ways on which requests are still under way */
+    size_t n_former;
+    uint64_t contact_ms; /* of ways that are gone */
     struct renewals *renewals;
     struct discovery_driver *discovery_driver; /* NULL until the credentials are there */
     struct deadline *ask_version;
@@ -66,16 +59,24 @@ struct cluster_runtime {
     bool stopped;
     struct followed *v;
     size_t n;
+    uint64_t added; /* watches that were added so far */
     const struct cluster_runtime_events *events;
     void *arg;
 };
 
-static struct backoff_params retry_params(const struct conf_backoff *b)
+static const struct cluster_settings *settings(const struct cluster_runtime *s)
 {
-    return (struct backoff_params){.initial_ms = b->initial.v,
-                                   .max_ms = b->max.v,
-                                   .factor = b->factor.v,
-                                   .jitter = b->jitter.v};
+    return cluster_client_settings(s->now);
+}
+
+static const struct cluster_settings_tuning *tuning(const struct cluster_runtime *s)
+{
+    return &settings(s)->tuning;
+}
+
+static struct api_client *api(const struct cluster_runtime *s)
+{
+    return cluster_client_api(s->now);
 }
 
 /* A server has answered 401: the token may have expired, and a newer one may be in its file. */
@@ -83,8 +84,7 @@ static void on_unauthorized(void *arg)
 {
     struct cluster_runtime *s = arg;
 
-    for (size_t i = 0; i < s->n_logins; i++)
-        cred_renew(s->logins[i].cred);
+    cluster_client_unauthorized(s->now);
     s->events->on_progress(s->arg);
 }
 
@@ -96,7 +96,7 @@ static void tell_secret(struct cluster_runtime *s, const char *why, int status)
         return;
     s->said = status;
     log_emit(status == 0 ? LOG_LVL_WARN : LOG_LVL_INFO, why,
-             LOG_FIELDS(KV_STR("cluster", s->params.conf->name.v),
+             LOG_FIELDS(KV_STR("cluster", s->name),
                         status > 0 ? KV_INT("status", status) : (struct kv){.type = KV_TYPE_NONE}));
 }
 
@@ -126,10 +126,9 @@ static void tell_answer(struct cluster_runtime *s, const struct cluster_identity
 }
 
 /* A server has answered the question, or failed so long that this counts as an answer (status 0).
- * The CAs come from our credentials, not from the answer: those of all servers, as each of them is of
- * this cluster. */
-static bool on_judge(void *arg, const struct cluster_identity_answer *answer, int status,
-                     struct err *err)
+ * The CAs come from our credentials, not from the answer. */
+static bool on_judge(void *arg, struct cluster_client *c,
+                     const struct cluster_identity_answer *answer, int status, struct err *err)
 {
     struct cluster_runtime *s = arg;
     struct cluster_identity id = answer->id;
@@ -137,103 +136,12 @@ static bool on_judge(void *arg, const struct cluster_identity_answer *answer, in
     tell_answer(s, answer, status);
     if (s->judge == NULL)
         return true;
-    for (size_t i = 0; i < s->n_logins; i++)
-        tls_keys_add(&id.authorities, cred_authorities(s->logins[i].cred));
+    cluster_client_put_authorities(c, &id.authorities);
     bool good = s->judge(s->judge_arg, &id, err);
-    log_debug("cluster identity known", KV_STR("cluster", s->params.conf->name.v),
-              KV_STR("uid", id.uid), KV_STR("revision", answer->revision));
+    log_debug("cluster identity known", KV_STR("cluster", s->name), KV_STR("uid", id.uid),
+              KV_STR("revision", answer->revision));
     s->events->on_progress(s->arg);
     return good;
-}
-
-/* A token goes before a password (docs/kubernetes-protocol.md "Which credential counts"): on_token()
- * replaces it. */
-static void set_basic(struct api_client *client, const char *user_password)
-{
-    struct buf value = {0};
-
-    /* With this room no realloc() leaves a copy in freed memory. */
-    (void)!buf_reserve(&value, 2 * strlen(user_password) + 16);
-    buf_puts(&value, "Basic ");
-    base64_encode(str_c(user_password), &value);
-    for (size_t i = 0; i < api_client_servers(client)->n; i++)
-        api_client_set_authorization(client, i, buf_cstr(&value));
-    mem_wipe(value.data, value.cap);
-    buf_free(&value);
-}
-
-/* The CAs for the TLS of the proxy; NULL = it has no TLS, or they cannot be used. */
-static struct tls_ctx *make_proxy_tls(const struct cluster_access *a)
-{
-    const struct tls_ctx_params params = {.ca_pem = str_c(a->proxy_ca)};
-    struct tls_ctx *ctx = NULL;
-    struct err err;
-
-    if (a->proxy_ca != NULL && tls_ctx_create(&params, &ctx, &err) != ERR_OK)
-        log_error("the CAs of the system cannot be used: the proxy is not reached", KV_ERR(&err));
-    return ctx;
-}
-
-/* People forget a proxy that the environment names, and then look for mistakes elsewhere. */
-static void tell_proxy(const char *cluster, const struct cluster_server *server)
-{
-    struct buf to = {0};
-
-    url_put_host(&to, &server->proxy.url);
-    log_info("server is reached through a proxy", KV_STR("cluster", cluster),
-             KV_STR("server", server->address), KV_STR("proxy", buf_cstr(&to)),
-             KV_STR("named_by", server->proxy_named_by));
-    buf_free(&to);
-}
-
-static struct api_client_server client_server(const struct cluster_server *s)
-{
-    return (struct api_client_server){.name = s->address,
-                                      .url = &s->url,
-                                      .proxy = s->proxy.url.host != NULL ? &s->proxy : NULL,
-                                      .tls_server_name = s->tls_server_name,
-                                      .tier = s->tier};
-}
-
-static struct api_client *make_client(struct cluster_runtime *s)
-{
-    const struct cluster_runtime_params *p = &s->params;
-    const struct conf_tuning *t = &p->conf->tuning;
-    const struct cluster_access *a = p->cluster_access;
-    struct api_client_server servers[SERVERS_MAX];
-
-    ensure(a->server_count >= 1 && a->server_count <= SERVERS_MAX);
-    for (size_t i = 0; i < a->server_count; i++) {
-        servers[i] = client_server(&a->servers[i]);
-        if (servers[i].proxy != NULL)
-            tell_proxy(p->conf->name.v, &a->servers[i]);
-    }
-    struct tls_ctx *proxy_tls = make_proxy_tls(a);
-    const struct api_client_params params = {
-        .name = p->conf->name.v,
-        .servers = servers,
-        .server_count = a->server_count,
-        .seed = p->seed,
-        .proxy_tls = proxy_tls,
-        .user_agent = p->user_agent,
-        .headers = a->headers,
-        .connect_timeout_ms = t->connect_timeout.v,
-        .tls_timeout_ms = t->tls_timeout.v,
-        .response_timeout_ms = t->response_timeout.v,
-        .list_idle_timeout_ms = t->list_idle_timeout.v,
-        .list_concurrency = (unsigned)t->list_concurrency.v,
-        .gzip = p->cluster_access->gzip,
-        .question_interval_ms = SERVER_IDENTITY_INTERVAL_MS,
-        .judge = on_judge,
-        .judge_arg = s,
-    };
-
-    struct api_client *client = api_client_create(p->loop, &params);
-
-    tls_ctx_unref(&proxy_tls); /* the client has its own reference */
-    if (a->basic != NULL)
-        set_basic(client, a->basic);
-    return client;
 }
 
 /* The judge has decided. Further questions come from connections of watches, not from this
@@ -259,11 +167,11 @@ static void identify(struct cluster_runtime *s, uint64_t jitter_ms)
 {
     static const struct cluster_identity_driver_events events = {on_answered, on_unauthorized};
     const struct cluster_identity_driver_params p = {
-        .loop = s->params.loop,
-        .client = s->client,
-        .retry = retry_params(&s->params.conf->tuning.backoff),
+        .loop = s->loop,
+        .client = api(s),
+        .retry = tuning(s)->retry,
         .start_jitter_ms = jitter_ms,
-        .seed = s->params.seed,
+        .seed = s->seed,
         .is_awaited = any_held_back(s),
     };
 
@@ -281,15 +189,14 @@ static void follow(struct cluster_runtime *s, struct followed *f)
 {
     static const struct watch_driver_events events = {on_progress, on_unauthorized};
     const struct watch_driver_params p = {
-        .loop = s->params.loop,
-        .client = s->client,
+        .loop = s->loop,
+        .client = api(s),
         .renewals = s->renewals,
         .discovery_driver = s->discovery_driver,
         .watch = f->watch,
         .audit_ms = f->audit_ms,
-        .page_size = (unsigned)s->params.conf->tuning.page_size.v,
-        /* Watches must not wait for the same random times. */
-        .seed = s->params.seed + (uint64_t)(f - s->v),
+        .page_size = tuning(s)->page_size,
+        .seed = f->seed,
     };
 
     f->held_back = false;
@@ -305,7 +212,7 @@ static void on_version(void *arg, const struct version *v)
                (v->major > STREAM_MAJOR || (v->major == STREAM_MAJOR && v->minor >= STREAM_MINOR));
 
     if (v == NULL)
-        deadline_start(s->ask_version, s->params.conf->tuning.backoff.reset_after.v);
+        deadline_start(s->ask_version, tuning(s)->reset_after_ms);
     s->can_stream = can;
     for (size_t i = 0; i < s->n; i++)
         if (s->v[i].watch_driver != NULL)
@@ -322,27 +229,43 @@ static void on_ask_version(void *arg)
     discovery_driver_version(s->discovery_driver, on_version, s);
 }
 
+/* Without watches nobody wants to know it. */
+static void await_version(struct cluster_runtime *s)
+{
+    if (tuning(s)->asks_version && s->n > 0)
+        deadline_start(s->ask_version, tuning(s)->reset_after_ms);
+}
+
+static void make_discovery(struct cluster_runtime *s)
+{
+    s->discovery_driver = discovery_driver_create(&(struct discovery_driver_params){
+        .loop = s->loop,
+        .client = api(s),
+        .retry = tuning(s)->retry,
+        .seed = s->seed,
+    });
+}
+
+static void tell_credentials(const struct cluster_runtime *s, const struct err *err)
+{
+    if (s->events->on_credentials != NULL)
+        s->events->on_credentials(s->arg, err);
+}
+
 /* The credentials are there: the watches may begin. Watches that are held back wait for the answer
  * which cluster it is, and that question gets the start jitter in their place. */
 static void begin(struct cluster_runtime *s)
 {
     if (s->discovery_driver != NULL)
         return;
-    s->discovery_driver = discovery_driver_create(&(struct discovery_driver_params){
-        .loop = s->params.loop,
-        .client = s->client,
-        .retry = retry_params(&s->params.conf->tuning.backoff),
-        .seed = s->params.seed,
-    });
+    make_discovery(s);
     if (any_held_back(s))
-        identify(s, s->params.conf->tuning.start_jitter.v);
+        identify(s, tuning(s)->start_jitter_ms);
     for (size_t i = 0; i < s->n; i++)
         if (!s->v[i].held_back)
             follow(s, &s->v[i]);
-    if (s->params.conf->tuning.watch_list.v == CONF_WATCH_LIST_AUTO && s->n > 0)
-        deadline_start(s->ask_version, s->params.conf->tuning.backoff.reset_after.v);
-    if (s->events->on_credentials != NULL)
-        s->events->on_credentials(s->arg, NULL);
+    await_version(s);
+    tell_credentials(s, NULL);
 }
 
 /* Requests that failed because of the old credentials are tried again at once. Before begin() there
@@ -368,78 +291,92 @@ static void renew(struct cluster_runtime *s)
             watch_driver_renew(s->v[i].watch_driver);
 }
 
-/* ---- Logins. */
+/* ---- Another way to the cluster. */
 
-static bool is_text(const char *a, const char *b)
+/* The time ms, or that of the last contact on a way, whichever is later. */
+static uint64_t later(uint64_t ms, const struct cluster_client *c)
 {
-    return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
+    uint64_t contact_ms = api_client_last_contact_ms(cluster_client_api(c));
+
+    return contact_ms > ms ? contact_ms : ms;
 }
 
-static bool is_same_source(const struct cred_source *a, const struct cred_source *b)
+/* A way that is retired has no request any more. */
+static void on_empty(void *arg, struct cluster_client *c)
 {
-    return is_text(a->data, b->data) && is_text(a->path, b->path) && a->file == b->file;
+    struct cluster_runtime *s = arg;
+    size_t i = 0;
+
+    while (s->former[i] != c)
+        i++;
+    s->former[i] = s->former[--s->n_former];
+    s->contact_ms = later(s->contact_ms, c);
+    cluster_client_dispose(&c);
 }
 
-/* Do both servers get the same credentials? */
-static bool is_alike(const struct cluster_server *a, const struct cluster_server *b)
+static void retire(struct cluster_runtime *s, struct cluster_client *c)
 {
-    for (int i = 0; i < CRED_ITEMS; i++)
-        if (!is_same_source(&a->items[i], &b->items[i]))
-            return false;
-    return a->url.tls == b->url.tls && a->insecure == b->insecure;
+    s->former = mem_grow(s->former, s->n_former, sizeof(struct cluster_client *));
+    s->former[s->n_former++] = c;
+    cluster_client_retire(c);
 }
 
-static bool is_of(const struct login *l, size_t server)
+/* The next way has its credentials. Drivers that hold the old client get the new one. The question
+ * which cluster it is goes first, so that another cluster is noticed even if no watch needs a new
+ * connection; the client is wary, so nothing is taken from a server before its answer. */
+static void change_over(struct cluster_runtime *s)
 {
-    return (l->servers >> server & 1) != 0;
+    struct cluster_client *before = s->now;
+    struct discovery_driver *discovery_before = s->discovery_driver;
+
+    s->now = s->next;
+    s->next = NULL;
+    make_discovery(s);
+    renewals_restart(s->renewals, &tuning(s)->retry);
+    s->can_stream = false; /* until the servers have said their version */
+    for (size_t i = 0; i < s->n; i++)
+        if (s->v[i].watch_driver != NULL) {
+            watch_driver_can_stream(s->v[i].watch_driver, false);
+            watch_driver_move(s->v[i].watch_driver, api(s), s->discovery_driver,
+                              tuning(s)->page_size);
+        }
+    deadline_stop(s->ask_version);
+    await_version(s);
+    cluster_identity_driver_dispose(&s->cluster_identity_driver);
+    if (s->judge != NULL)
+        identify(s, 0);
+    discovery_driver_dispose(&discovery_before);
+    retire(s, before);
+    log_info("cluster changed: requests take the new way, open watches move to it",
+             KV_STR("cluster", s->name));
 }
 
-static void set_tls(const struct login *l, struct tls_ctx *ctx)
-{
-    struct api_client *client = l->of->client;
+/* ---- Events of the ways. */
 
-    for (size_t i = 0; i < api_client_servers(client)->n; i++)
-        if (is_of(l, i))
-            api_client_set_tls(client, i, ctx);
+static void on_renewed(void *arg, struct cluster_client *c, bool is_tls)
+{
+    struct cluster_runtime *s = arg;
+
+    if (c != s->now)
+        return;
+    reauthenticate(s);
+    if (is_tls)
+        renew(s);
 }
 
-/* Requests go to the servers of a login when all of its credentials are there: without its token
- * they would be refused. */
-static void on_tls(void *arg, struct tls_ctx *ctx)
+static void on_lack(void *arg, struct cluster_client *c, const struct err *err)
 {
-    struct login *l = arg;
+    struct cluster_runtime *s = arg;
 
-    if (l->is_ready) {
-        set_tls(l, ctx);
-        reauthenticate(l->of);
-        renew(l->of);
+    if (c == s->now) {
+        tell_credentials(s, err);
         return;
     }
-    tls_ctx_unref(&l->ctx);
-    l->ctx = tls_ctx_ref(ctx);
-}
-
-/* The copy made for the header is as secret as the token. */
-static void on_token(void *arg, const char *token)
-{
-    const struct login *l = arg;
-    char *value = token != NULL ? mem_printf("Bearer %s", token) : NULL;
-
-    for (size_t i = 0; i < api_client_servers(l->of->client)->n; i++)
-        if (is_of(l, i))
-            api_client_set_authorization(l->of->client, i, value);
-    if (value != NULL)
-        mem_wipe(value, strlen(value));
-    free(value);
-    reauthenticate(l->of);
-}
-
-static void on_lack(void *arg, const struct err *err)
-{
-    const struct login *l = arg;
-
-    if (l->of->events->on_credentials != NULL)
-        l->of->events->on_credentials(l->of->arg, err);
+    log_emit(s->is_late ? LOG_LVL_DEBUG : LOG_LVL_WARN,
+             "cluster not changed yet: new credentials cannot be used, and the old way to the "
+             "servers goes on",
+             LOG_FIELDS(KV_STR("cluster", s->name), KV_ERR(err)));
+    s->is_late = true;
 }
 
 static void on_latecomers(void *arg)
@@ -448,81 +385,52 @@ static void on_latecomers(void *arg)
 }
 
 /* Watches begin when all servers have their credentials, so that the best tier is there; or a
- * moment after the first one has them, as the credentials of another one may be broken. */
-static void on_cred_ready(void *arg)
+ * moment after the first one has them, as the credentials of another one may be broken. Another way
+ * takes over only with all of them: the one of now serves meanwhile. */
+static void on_login(void *arg, struct cluster_client *c, bool all)
 {
-    struct login *l = arg;
-    struct cluster_runtime *s = l->of;
-    bool all = true;
+    struct cluster_runtime *s = arg;
 
-    l->is_ready = true;
-    if (l->ctx != NULL)
-        set_tls(l, l->ctx);
-    tls_ctx_unref(&l->ctx);
-    for (size_t i = 0; i < s->n_logins; i++)
-        all = all && s->logins[i].is_ready;
     if (s->stopped)
         return;
-    if (all)
+    if (c == s->next) {
+        if (all)
+            change_over(s);
+    } else if (all) {
         begin(s);
-    else if (s->discovery_driver == NULL)
+    } else if (s->discovery_driver == NULL) {
         deadline_start(s->latecomers, LATECOMERS_MS);
-}
-
-static struct exec_plugin_params plugin_params(const struct cluster_runtime_params *p)
-{
-    const struct kubeconfig_exec *exec = p->cluster_access->exec;
-
-    if (exec == NULL)
-        return (struct exec_plugin_params){0};
-    return (struct exec_plugin_params){.loop = p->loop,
-                                       .link = p->link,
-                                       .hook = p->plugin,
-                                       .cluster = p->conf->name.v,
-                                       .command = exec->command,
-                                       .api_version = exec->api_version,
-                                       .install_hint = exec->install_hint};
-}
-
-static void add_login(struct cluster_runtime *s, const struct cluster_server *server, size_t i)
-{
-    static const struct cred_events events = {on_tls, on_token, on_cred_ready, on_lack};
-    const struct cluster_runtime_params *p = &s->params;
-    struct login *l = &s->logins[s->n_logins];
-    struct cred_params cp = {
-        .loop = p->loop,
-        .link = p->link,
-        .cluster = p->conf->name.v,
-        .tls = server->url.tls,
-        .retry = retry_params(&p->conf->tuning.backoff),
-        .seed = p->seed + s->n_logins,
-        .tag = p->tag + s->n_logins * CRED_ITEMS,
-        .insecure = server->insecure,
-        .expiry_ms = p->credential_expiry_ms,
-        .plugin = plugin_params(p),
-    };
-
-    memcpy(cp.items, server->items, sizeof(cp.items));
-    *l = (struct login){.of = s, .like = server, .servers = (uint64_t)1 << i};
-    l->cred = cred_create(&cp, &events, l);
-    s->n_logins++;
-}
-
-static void add_logins(struct cluster_runtime *s)
-{
-    const struct cluster_access *a = s->params.cluster_access;
-
-    s->logins = mem_array(a->server_count, sizeof(*s->logins));
-    for (size_t i = 0; i < a->server_count; i++) {
-        size_t k = 0;
-
-        while (k < s->n_logins && !is_alike(s->logins[k].like, &a->servers[i]))
-            k++;
-        if (k < s->n_logins)
-            s->logins[k].servers |= (uint64_t)1 << i;
-        else
-            add_login(s, &a->servers[i], i);
     }
+}
+
+static struct cluster_settings *settings_of(const struct cluster_runtime_params *p)
+{
+    return cluster_settings_create(p->conf, p->cluster_access, p->user_agent, p->plugin,
+                                   p->credential_expiry_ms);
+}
+
+/* Takes the settings. */
+static struct cluster_client *make_way(struct cluster_runtime *s, struct cluster_settings *wanted,
+                                       uint64_t tag, bool is_wary)
+{
+    static const struct cluster_client_events events = {on_login, on_renewed, on_lack, on_judge,
+                                                        on_empty};
+    const struct cluster_client_params p = {.loop = s->loop,
+                                            .link = s->link,
+                                            .settings = wanted,
+                                            .tag = tag,
+                                            .seed = s->seed,
+                                            .is_wary = is_wary};
+
+    return cluster_client_create(&p, &events, s);
+}
+
+static struct followed *find(struct cluster_runtime *s, const struct watch *w)
+{
+    for (size_t i = 0; i < s->n; i++)
+        if (s->v[i].watch == w)
+            return &s->v[i];
+    return NULL;
 }
 
 struct cluster_runtime *cluster_runtime_create(const struct cluster_runtime_params *params,
@@ -530,25 +438,88 @@ struct cluster_runtime *cluster_runtime_create(const struct cluster_runtime_para
                                                void *arg)
 {
     struct cluster_runtime *s =
-        MEM_NEW(struct cluster_runtime, .params = *params, .events = events, .arg = arg);
+        MEM_NEW(struct cluster_runtime, .loop = params->loop, .link = params->link,
+                .seed = params->seed, .said = -1, .events = events, .arg = arg);
 
-    s->said = -1;
-    s->client = make_client(s);
+    s->now = make_way(s, settings_of(params), params->tag, false);
     s->ask_version = deadline_create(params->loop, on_ask_version, s);
     s->latecomers = deadline_create(params->loop, on_latecomers, s);
-    s->renewals = renewals_create(
-        &(struct renewals_params){.loop = params->loop,
-                                  .cluster = params->conf->name.v,
-                                  .retry = retry_params(&params->conf->tuning.backoff),
-                                  .seed = params->seed});
-    add_logins(s);
+    s->name = mem_strdup(settings(s)->name);
+    s->renewals = renewals_create(&(struct renewals_params){
+        .loop = params->loop, .cluster = s->name, .retry = tuning(s)->retry, .seed = params->seed});
     return s;
 }
 
+/* Before the credentials are there nothing runs that had to be kept. */
+void cluster_runtime_change(struct cluster_runtime *s, const struct cluster_runtime_params *params)
+{
+    struct cluster_settings *wanted = settings_of(params);
+    struct cluster_client *newest = s->next != NULL ? s->next : s->now;
+
+    cluster_client_renumber(s->now, wanted);
+    if (s->next != NULL)
+        cluster_client_renumber(s->next, wanted);
+    if (s->stopped || cluster_settings_equal(cluster_client_settings(newest), wanted)) {
+        cluster_settings_destroy(&wanted);
+        return;
+    }
+    cluster_client_dispose(&s->next);
+    s->is_late = false;
+    if (s->discovery_driver != NULL) {
+        s->next = make_way(s, wanted, params->tag, true);
+        return;
+    }
+    deadline_stop(s->latecomers);
+    cluster_client_dispose(&s->now);
+    s->now = make_way(s, wanted, params->tag, false);
+    renewals_restart(s->renewals, &tuning(s)->retry);
+}
+
+/* Watches must not wait for the same random times, also when others come and go. */
 void cluster_runtime_add(struct cluster_runtime *s, struct watch *w, uint64_t audit_ms)
 {
-    s->v = mem_realloc(s->v, (s->n + 1) * sizeof(*s->v));
-    s->v[s->n++] = (struct followed){.watch = w, .audit_ms = audit_ms};
+    s->v = mem_grow(s->v, s->n, sizeof(*s->v));
+    s->v[s->n++] =
+        (struct followed){.watch = w, .audit_ms = audit_ms, .seed = s->seed + s->added++};
+    if (s->discovery_driver == NULL)
+        return;
+    follow(s, &s->v[s->n - 1]);
+    if (s->n == 1)
+        await_version(s);
+}
+
+void cluster_runtime_remove(struct cluster_runtime *s, const struct watch *w)
+{
+    struct followed *f = find(s, w);
+
+    ensure(f != NULL);
+    watch_driver_dispose(&f->watch_driver);
+    size_t behind = s->n - 1 - (size_t)(f - s->v);
+    memmove(f, f + 1, behind * sizeof(*f));
+    s->n--;
+}
+
+void cluster_runtime_replace(struct cluster_runtime *s, const struct watch *old, struct watch *w,
+                             uint64_t audit_ms)
+{
+    struct followed *f = find(s, old);
+
+    ensure(f != NULL);
+    watch_driver_dispose(&f->watch_driver);
+    f->watch = w;
+    f->audit_ms = audit_ms;
+    if (s->discovery_driver != NULL && !f->held_back)
+        follow(s, f);
+}
+
+void cluster_runtime_set_audit(struct cluster_runtime *s, const struct watch *w, uint64_t audit_ms)
+{
+    struct followed *f = find(s, w);
+
+    ensure(f != NULL);
+    f->audit_ms = audit_ms;
+    if (f->watch_driver != NULL)
+        watch_driver_set_audit(f->watch_driver, audit_ms);
 }
 
 void cluster_runtime_identify(struct cluster_runtime *s, cluster_runtime_judge_cb *judge, void *arg)
@@ -574,24 +545,15 @@ const char *cluster_runtime_identity_trouble(const struct cluster_runtime *s)
 
 void cluster_runtime_changed(struct cluster_runtime *s, uint32_t file)
 {
-    for (size_t i = 0; i < s->n_logins; i++)
-        cred_changed(s->logins[i].cred, file);
+    cluster_client_changed(s->now, file);
+    if (s->next != NULL)
+        cluster_client_changed(s->next, file);
 }
 
-void cluster_runtime_opened(struct cluster_runtime *s, uint64_t tag, int fd, int error)
+bool cluster_runtime_opened(struct cluster_runtime *s, uint64_t tag, int fd, int error)
 {
-    size_t i = (size_t)((tag - s->params.tag) / CRED_ITEMS);
-
-    ensure(i < s->n_logins);
-    cred_opened(s->logins[i].cred, tag, fd, error);
-}
-
-static struct followed *find(struct cluster_runtime *s, const struct watch *w)
-{
-    for (size_t i = 0; i < s->n; i++)
-        if (s->v[i].watch == w)
-            return &s->v[i];
-    return NULL;
+    return cluster_client_opened(s->now, tag, fd, error) ||
+           (s->next != NULL && cluster_client_opened(s->next, tag, fd, error));
 }
 
 void cluster_runtime_hold_back(struct cluster_runtime *s, const struct watch *w)
@@ -600,6 +562,9 @@ void cluster_runtime_hold_back(struct cluster_runtime *s, const struct watch *w)
 
     ensure(f != NULL && s->judge != NULL);
     f->held_back = true;
+    watch_driver_dispose(&f->watch_driver); /* it begins in the next turn only */
+    if (s->discovery_driver != NULL && s->cluster_identity_driver == NULL)
+        identify(s, 0);
 }
 
 void cluster_runtime_follow(struct cluster_runtime *s, const struct watch *w)
@@ -638,12 +603,12 @@ bool cluster_runtime_verify(struct cluster_runtime *s, struct watch *w)
 
 const struct servers *cluster_runtime_servers(const struct cluster_runtime *s)
 {
-    return api_client_servers(s->client);
+    return api_client_servers(api(s));
 }
 
 struct api_client *cluster_runtime_client(const struct cluster_runtime *s)
 {
-    return s->client;
+    return api(s);
 }
 
 struct discovery_driver *cluster_runtime_discovery(const struct cluster_runtime *s)
@@ -653,22 +618,43 @@ struct discovery_driver *cluster_runtime_discovery(const struct cluster_runtime 
 
 uint64_t cluster_runtime_contact_ms(const struct cluster_runtime *s)
 {
-    return api_client_last_contact_ms(s->client);
+    uint64_t ms = later(s->contact_ms, s->now);
+
+    for (size_t i = 0; i < s->n_former; i++)
+        ms = later(ms, s->former[i]);
+    return ms;
 }
 
 size_t cluster_runtime_login_count(const struct cluster_runtime *s)
 {
-    return s->n_logins;
+    return cluster_client_login_count(s->now) +
+           (s->next != NULL ? cluster_client_login_count(s->next) : 0);
+}
+
+/* The way that the login belongs to: those of the next one come behind. Its number there is in
+ * *login then. */
+static const struct cluster_client *way_of(const struct cluster_runtime *s, size_t *login)
+{
+    size_t n = cluster_client_login_count(s->now);
+
+    if (*login < n)
+        return s->now;
+    *login -= n;
+    return s->next;
 }
 
 const struct expiry *cluster_runtime_expiry(const struct cluster_runtime *s, size_t login)
 {
-    return cred_expiry(s->logins[login].cred);
+    const struct cluster_client *c = way_of(s, &login);
+
+    return cluster_client_expiry(c, login);
 }
 
 const char *cluster_runtime_credential_trouble(const struct cluster_runtime *s, size_t login)
 {
-    return cred_trouble(s->logins[login].cred);
+    const struct cluster_client *c = way_of(s, &login);
+
+    return cluster_client_trouble(c, login);
 }
 
 /* Order: the drivers of watches ask the discovery driver, so they go first. */
@@ -692,13 +678,13 @@ void cluster_runtime_dispose(struct cluster_runtime **sp)
     *sp = NULL;
     /* Requests go before the client whose connections they use. */
     cluster_runtime_stop(s);
-    for (size_t i = 0; i < s->n_logins; i++) {
-        cred_dispose(&s->logins[i].cred);
-        tls_ctx_unref(&s->logins[i].ctx);
-    }
-    free(s->logins);
+    cluster_client_dispose(&s->next);
+    for (size_t i = 0; i < s->n_former; i++)
+        cluster_client_dispose(&s->former[i]);
+    free(s->former);
     renewals_dispose(&s->renewals);
-    api_client_dispose(&s->client);
+    cluster_client_dispose(&s->now);
+    free(s->name);
     free(s->v);
     free(s);
 }

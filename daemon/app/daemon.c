@@ -13,9 +13,14 @@
 #include "app/cluster_runtime.h"
 #include "app/control.h"
 #include "app/exec_plugins.h"
+#include "app/generation.h"
 #include "app/notify.h"
 #include "app/once.h"
 #include "app/persist_driver.h"
+#include "app/reload_plan.h"
+#include "app/reload_switch.h"
+#include "app/reloader.h"
+#include "app/replay_player.h"
 #include "app/sources.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -46,20 +51,34 @@ enum daemon_state {
 struct daemon {
     struct daemon_params params;
     enum daemon_state state;
-    /* EXIT_CODE_FAILED with --once until it is done: a signal before that is a failure. */
+    /* EXIT_CODE_FAILED with --once and --replay until that is done: a signal before is a
+     * failure. */
     int exit_code;
     uint64_t started_ns;
     uint64_t started_ms;
     char instance[32]; /* part of the ids of runs, different at each start */
+    /* The configuration of the last reload, to which params point; NULL = there was none. */
+    struct generation *generation;
+    /* A reload that waits until the hooks that it replaces or drops have retired; NULL = none. */
+    struct generation *next;
+    const struct reload_plan *plan; /* from generation to next; the reloader's */
+    struct deadline *patience;      /* how long their runs have */
+    struct loop_task change;        /* hooks may have retired */
+    uint64_t next_tag;              /* for credential files of a cluster */
+    char *agent;
     struct loop *loop;
     struct helper_link *link;
-    struct cluster_runtime **clusters; /* as conf->clusters */
+    struct cluster_runtime **clusters; /* as conf->clusters; none for a replay */
+    size_t cluster_count;
+    struct replay_player *player; /* NULL = no replay */
     struct sources *sources;
     struct hooks hooks;
     struct persist_driver *persist;
     struct runner_hook *runner_hooks;
     struct runner *runner;
     struct control *control;
+    struct monitoring *monitoring; /* NULL = nothing listens */
+    struct reloader *reloader;
     /* STARTING: ready_timeout; STOPPING: stop_timeout; KILLING: LAST_WAIT_MS. */
     struct deadline *timer;
     struct loop_task progress; /* queued: something has changed in this turn */
@@ -83,8 +102,12 @@ static void send_status(struct daemon *dm)
         synced += w.synced;
         trouble += w.err->kind != ERR_OK;
     }
-    int n = snprintf(text, sizeof(text), "%zu of %zu watches synced, %zu failing, %zu hooks",
-                     synced, n_watches, trouble, dm->hooks.n);
+    struct admin_reload reload = reloader_status(dm->reloader);
+    int n = snprintf(text, sizeof(text), "%zu of %zu watches synced, %zu failing, %zu hooks%s",
+                     synced, n_watches, trouble, dm->hooks.n,
+                     reload.is_running        ? ", reloading"
+                     : reload.failing_ns != 0 ? ", the last reload failed: informerctl status"
+                                              : "");
     if (n < 0 || strcmp(text, dm->status) == 0)
         return;
     memcpy(dm->status, text, sizeof(text));
@@ -111,6 +134,7 @@ static void become_ready(struct daemon *dm, const char *why)
              KV_MS("after", loop_now_ms(dm->loop) - dm->started_ms));
     tell_status(dm);
     notify_ready();
+    control_progress(dm->control);
 }
 
 static void check_ready(struct daemon *dm)
@@ -129,6 +153,7 @@ static void look_at_progress(struct loop_task *task)
 
     sources_progress(dm->sources);
     persist_driver_look(dm->persist, STATE_DRIVER_SOON);
+    loop_defer(dm->loop, &dm->change);
     control_progress(dm->control);
     runner_kick(dm->runner);
     if (!deadline_pending(dm->tell))
@@ -180,8 +205,10 @@ static void check_stopped(struct daemon *dm)
 
 static void stop_clusters(struct daemon *dm)
 {
-    for (size_t i = 0; i < dm->params.conf->n_clusters; i++)
+    for (size_t i = 0; i < dm->cluster_count; i++)
         cluster_runtime_stop(dm->clusters[i]);
+    if (dm->player != NULL)
+        replay_player_stop(dm->player);
 }
 
 static void stop(struct daemon *dm, const char *why)
@@ -191,6 +218,8 @@ static void stop(struct daemon *dm, const char *why)
     dm->state = DAEMON_STOPPING;
     log_info("stopping", KV_STR("because", why), KV_U64("running", runner_running(dm->runner)));
     notify_stopping();
+    dm->plan = NULL;
+    reloader_stop(dm->reloader, "informerd is stopping: it starts nothing new");
     /* First the servers: without changes nothing new becomes due. */
     stop_clusters(dm);
     runner_stop(dm->runner);
@@ -198,15 +227,24 @@ static void stop(struct daemon *dm, const char *why)
     check_stopped(dm);
 }
 
-/* Looks whether --once is done (docs/design.md "Once"). When everything has synced, and no run
- * waits for a cluster to say which one it is, informerd leaves the servers: changes after that
- * would keep it from ending. over: --timeout has passed. */
+/* A view that holds an empty port back will change by itself (hold_empty). */
+static bool is_all_played(const struct daemon *dm)
+{
+    return dm->player == NULL ||
+           (replay_player_has_ended(dm->player) && !sources_wait(dm->sources));
+}
+
+/* Looks whether --once or a replay is done (docs/design.md "Once"). When everything has synced, and
+ * no run waits for a cluster to say which one it is, informerd leaves the servers: changes after
+ * that would keep it from ending. over: --timeout has passed. */
 static void check_once(struct daemon *dm, bool over)
 {
-    if (dm->params.once_ms == 0 || dm->state >= DAEMON_STOPPING)
+    bool ends = dm->params.once_ms > 0 || dm->player != NULL;
+
+    if (!ends || dm->state >= DAEMON_STOPPING)
         return;
     const struct once_look look = {.hooks = &dm->hooks,
-                                   .synced = sources_read(dm->sources) &&
+                                   .synced = sources_read(dm->sources) && is_all_played(dm) &&
                                              !persist_driver_awaits(dm->persist),
                                    .over = over};
     if (once_has_all(&look))
@@ -215,7 +253,9 @@ static void check_once(struct daemon *dm, bool over)
     if (code == ONCE_GOES_ON)
         return;
     dm->exit_code = code;
-    stop(dm, over ? "--timeout has passed" : "--once: all is done");
+    stop(dm, over                 ? "--timeout has passed"
+             : dm->player != NULL ? "--replay: all is done"
+                                  : "--once: all is done");
 }
 
 static void on_once(void *arg)
@@ -227,7 +267,11 @@ static void on_runs(void *arg)
 {
     struct daemon *dm = arg;
 
+    if (dm->player != NULL)
+        replay_player_poke(dm->player);
+    loop_defer(dm->loop, &dm->change);
     check_ready(dm);
+    control_progress(dm->control);
     check_stopped(dm);
     check_once(dm, false);
 }
@@ -264,6 +308,175 @@ static void on_timer(void *arg)
     }
 }
 
+/* Makes a cluster, or gives c, which goes on, the settings of conf. */
+static struct cluster_runtime *build_cluster(void *arg, const struct conf *conf,
+                                             const struct cluster_access_list *access, size_t i,
+                                             struct cluster_runtime *c)
+{
+    static const struct cluster_runtime_events events = {.on_progress = on_progress};
+    struct daemon *dm = arg;
+    const struct cluster_runtime_params p = {
+        .loop = dm->loop,
+        .link = dm->link,
+        .conf = &conf->clusters[i],
+        .cluster_access = &access->v[i],
+        .user_agent = dm->agent,
+        .tag = dm->next_tag,
+        .plugin = exec_plugins_number(conf, access, i),
+        .seed = dm->started_ns,
+        .credential_expiry_ms = conf->limits.credential_expiry.v,
+    };
+
+    dm->next_tag += CLUSTER_RUNTIME_TAGS;
+    if (c == NULL)
+        return cluster_runtime_create(&p, &events, dm);
+    cluster_runtime_change(c, &p);
+    return c;
+}
+
+/* ---- A reload. */
+
+static struct reload_parts parts_of(struct daemon *dm)
+{
+    return (struct reload_parts){
+        .loop = dm->loop,
+        .link = dm->link,
+        .sources = dm->sources,
+        .hooks = &dm->hooks,
+        .persist = dm->persist,
+        .runner = dm->runner,
+        .runner_hooks = &dm->runner_hooks,
+        .clusters = &dm->clusters,
+        .cluster_count = &dm->cluster_count,
+        .control = dm->control,
+        .node_name = dm->params.node_name,
+        .build_cluster = build_cluster,
+        .arg = dm,
+    };
+}
+
+static void switch_over(struct daemon *dm, const struct reload_parts *parts)
+{
+    const struct conf *was = dm->params.conf;
+    const struct conf *conf = dm->next->conf;
+
+    deadline_stop(dm->patience);
+    reload_switch_over(parts, was, conf, &dm->next->cluster_access, dm->plan);
+    monitoring_change(dm->monitoring, conf, build_textfile_number(conf, &dm->next->cluster_access));
+    if (!dm->params.log_is_fixed)
+        control_log_level(dm->control, was, conf);
+    generation_destroy(&dm->generation);
+    dm->generation = dm->next;
+    dm->next = NULL;
+    dm->plan = NULL;
+    dm->params.conf = conf;
+    dm->params.cluster_access = &dm->generation->cluster_access;
+    reloader_committed(dm->reloader);
+    on_progress(dm);
+}
+
+/* Runs have ended, or files were removed: a reload may go on. */
+static void look_at_change(struct loop_task *task)
+{
+    struct daemon *dm = container_of(task, struct daemon, change);
+    const struct reload_parts parts = parts_of(dm);
+
+    if (dm->state >= DAEMON_STOPPING)
+        return;
+    if (dm->next != NULL && reload_switch_is_possible(&parts, dm->plan))
+        switch_over(dm, &parts);
+    reload_switch_renew(&parts, dm->params.conf, dm->plan);
+}
+
+static void on_patience(void *arg)
+{
+    struct daemon *dm = arg;
+
+    log_warn("stop_timeout has passed: running hooks that the reload changes are killed",
+             KV_U64("running", runner_running(dm->runner)));
+    runner_kill_retiring(dm->runner);
+}
+
+/* What a reload needs of the system, before anything changes. */
+static enum err_kind on_prepare(void *arg, const struct generation *g, struct err *err)
+{
+    const struct daemon *dm = arg;
+
+    return monitoring_prepare(dm->monitoring, g->conf, err);
+}
+
+/* A new configuration was read and checked, and the helper is ready for it. */
+static void on_commit(void *arg, struct generation *g, const struct reload_plan *plan)
+{
+    struct daemon *dm = arg;
+    const struct reload_parts parts = parts_of(dm);
+
+    dm->next = g;
+    dm->plan = plan;
+    reload_switch_retire(&parts, plan);
+    deadline_start(dm->patience, dm->params.conf->limits.stop_timeout.v);
+    if (!reload_switch_is_possible(&parts, plan))
+        log_info("reload waits for runs of hooks that it changes",
+                 KV_U64("running", runner_running(dm->runner)));
+    loop_defer(dm->loop, &dm->change);
+}
+
+static struct reload_side in_use(void *arg)
+{
+    const struct daemon *dm = arg;
+
+    return (struct reload_side){dm->params.conf, dm->params.cluster_access, dm->params.node_name};
+}
+
+static void on_reload_begin(void *arg)
+{
+    struct daemon *dm = arg;
+
+    if (dm->state == DAEMON_READY)
+        notify_reloading();
+    send_status(dm);
+}
+
+/* systemd gets READY=1 before anybody has the answer: then `systemctl reload` ends with the answer. */
+static void on_reload_end(void *arg, const struct reloader_end *end)
+{
+    struct daemon *dm = arg;
+
+    if (!end->dry_run)
+        send_status(dm);
+    if (!end->dry_run && dm->state == DAEMON_READY)
+        notify_ready();
+    control_reloaded(dm->control, end);
+}
+
+static void on_reloaded(void *arg, bool ok, int fd)
+{
+    const struct daemon *dm = arg;
+
+    reloader_on_reloaded(dm->reloader, ok, fd);
+}
+
+static void reload_for_signal(struct daemon *dm)
+{
+    const char *refusal;
+
+    if (reloader_start(dm->reloader, false, &refusal) == 0)
+        log_warn("reload refused", KV_STR("signal", "SIGHUP"), KV_STR("reason", refusal));
+}
+
+static void build_reloader(struct daemon *dm)
+{
+    static const struct reloader_events events = {in_use, on_reload_begin, on_prepare, on_commit,
+                                                  on_reload_end};
+    const struct daemon_params *p = &dm->params;
+    const char *refusal = p->replay != NULL ? "a replay does not reload: start it again"
+                          : p->once_ms > 0  ? "informerd --once does not reload: start it again"
+                          : p->dry_run      ? "informerd --dry-run does not reload: start it again"
+                                            : NULL;
+
+    dm->reloader = reloader_create(dm->loop, dm->link, refusal, &events, dm);
+}
+
 /* As the first process of a container (pid 1), main inherits processes that hooks leave behind, and
  * must reap them. */
 static void reap(void)
@@ -279,8 +492,7 @@ static void on_signal(void *arg, int number)
         reap();
         break;
     case SIGHUP:
-        log_warn("reload is not supported yet: restart informerd to read the changed configuration",
-                 KV_STR("signal", "SIGHUP"));
+        reload_for_signal(arg);
         break;
     default:
         stop(arg, strsignal(number));
@@ -288,12 +500,16 @@ static void on_signal(void *arg, int number)
     }
 }
 
+/* A file that no cluster waits for any more was asked for before a reload. */
 static void on_opened(void *arg, uint64_t tag, int fd, int error)
 {
     struct daemon *dm = arg;
 
-    /* Each cluster has its tags, in the order of conf->clusters. */
-    cluster_runtime_opened(dm->clusters[tag / CLUSTER_RUNTIME_TAGS], tag, fd, error);
+    for (size_t i = 0; i < dm->cluster_count; i++)
+        if (cluster_runtime_opened(dm->clusters[i], tag, fd, error))
+            return;
+    if (fd >= 0)
+        close(fd);
 }
 
 /* A file may be a credential of any cluster. */
@@ -301,7 +517,7 @@ static void on_changed(void *arg, uint32_t file)
 {
     struct daemon *dm = arg;
 
-    for (size_t i = 0; i < dm->params.conf->n_clusters; i++)
+    for (size_t i = 0; i < dm->cluster_count; i++)
         cluster_runtime_changed(dm->clusters[i], file);
 }
 
@@ -318,22 +534,44 @@ static void on_lost(void *arg, const struct err *err)
     loop_stop(dm->loop);
 }
 
-static void build_cluster_runtime(struct daemon *dm, size_t i, const char *agent)
+static void build_clusters(struct daemon *dm)
 {
-    static const struct cluster_runtime_events events = {.on_progress = on_progress};
-    const struct cluster_runtime_params p = {
+    dm->cluster_count = dm->params.conf->n_clusters;
+    for (size_t i = 0; i < dm->cluster_count; i++)
+        dm->clusters[i] = build_cluster(dm, dm->params.conf, dm->params.cluster_access, i, NULL);
+    sources_follow(dm->sources, dm->clusters);
+    persist_driver_follow(dm->persist, dm->clusters);
+}
+
+static bool is_quiet(void *arg)
+{
+    const struct daemon *dm = arg;
+
+    return hooks_quiet(&dm->hooks) && !sources_wait(dm->sources);
+}
+
+static void on_replay_failed(void *arg, const struct err *err)
+{
+    struct daemon *dm = arg;
+
+    log_error("replay: the recording cannot be read any more", KV_ERR(err));
+    dm->exit_code = EXIT_CODE_FAILED;
+    stop(dm, "the replay has failed");
+}
+
+/* A recording in the place of all clusters. */
+static void build_player(struct daemon *dm)
+{
+    static const struct replay_player_events events = {is_quiet, on_progress, on_replay_failed};
+    const struct replay_player_params p = {
         .loop = dm->loop,
-        .link = dm->link,
-        .conf = &dm->params.conf->clusters[i],
-        .cluster_access = &dm->params.cluster_access->v[i],
-        .user_agent = agent,
-        .tag = (uint64_t)i * CLUSTER_RUNTIME_TAGS,
-        .plugin = exec_plugins_number(dm->params.conf, dm->params.cluster_access, i),
-        .seed = dm->started_ns,
-        .credential_expiry_ms = dm->params.conf->limits.credential_expiry.v,
+        .conf = dm->params.conf,
+        .plan = dm->params.replay,
+        .sources = dm->sources,
+        .speed = dm->params.replay_speed,
     };
 
-    dm->clusters[i] = cluster_runtime_create(&p, &events, dm);
+    dm->player = replay_player_create(&p, &events, dm);
 }
 
 static void build_sources(struct daemon *dm)
@@ -387,6 +625,7 @@ static void build_persist_driver(struct daemon *dm)
         .forgets = dm->params.dry_run,
         .sources = dm->sources,
         .hooks = &dm->hooks,
+        .gone_number = build_gone_number(dm->params.conf, dm->params.cluster_access),
     };
 
     dm->persist = persist_driver_create(&p, &events, dm);
@@ -448,6 +687,7 @@ static void build_control(struct daemon *dm)
         .sources = dm->sources,
         .hooks = &dm->hooks,
         .persist = dm->persist,
+        .link = dm->link,
         .node = dm->params.node_name,
         .instance = dm->instance,
         .started_ns = dm->started_ns,
@@ -456,10 +696,26 @@ static void build_control(struct daemon *dm)
         .is_ready = is_ready,
         .is_stopping = is_stopping,
         .kick = kick,
+        .reloader = dm->reloader,
         .arg = dm,
     };
 
     dm->control = control_create(&p);
+}
+
+static void build_monitoring(struct daemon *dm)
+{
+    const struct daemon_params *p = &dm->params;
+    const struct monitoring_params monitoring = {
+        .loop = dm->loop,
+        .link = dm->link,
+        .control = dm->control,
+        .conf = p->conf,
+        .textfile_number = build_textfile_number(p->conf, p->cluster_access),
+        .sockets = p->sockets,
+    };
+
+    dm->monitoring = monitoring_create(&monitoring);
 }
 
 /* The order matters. Hooks point to sources. persist loads both before anything moves. The runner
@@ -468,34 +724,40 @@ static void build_control(struct daemon *dm)
 static void build(struct daemon *dm)
 {
     static const int signal_numbers[] = {SIGTERM, SIGINT, SIGHUP, SIGCHLD};
-    static const struct helper_link_events link_events = {on_opened, on_changed, on_lost};
+    static const struct helper_link_events link_events = {.on_opened = on_opened,
+                                                          .on_changed = on_changed,
+                                                          .on_lost = on_lost,
+                                                          .on_reloaded = on_reloaded};
     const struct conf *conf = dm->params.conf;
-    char *agent =
-        mem_printf("informerd/%s (linux) node/%s", INFORMERD_VERSION, dm->params.node_name);
 
+    dm->agent = mem_printf("informerd/%s (linux) node/%s", INFORMERD_VERSION, dm->params.node_name);
     dm->loop = loop_create();
     dm->started_ns = loop_wall_ns();
     dm->started_ms = loop_now_ms(dm->loop);
     snprintf(dm->instance, sizeof(dm->instance), "%" PRIx64, dm->started_ns);
     loop_task_init(&dm->progress, look_at_progress);
+    loop_task_init(&dm->change, look_at_change);
+    dm->patience = deadline_create(dm->loop, on_patience, dm);
     dm->timer = deadline_create(dm->loop, on_timer, dm);
     dm->tell = deadline_create(dm->loop, tell_status, dm);
     dm->once = deadline_create(dm->loop, on_once, dm);
     loop_catch(dm->loop, signal_numbers, ARRAY_LEN(signal_numbers), on_signal, dm);
     dm->link = helper_link_create(dm->loop, dm->params.helper_fd, &link_events, dm);
+    build_reloader(dm);
     build_sources(dm);
     build_hooks(dm);
     build_persist_driver(dm);
     build_runner(dm);
     dm->clusters = mem_array(conf->n_clusters + 1, sizeof(struct cluster_runtime *));
     build_control(dm);
-    for (size_t i = 0; i < conf->n_clusters; i++)
-        build_cluster_runtime(dm, i, agent);
-    sources_follow(dm->sources, dm->clusters);
-    persist_driver_follow(dm->persist, dm->clusters);
+    if (dm->params.replay != NULL)
+        build_player(dm);
+    else
+        build_clusters(dm);
     if (dm->params.control_fd >= 0)
         control_listen(dm->control, dm->params.control_fd);
-    free(agent);
+    if (dm->params.sockets != NULL)
+        build_monitoring(dm);
 }
 
 /* The reverse of build(): first everything that calls back, then the loop, whose end waits for the
@@ -503,29 +765,39 @@ static void build(struct daemon *dm)
  * persist, as its runs wait in the state driver. */
 static void take_down(struct daemon *dm)
 {
+    monitoring_dispose(&dm->monitoring);
     control_close(dm->control);
-    for (size_t i = 0; i < dm->params.conf->n_clusters; i++)
+    replay_player_dispose(&dm->player);
+    for (size_t i = 0; i < dm->cluster_count; i++)
         cluster_runtime_dispose(&dm->clusters[i]);
     runner_dispose(&dm->runner);
     persist_driver_dispose(&dm->persist);
+    reloader_dispose(&dm->reloader);
     helper_link_dispose(&dm->link);
     deadline_dispose(&dm->tell);
+    deadline_dispose(&dm->patience);
     deadline_dispose(&dm->once);
     deadline_dispose(&dm->timer);
     sources_close(dm->sources);
     loop_cancel(&dm->progress);
+    loop_cancel(&dm->change);
     loop_finish(&dm->loop);
     control_destroy(&dm->control);
     hooks_fini(&dm->hooks);
     sources_destroy(&dm->sources);
     free(dm->runner_hooks);
     free(dm->clusters);
+    free(dm->agent);
+    generation_destroy(&dm->next);
+    generation_destroy(&dm->generation);
 }
 
 int daemon_run(const struct daemon_params *params)
 {
     struct daemon dm = {.params = *params,
-                        .exit_code = params->once_ms > 0 ? EXIT_CODE_FAILED : EXIT_CODE_OK};
+                        .exit_code = params->once_ms > 0 || params->replay != NULL
+                                         ? EXIT_CODE_FAILED
+                                         : EXIT_CODE_OK};
 
     build(&dm);
     log_info("started", KV_STR("version", INFORMERD_VERSION), KV_STR("node", params->node_name),

@@ -11,6 +11,8 @@
 #include <sys/types.h>
 
 #include "app/cluster_access.h"
+#include "app/monitoring.h"
+#include "app/replay_plan.h"
 #include "conf/conf.h"
 #include "state/folder.h"
 
@@ -20,14 +22,23 @@ struct daemon_params {
     const struct conf *conf;
     const struct cluster_access_list *cluster_access;
     const char *node_name;
-    int helper_fd;               /* main's end of the socket to the helper; taken */
-    int control_fd;              /* of listener_bind(), taken; -1 = no control socket */
+    int helper_fd;  /* main's end of the socket to the helper; taken */
+    int control_fd; /* of listener_bind(), taken; -1 = no control socket */
+    /* Of metrics.listen, taken; NULL = none, whatever the configuration says. */
+    struct monitoring_sockets *sockets;
     const struct folder *folder; /* of the state; NULL: nothing is kept */
     /* If folder is NULL: why, when the state should be kept; else NULL. */
     const char *folder_reason;
     uid_t started_uid;
-    bool dry_run;     /* no hook is started */
-    uint64_t once_ms; /* not 0: --once, and after how many ms it is given up */
+    bool dry_run; /* no hook is started */
+    /* Of --log-level: the level of the log does not follow the configuration. */
+    bool log_is_fixed;
+    uint64_t
+        once_ms; /* not 0: --once, and after how many ms it is given up; --timeout of a replay */
+    /* The recording that is played in the place of all clusters; NULL = no replay. At its end
+     * informerd ends as with --once. */
+    struct replay_plan *replay;
+    double replay_speed; /* as in struct replay_player_params */
 };
 
 /* Runs until a signal ends it, --once is done, or the helper is lost. Returns the exit code

@@ -10,7 +10,7 @@
 
 #include "base/mem.h"
 
-static enum err_kind find_group(const char *name, gid_t *gid, struct err *err)
+enum err_kind identity_find_group(const char *name, gid_t *gid, struct err *err)
 {
     /* Not thread-safe: called before the loop and its threads run. */
     const struct group *g = getgrnam(name);
@@ -53,7 +53,7 @@ enum err_kind identity_find(const char *user, const char *group, struct identity
         return err->kind;
     id.uid = pw->pw_uid;
     id.gid = pw->pw_gid;
-    if (group[0] != '\0' && find_group(group, &id.gid, err) != ERR_OK)
+    if (group[0] != '\0' && identity_find_group(group, &id.gid, err) != ERR_OK)
         return err->kind;
     find_groups(user, &id);
     *out = id;
@@ -71,7 +71,7 @@ enum err_kind identity_find_owner(const char *text, uid_t *uid, gid_t *gid, stru
     *uid = pw != NULL ? pw->pw_uid : (uid_t)-1;
     *gid = (gid_t)-1;
     if (kind == ERR_OK && colon[0] != '\0')
-        kind = find_group(colon + 1, gid, err);
+        kind = identity_find_group(colon + 1, gid, err);
     return kind;
 }
 

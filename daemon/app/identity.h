@@ -30,6 +30,9 @@ enum err_kind identity_find(const char *user, const char *group, struct identity
 enum err_kind identity_find_owner(const char *text, uid_t *uid, gid_t *gid,
                                   struct err *err) MUST_CHECK;
 
+/* Looks up a group. ERR_CONFIG: it does not exist. */
+enum err_kind identity_find_group(const char *name, gid_t *gid, struct err *err) MUST_CHECK;
+
 /* The uid of a user; 0 for "", and for a user that does not exist (app/check reports that one). */
 uid_t identity_uid(const char *user) MUST_CHECK;
 

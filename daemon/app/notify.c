@@ -2,11 +2,24 @@
 #include "app/notify.h"
 
 #ifdef HAVE_LIBSYSTEMD
+#include <inttypes.h>
+#include <stdint.h>
 #include <systemd/sd-daemon.h>
+#include <time.h>
 
 void notify_ready(void)
 {
     sd_notify(0, "READY=1");
+}
+
+/* systemd 253 and later tell by the time whether the reload is the one that they have asked for. */
+void notify_reloading(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%" PRIu64,
+               (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000);
 }
 
 void notify_stopping(void)
@@ -20,6 +33,10 @@ void notify_status(const char *text)
 }
 #else
 void notify_ready(void)
+{
+}
+
+void notify_reloading(void)
 {
 }
 

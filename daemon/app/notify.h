@@ -6,8 +6,11 @@
 #ifndef APP_NOTIFY_H
 #define APP_NOTIFY_H
 
-/* Says READY=1: the service has started. */
+/* Says READY=1: the service has started, or a reload has ended. */
 void notify_ready(void);
+
+/* Says RELOADING=1 with the time: notify_ready() is to follow, however the reload ends. */
+void notify_reloading(void);
 
 /* Says STOPPING=1: the service is about to end. */
 void notify_stopping(void);

@@ -17,7 +17,7 @@ char *outputs_folder(const struct conf_hook *h)
 {
     /* Any values will do: only the part before the first variable is used. */
     static const struct path_template_values any = {
-        {"a", "a", "a", "a"}
+        {"a", "a", "a", "a", "a"}
     };
     struct buf path = {0};
     size_t fixed = 0;
@@ -39,6 +39,15 @@ static char **copy_argv(const struct conf_list *list, const char *file)
     for (size_t i = 0; i < list->n; i++)
         argv[i] =
             file != NULL ? path_template_put_file(list->v[i].v, file) : mem_strdup(list->v[i].v);
+    return argv;
+}
+
+char **outputs_apply(const struct conf_hook *h, const char *node_name)
+{
+    char *template = h->mode.v != CONF_MODE_OBJECT ? outputs_template(h, node_name) : NULL;
+    char **argv = copy_argv(&h->apply, template);
+
+    free(template);
     return argv;
 }
 
@@ -67,8 +76,7 @@ enum err_kind outputs_fill(const struct conf_hook *h, const char *node_name,
     /* The helper replaces ${file} of check, as only it knows the path of the new file. apply has
      * ${file} only where the hook has one file. */
     out->check = (const char *const *)copy_argv(&h->check, NULL);
-    out->apply =
-        (const char *const *)copy_argv(&h->apply, h->mode.v != CONF_MODE_OBJECT ? template : NULL);
+    out->apply = (const char *const *)outputs_apply(h, node_name);
     if (check_template(template, err) != ERR_OK)
         return err->kind;
     return o->set_owner ? identity_find_owner(h->output_owner.v, &o->uid, &o->gid, err) : ERR_OK;

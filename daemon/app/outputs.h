@@ -19,6 +19,10 @@ char *outputs_template(const struct conf_hook *h, const char *node_name) MUST_CH
  * frees it. NULL = the hook has no output. */
 char *outputs_folder(const struct conf_hook *h) MUST_CHECK;
 
+/* The program `apply` and its arguments, as they are started, with NULL behind them; the caller frees
+ * all of them and the array. NULL = the hook has none. */
+char **outputs_apply(const struct conf_hook *h, const char *node_name) MUST_CHECK;
+
 /* Fills in out->output, out->check and out->apply. Call outputs_fini() in any case. ERR_CONFIG: the
  * owner does not exist, or the name of the node cannot be part of a path. */
 enum err_kind outputs_fill(const struct conf_hook *h, const char *node_name,

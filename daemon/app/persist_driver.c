@@ -4,10 +4,13 @@
 #include <stdlib.h>
 
 #include "app/build.h"
+#include "base/list.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "hook/reload.h"
 #include "io/deadline.h"
 #include "io/fingerprints.h"
+#include "io/gone_driver.h"
 #include "io/loop.h"
 #include "persist/persist.h"
 #include "state/boot_id.h"
@@ -25,6 +28,9 @@
 #define RETRY_MS 5000
 #define SWEEP_MS 10000
 
+/* For the removal of up to a thousand files of a hook that is gone. */
+#define GONE_MS 60000
+
 struct cluster {
     struct persist_driver *of;
     size_t index; /* in conf->clusters */
@@ -34,6 +40,7 @@ struct cluster {
 
 /* The subscription of a watch. */
 struct followed {
+    struct list link;
     struct persist_driver *of;
     struct persist_watch *watch;
 };
@@ -44,9 +51,13 @@ struct persist_driver {
     void *arg;
     struct persist *persist;
     struct state_driver *state_driver;
-    struct cluster *clusters; /* as conf->clusters */
-    struct followed *followed;
+    struct cluster **clusters; /* as conf->clusters */
+    size_t cluster_count;
+    struct list followed;
     struct fingerprints *programs;
+    bool compares;                /* programs has not reported all hooks yet */
+    struct digest_forms *digests; /* by hook.index: of hooks that retire to be renewed */
+    struct gone_driver *gone_driver;
     /* Bookmarks and contacts come without a change of an object, so they are looked at by time. */
     struct deadline *sweep;
     void (*flushed)(void *arg, bool all);
@@ -90,15 +101,33 @@ static void on_skipped(void *arg, struct source from, const struct skip *skip, b
     persist_watch_skipped(s->watch, skip, gone, batch(s->of, STATE_DRIVER_SOON));
 }
 
-static void follow_watches(struct persist_driver *d)
+void persist_driver_follow_watch(struct persist_driver *d, struct persist_watch *mw)
 {
     static const struct subscriber subscriber = {.on_delta = on_delta, .on_skipped = on_skipped};
-    struct persist *p = d->persist;
 
-    d->followed = mem_array(p->watch_count + 1, sizeof(*d->followed));
-    for (size_t i = 0; i < p->watch_count && keeps(d); i++) {
-        d->followed[i] = (struct followed){d, &p->watches[i]};
-        watch_subscribe(p->watches[i].watch, &subscriber, &d->followed[i]);
+    if (!keeps(d))
+        return;
+    struct followed *f = MEM_NEW(struct followed, .of = d, .watch = mw);
+    list_init(&f->link);
+    list_append(&d->followed, &f->link);
+    watch_subscribe(mw->watch, &subscriber, f);
+}
+
+static void follow_watches(struct persist_driver *d)
+{
+    for (size_t i = 0; i < d->persist->watch_count; i++)
+        persist_driver_follow_watch(d, d->persist->watches[i]);
+}
+
+void persist_driver_forget_watch(struct persist_driver *d, const struct persist_watch *mw)
+{
+    list_each (pos, tmp, &d->followed) {
+        struct followed *f = list_entry(pos, struct followed, link);
+
+        if (f->watch == mw) {
+            list_remove(&f->link);
+            free(f);
+        }
     }
 }
 
@@ -121,8 +150,8 @@ bool persist_driver_awaits(struct persist_driver *d)
 {
     bool any = false;
 
-    for (size_t i = 0; i < d->params.conf->n_clusters && keeps(d); i++) {
-        struct cluster *c = &d->clusters[i];
+    for (size_t i = 0; i < d->cluster_count && keeps(d); i++) {
+        struct cluster *c = d->clusters[i];
         bool is_heard = c->runtime != NULL && cluster_runtime_contact_ms(c->runtime) > 0;
 
         if (persist_awaits(d->persist, i, is_heard, loop_now_ms(d->params.loop))) {
@@ -183,10 +212,10 @@ static void go_on(struct cluster *c, bool poke)
     const struct persist *p = d->persist;
 
     for (size_t i = 0; i < p->watch_count; i++)
-        if (p->watches[i].cluster == c->index) {
-            cluster_runtime_follow(c->runtime, p->watches[i].watch);
+        if (p->watches[i]->cluster == c->index) {
+            cluster_runtime_follow(c->runtime, p->watches[i]->watch);
             if (poke)
-                cluster_runtime_poke(c->runtime, p->watches[i].watch);
+                cluster_runtime_poke(c->runtime, p->watches[i]->watch);
         }
     set_due(c);
     persist_driver_look(d, STATE_DRIVER_NOW);
@@ -216,11 +245,11 @@ bool persist_driver_guard(struct persist_driver *d, const struct watch *w, bool 
     const struct persist *p = d->persist;
     size_t i = 0;
 
-    while (i < p->watch_count && p->watches[i].watch != w)
+    while (i < p->watch_count && p->watches[i]->watch != w)
         i++;
     if (i == p->watch_count)
         return false;
-    struct cluster *c = &d->clusters[p->watches[i].cluster];
+    struct cluster *c = d->clusters[p->watches[i]->cluster];
     if (p->clusters[c->index].state != PERSIST_CLUSTER_HELD)
         return false;
     if (accept) {
@@ -241,56 +270,174 @@ static void on_due(void *arg)
         d->events->on_progress(d->arg);
 }
 
+static void follow_cluster(struct cluster *c, struct cluster_runtime *runtime)
+{
+    c->runtime = runtime;
+    cluster_runtime_identify(runtime, on_answer, c);
+    set_due(c);
+}
+
 void persist_driver_follow(struct persist_driver *d, struct cluster_runtime *const *clusters)
 {
     const struct persist *p = d->persist;
 
-    for (size_t i = 0; i < d->params.conf->n_clusters; i++) {
-        d->clusters[i].runtime = clusters[i];
-        cluster_runtime_identify(clusters[i], on_answer, &d->clusters[i]);
-        set_due(&d->clusters[i]);
-    }
+    for (size_t i = 0; i < d->cluster_count; i++)
+        follow_cluster(d->clusters[i], clusters[i]);
     for (size_t i = 0; i < p->watch_count; i++)
-        if (p->watches[i].state == PERSIST_WATCH_LOADED)
-            cluster_runtime_hold_back(clusters[p->watches[i].cluster], p->watches[i].watch);
+        if (p->watches[i]->state == PERSIST_WATCH_LOADED)
+            cluster_runtime_hold_back(clusters[p->watches[i]->cluster], p->watches[i]->watch);
 }
 
 /* ---- Programs. */
 
 static void on_ready(void *arg)
 {
-    const struct persist_driver *d = arg;
+    struct persist_driver *d = arg;
 
+    d->compares = false;
     d->events->on_ready(d->arg);
+    d->events->on_progress(d->arg);
+}
+
+static struct persist_hook *entry_of(const struct persist_driver *d, const struct hook *h)
+{
+    struct persist *p = d->persist;
+    size_t i = 0;
+
+    while (p->of->v[i] != h)
+        i++;
+    return &p->hooks[i];
+}
+
+/* A hook that has had runs in this process is replaced by itself before it is renewed, so that a run
+ * under way ends as a run of the old program. */
+static void take_digest(struct persist_driver *d, struct persist_hook *mh,
+                        const struct digest_forms *digest)
+{
+    bool may_run = d->params.hooks->phase != HOOKS_STARTING && mh->hook->stage != HOOK_STARTS;
+
+    if (!may_run || !persist_hook_has_changed(mh, digest)) {
+        persist_hook_program(mh, digest, batch(d, STATE_DRIVER_NOW));
+        return;
+    }
+    log_info(
+        "the programs or files of the hook have changed: it runs again when its runs have ended",
+        KV_STR("hook", mh->hook->name));
+    d->digests[mh->hook->index] = *digest;
+    hook_retire(mh->hook);
+}
+
+bool persist_driver_renews(const struct persist_driver *d, const struct hook *h)
+{
+    return !digest_eq(d->digests[h->index].now, (struct digest){0});
+}
+
+bool persist_driver_compares(const struct persist_driver *d)
+{
+    const struct hooks *hooks = d->params.hooks;
+    bool compares = d->compares;
+
+    for (size_t i = 0; i < hooks->n; i++)
+        compares = compares || persist_driver_renews(d, hooks->v[i]);
+    return compares;
+}
+
+void persist_driver_renew(struct persist_driver *d, const struct hook *h)
+{
+    persist_hook_program(entry_of(d, h), &d->digests[h->index], batch(d, STATE_DRIVER_NOW));
+    d->digests[h->index] = (struct digest_forms){0};
 }
 
 /* digest NULL: the programs could not be read. Then the hook keeps what it knew, and does not run
  * again for that. */
-static void on_digest(void *arg, size_t hook, const struct digest *digest, const struct err *err)
+static void on_digest(void *arg, size_t hook, const struct digest_forms *digest,
+                      const struct err *err)
 {
     struct persist_driver *d = arg;
-    struct persist_hook *mh = &d->persist->hooks[hook];
+    const char *name = d->params.conf->hooks[hook].name.v;
+    struct persist_hook *mh = entry_of(d, hooks_find(d->params.hooks, str_c(name)));
 
-    if (digest != NULL)
-        persist_hook_program(mh, *digest, batch(d, STATE_DRIVER_NOW));
-    else
+    if (digest == NULL)
         log_warn("programs and files of a hook cannot be checked for changes",
                  KV_STR("hook", mh->hook->name), KV_ERR(err));
+    else
+        take_digest(d, mh, digest);
+    if (mh->hook->stage == HOOK_STARTS)
+        hook_serve(mh->hook);
     persist_driver_look(d, STATE_DRIVER_NOW);
+    d->events->on_progress(d->arg);
 }
 
-/* Without a state there is nothing to compare with: then no hook is asked for. */
+/* Without a state there is nothing to compare with: then hooks that wait for the comparison start. So does
+ * a hook that waits for its runs to end since a reload before has found its programs changed: what it is
+ * compared with now may be as it was. */
+static void serve_hooks(struct persist_driver *d)
+{
+    for (size_t i = 0; i < d->params.hooks->n; i++) {
+        struct hook *h = d->params.hooks->v[i];
+
+        if (h->stage == HOOK_RETIRES || (h->stage == HOOK_STARTS && d->params.folder == NULL))
+            hook_serve(h);
+    }
+}
+
 static void ask_for_programs(struct persist_driver *d)
 {
+    size_t n = d->params.hooks->n;
+
     static const struct fingerprints_events events = {on_digest, on_ready};
     const struct fingerprints_params p = {
         .loop = d->params.loop,
         .link = d->params.link,
-        .hook_count = d->params.folder != NULL ? d->params.hooks->n : 0,
+        .hook_count = d->params.folder != NULL ? n : 0,
         .timeout_ms = PROGRAMS_MS,
     };
 
+    free(d->digests);
+    d->digests = mem_array(n + 1, sizeof(*d->digests));
+    serve_hooks(d);
+    d->compares = p.hook_count > 0;
     d->programs = fingerprints_create(&p, &events, d);
+}
+
+/* ---- Hooks that are gone. */
+
+const struct gone *persist_driver_gone(const struct persist_driver *d)
+{
+    return &d->persist->gone;
+}
+
+bool persist_driver_forget(struct persist_driver *d, struct gone_hook *gh, bool with_files)
+{
+    if (!keeps(d))
+        return false;
+    log_info(with_files ? "hook is forgotten, and its output files are removed"
+                        : "hook is forgotten; its output files stay",
+             KV_STR("hook", gh->name));
+    gone_forget(gh, d->params.hooks, with_files);
+    gone_driver_look(d->gone_driver);
+    persist_driver_look(d, STATE_DRIVER_NOW);
+    return true;
+}
+
+/* Files of hooks that are gone were removed: their records follow. */
+static void on_swept(void *arg)
+{
+    struct persist_driver *d = arg;
+
+    persist_driver_look(d, STATE_DRIVER_NOW);
+    d->events->on_progress(d->arg);
+}
+
+static void create_gone_driver(struct persist_driver *d)
+{
+    const struct gone_driver_params p = {.loop = d->params.loop,
+                                         .link = d->params.link,
+                                         .gone = &d->persist->gone,
+                                         .number = d->params.gone_number,
+                                         .timeout_ms = GONE_MS};
+
+    d->gone_driver = gone_driver_create(&p, on_swept, d);
 }
 
 /* ---- Start and end. */
@@ -321,6 +468,20 @@ static void load(struct persist_driver *d)
     build_persist_fini(&p);
 }
 
+static struct cluster *new_cluster(struct persist_driver *d, size_t index)
+{
+    struct cluster *c = MEM_NEW(struct cluster, .of = d, .index = index);
+
+    c->due = deadline_create(d->params.loop, on_due, c);
+    return c;
+}
+
+static void free_cluster(struct cluster *c)
+{
+    deadline_dispose(&c->due);
+    free(c);
+}
+
 struct persist_driver *persist_driver_create(const struct persist_driver_params *params,
                                              const struct persist_driver_events *events, void *arg)
 {
@@ -328,19 +489,79 @@ struct persist_driver *persist_driver_create(const struct persist_driver_params 
         MEM_NEW(struct persist_driver, .params = *params, .events = events, .arg = arg);
 
     d->sweep = deadline_create(params->loop, on_sweep, d);
-    d->clusters = mem_array(params->conf->n_clusters + 1, sizeof(*d->clusters));
-    for (size_t i = 0; i < params->conf->n_clusters; i++) {
-        struct cluster *c = &d->clusters[i];
-
-        *c = (struct cluster){.of = d, .index = i};
-        c->due = deadline_create(params->loop, on_due, c);
-    }
+    list_init(&d->followed);
+    d->cluster_count = params->conf->n_clusters;
+    d->clusters = mem_array(d->cluster_count + 1, sizeof(struct cluster *));
+    for (size_t i = 0; i < d->cluster_count; i++)
+        d->clusters[i] = new_cluster(d, i);
     boot_id_read(d->boot_id);
     load(d);
+    create_gone_driver(d);
     persist_driver_look(d, STATE_DRIVER_NOW);
     follow_watches(d);
     ask_for_programs(d);
     return d;
+}
+
+/* ---- A reload. */
+
+struct persist *persist_driver_persist(const struct persist_driver *d)
+{
+    return d->persist;
+}
+
+struct batch *persist_driver_batch(const struct persist_driver *d)
+{
+    return batch(d, STATE_DRIVER_NOW);
+}
+
+struct persist_now persist_driver_now(const struct persist_driver *d)
+{
+    return now_of(d);
+}
+
+bool persist_driver_is_sweeping(const struct persist_driver *d)
+{
+    return gone_driver_is_on(d->gone_driver);
+}
+
+void persist_driver_before_change(struct persist_driver *d)
+{
+    gone_driver_dispose(&d->gone_driver);
+    fingerprints_dispose(&d->programs);
+}
+
+void persist_driver_set_clusters(struct persist_driver *d, const size_t *was, size_t n)
+{
+    struct cluster **old = d->clusters;
+
+    d->clusters = mem_array(n + 1, sizeof(struct cluster *));
+    for (size_t i = 0; i < n; i++) {
+        d->clusters[i] = was[i] != SIZE_MAX ? old[was[i]] : new_cluster(d, i);
+        d->clusters[i]->index = i;
+        if (was[i] != SIZE_MAX)
+            old[was[i]] = NULL;
+    }
+    for (size_t i = 0; i < d->cluster_count; i++)
+        if (old[i] != NULL)
+            free_cluster(old[i]);
+    d->cluster_count = n;
+    free(old);
+}
+
+void persist_driver_follow_cluster(struct persist_driver *d, size_t cluster,
+                                   struct cluster_runtime *runtime)
+{
+    follow_cluster(d->clusters[cluster], runtime);
+}
+
+void persist_driver_change(struct persist_driver *d, const struct conf *conf, uint32_t gone_number)
+{
+    d->params.conf = conf;
+    d->params.gone_number = gone_number;
+    create_gone_driver(d);
+    gone_driver_look(d->gone_driver);
+    ask_for_programs(d);
 }
 
 struct state_driver *persist_driver_state(const struct persist_driver *d)
@@ -348,15 +569,9 @@ struct state_driver *persist_driver_state(const struct persist_driver *d)
     return d->state_driver;
 }
 
-const struct stray_left *persist_driver_left(const struct persist_driver *d, size_t *n)
-{
-    *n = d->persist->left_count;
-    return d->persist->left;
-}
-
 const char *persist_driver_trouble(struct persist_driver *d, size_t cluster)
 {
-    const struct cluster_runtime *runtime = d->clusters[cluster].runtime;
+    const struct cluster_runtime *runtime = d->clusters[cluster]->runtime;
 
     return persist_trouble(d->persist, cluster,
                            runtime != NULL ? cluster_runtime_identity_trouble(runtime) : NULL);
@@ -388,11 +603,14 @@ void persist_driver_dispose(struct persist_driver **dp)
     *dp = NULL;
     deadline_dispose(&d->sweep);
     fingerprints_dispose(&d->programs);
-    for (size_t i = 0; i < d->params.conf->n_clusters; i++)
-        deadline_dispose(&d->clusters[i].due);
+    gone_driver_dispose(&d->gone_driver);
+    for (size_t i = 0; i < d->cluster_count; i++)
+        free_cluster(d->clusters[i]);
     persist_destroy(&d->persist);
     state_driver_dispose(&d->state_driver);
-    free(d->followed);
+    list_each (pos, tmp, &d->followed)
+        free(list_entry(pos, struct followed, link));
     free(d->clusters);
+    free(d->digests);
     free(d);
 }

@@ -15,11 +15,16 @@
 #include "conf/conf.h"
 #include "hook/hook.h"
 #include "io/state_driver.h"
+#include "persist/contact.h"
 #include "state/folder.h"
 
+struct gone;
+struct gone_hook;
 struct helper_link;
 struct loop;
+struct persist;
 struct persist_driver;
+struct persist_watch;
 
 /* Everything is borrowed and must outlive the object. */
 struct persist_driver_params {
@@ -34,6 +39,7 @@ struct persist_driver_params {
     bool forgets; /* --dry-run: the state is read and used, but nothing is written */
     struct sources *sources;
     struct hooks *hooks;
+    uint32_t gone_number; /* build_gone_number() */
 };
 
 /* Called from the loop. */
@@ -81,13 +87,58 @@ bool persist_driver_guard(struct persist_driver *d, const struct watch *w, bool 
  * cluster answers ..."; NULL = no trouble. Borrowed until the next turn of the loop. */
 const char *persist_driver_trouble(struct persist_driver *d, size_t cluster);
 
-/* The output files of hooks that are not in the configuration any more, and how many. Borrowed. */
-const struct stray_left *persist_driver_left(const struct persist_driver *d, size_t *n);
+/* The hooks that are not in the configuration any more, and their output files. Borrowed. */
+const struct gone *persist_driver_gone(const struct persist_driver *d);
+
+/* A person has such a hook forgotten, which is KEPT: its records, and with_files its files before. They
+ * are removed in later turns. False: nothing can be written now (--dry-run). */
+bool persist_driver_forget(struct persist_driver *d, struct gone_hook *gh, bool with_files);
 
 /* Writes everything to disk. Then, or after timeout_ms, done is called once, in a later turn, with
  * the arg of persist_driver_create(); all = everything is on disk. */
 void persist_driver_flush(struct persist_driver *d, uint64_t timeout_ms,
                           void (*done)(void *arg, bool all));
+
+/* Has the hook retired only because its programs or files have changed? Then it is to be replaced by
+ * itself, and persist_driver_renew() renews it. */
+bool persist_driver_renews(const struct persist_driver *d, const struct hook *h);
+/* Renews it: its new self, before it is attached. */
+void persist_driver_renew(struct persist_driver *d, const struct hook *h);
+
+/* Are programs and files of hooks being compared, since the start or a reload, or is a hook to be renewed
+ * for that? */
+bool persist_driver_compares(const struct persist_driver *d);
+
+/* ---- For a reload (app/reload_switch). */
+
+/* The core. Only app/reload_switch changes it. */
+struct persist *persist_driver_persist(const struct persist_driver *d);
+/* The batch of this turn, which is written soon. */
+struct batch *persist_driver_batch(const struct persist_driver *d);
+/* The time on all clocks. */
+struct persist_now persist_driver_now(const struct persist_driver *d);
+
+/* Does the helper remove files of hooks that are gone now? A reload waits for that. */
+bool persist_driver_is_sweeping(const struct persist_driver *d);
+
+/* Ends all that knows hooks by their numbers with the helper; persist_driver_change() follows. */
+void persist_driver_before_change(struct persist_driver *d);
+
+/* Follows a new watch, before it changes. */
+void persist_driver_follow_watch(struct persist_driver *d, struct persist_watch *mw);
+/* Forgets the subscription of a watch that leaves, and is freed then. */
+void persist_driver_forget_watch(struct persist_driver *d, const struct persist_watch *mw);
+
+/* As persist_set_clusters(); persist_driver_follow_cluster() follows for each new one. */
+void persist_driver_set_clusters(struct persist_driver *d, const size_t *was, size_t n);
+/* As persist_driver_follow() for one cluster. */
+void persist_driver_follow_cluster(struct persist_driver *d, size_t cluster,
+                                   struct cluster_runtime *runtime);
+
+/* Hooks and watches are those of conf now. Asks for the programs of all hooks anew: those that were
+ * held (hook_hold()) serve when their answer has come; one whose programs have changed retires, and
+ * persist_driver_renew() is to be called when another one has its place. */
+void persist_driver_change(struct persist_driver *d, const struct conf *conf, uint32_t gone_number);
 
 /* The end for the user: *d is NULL, and nothing is called any more. Call it before the end of the
  * loop. NULL is fine. */

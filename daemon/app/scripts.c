@@ -7,7 +7,12 @@
 
 #include "base/compiler.h"
 
-enum kind { KIND_OTHER, KIND_INTERPRETER, KIND_STARTER };
+enum kind {
+    KIND_OTHER,
+    KIND_INTERPRETER,
+    KIND_FILTER, /* an interpreter whose program mostly is an argument, with data behind it */
+    KIND_STARTER,
+};
 
 /* code: letters of options that are followed by the text of a program; no script file comes after
  * them. A program that is missing here (KIND_OTHER) is taken for one that runs no scripts. */
@@ -35,10 +40,10 @@ static const struct program {
     {"nodejs",  KIND_INTERPRETER, "ep"},
     {"php",     KIND_INTERPRETER, "r" },
     {"tclsh",   KIND_INTERPRETER, ""  },
-    {"awk",     KIND_INTERPRETER, ""  },
-    {"gawk",    KIND_INTERPRETER, ""  },
-    {"mawk",    KIND_INTERPRETER, ""  },
-    {"sed",     KIND_INTERPRETER, "e" },
+    {"awk",     KIND_FILTER,      ""  },
+    {"gawk",    KIND_FILTER,      ""  },
+    {"mawk",    KIND_FILTER,      ""  },
+    {"sed",     KIND_FILTER,      "e" },
     {"guile",   KIND_INTERPRETER, "c" },
     {"busybox", KIND_STARTER,     ""  },
     {"chrt",    KIND_STARTER,     ""  },
@@ -94,7 +99,7 @@ static bool is_path(const char *argument)
     return argument[0] != '-' && argument[n] == '/' && strstr(argument, "${file}") == NULL;
 }
 
-void scripts_each(const struct conf_list *command,
+void scripts_each(const struct conf_list *command, enum scripts_which which,
                   void (*fn)(void *arg, const struct conf_str *script), void *arg)
 {
     const struct program *p = command->n > 0 ? program_of(command->v[0].v) : &other;
@@ -107,11 +112,11 @@ void scripts_each(const struct conf_list *command,
 
         if (brings_code(p, argument))
             return;
-        if (is_file)
+        if (is_file && (which == SCRIPTS_POSSIBLE || p->kind != KIND_FILTER))
             fn(arg, &command->v[i]);
         if (p->kind == KIND_STARTER && (is_file || inner->kind != KIND_OTHER))
             p = inner; /* the arguments after it belong to this program */
-        else if (is_file && !is_value)
+        else if (is_file && (!is_value || which == SCRIPTS_THAT_RUN))
             return;
         is_value = argument[0] == '-' && strcmp(argument, "--") != 0;
     }

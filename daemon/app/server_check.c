@@ -7,6 +7,7 @@
 #include "app/access_reviews.h"
 #include "app/cluster_runtime.h"
 #include "base/mem.h"
+#include "base/panic.h"
 #include "io/api_client.h"
 #include "io/deadline.h"
 #include "io/fetch.h"
@@ -432,7 +433,9 @@ struct server_check *server_check_create(const struct server_check_params *param
 
 void server_check_opened(struct server_check *c, uint64_t tag, int fd, int error)
 {
-    cluster_runtime_opened(c->runtime, tag, fd, error);
+    bool is_taken = cluster_runtime_opened(c->runtime, tag, fd, error);
+
+    ensure(is_taken);
 }
 
 void server_check_dispose(struct server_check **cp)

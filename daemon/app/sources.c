@@ -11,6 +11,12 @@
 #include "io/deadline.h"
 #include "io/loop.h"
 
+/* One that wants to know of all watches and views, also of those that a reload adds. */
+struct follower {
+    const struct subscriber *to;
+    void *arg;
+};
+
 struct sources {
     struct sources_params params;
     struct admin_watch *watches; /* as conf->watches */
@@ -18,30 +24,32 @@ struct sources {
     struct view **views;         /* as conf->views; NULL until made */
     /* The time at which a view may change although nothing comes from a server. */
     struct deadline *look;
+    struct follower *followers;
+    size_t follower_count;
 };
 
-/* The watch of an earlier entry of conf->watches that differs in its name only, or NULL. Such
- * entries share one watch, and so its streams. */
-static struct watch *equal_watch(const struct sources *s, size_t i)
+/* Is the entry the first of equal ones, which share one watch, and so its streams? */
+static bool is_first(const struct sources *s, size_t i)
 {
-    const struct conf *conf = s->params.conf;
-
-    for (size_t k = 0; k < i; k++)
-        if (conf_watch_equal(&conf->watches[k], &conf->watches[i]))
-            return s->watches[k].watch;
-    return NULL;
+    return s->params.conf->watches[i].first == i;
 }
 
 static struct watch *make_watch(struct sources *s, size_t i)
 {
     const struct conf *conf = s->params.conf;
-    struct watch *w = equal_watch(s, i);
+    struct watch *w;
     struct err err;
 
-    if (w == NULL && build_watch(conf, &conf->watches[i], s->params.node_name, &w, &s->settings[i],
-                                 &err) != ERR_OK)
+    if (build_watch(conf, &conf->watches[i], s->params.node_name, &w, &s->settings[i], &err) !=
+        ERR_OK)
         panic("a checked watch cannot be built: %s", err.text);
     return w;
+}
+
+/* Fills in the entry i, which has this watch. */
+static void put_watch(struct sources *s, size_t i, struct watch *w)
+{
+    s->watches[i] = (struct admin_watch){.name = s->params.conf->watches[i].name.v, .watch = w};
 }
 
 static struct watch *watch_named(const struct sources *s, const char *name)
@@ -88,7 +96,28 @@ void sources_progress(struct sources *s)
     deadline_start_at(s->look, soonest_ms);
 }
 
+bool sources_wait(const struct sources *s)
+{
+    return deadline_pending(s->look);
+}
+
 /* ---- All sources */
+
+static void make_arrays(struct sources *s)
+{
+    const struct conf *conf = s->params.conf;
+
+    s->watches = mem_array(conf->n_watches + 1, sizeof(*s->watches));
+    s->settings = mem_array(conf->n_watches + 1, sizeof(*s->settings));
+    s->views = mem_array(conf->n_views + 1, sizeof(struct view *));
+}
+
+static void free_arrays(struct sources *s)
+{
+    free(s->views);
+    free(s->settings);
+    free(s->watches);
+}
 
 struct sources *sources_create(const struct sources_params *params)
 {
@@ -96,12 +125,10 @@ struct sources *sources_create(const struct sources_params *params)
     struct sources *s = MEM_NEW(struct sources, .params = *params);
 
     s->look = deadline_create(params->loop, params->on_progress, params->arg);
-    s->watches = mem_array(conf->n_watches + 1, sizeof(*s->watches));
-    s->settings = mem_array(conf->n_watches + 1, sizeof(*s->settings));
+    make_arrays(s);
     for (size_t i = 0; i < conf->n_watches; i++)
-        s->watches[i] =
-            (struct admin_watch){.name = conf->watches[i].name.v, .watch = make_watch(s, i)};
-    s->views = mem_array(conf->n_views + 1, sizeof(struct view *));
+        put_watch(s, i,
+                  is_first(s, i) ? make_watch(s, i) : s->watches[conf->watches[i].first].watch);
     for (size_t i = 0; i < conf->n_views; i++)
         s->views[i] = make_view(s, &conf->views[i]);
     return s;
@@ -109,8 +136,10 @@ struct sources *sources_create(const struct sources_params *params)
 
 void sources_subscribe(struct sources *s, const struct subscriber *to, void *arg)
 {
+    s->followers = mem_realloc(s->followers, (s->follower_count + 1) * sizeof(*s->followers));
+    s->followers[s->follower_count++] = (struct follower){to, arg};
     for (size_t i = 0; i < s->params.conf->n_watches; i++)
-        if (equal_watch(s, i) == NULL)
+        if (is_first(s, i))
             watch_subscribe(s->watches[i].watch, to, arg);
     for (size_t i = 0; i < s->params.conf->n_views; i++)
         view_subscribe(s->views[i], to, arg);
@@ -124,7 +153,7 @@ void sources_follow(struct sources *s, struct cluster_runtime *const *clusters)
         const struct conf_watch *w = &conf->watches[i];
         size_t cluster_runtime = (size_t)(conf_find_cluster(conf, w->cluster.v) - conf->clusters);
 
-        if (equal_watch(s, i) == NULL)
+        if (is_first(s, i))
             cluster_runtime_add(clusters[cluster_runtime], s->watches[i].watch, w->audit.v);
     }
 }
@@ -182,6 +211,118 @@ struct source sources_find(const struct sources *s, const char *name)
     return (struct source){.watch = w};
 }
 
+/* ---- A reload. */
+
+static void add_move(struct sources_moves *m, struct watch *from, struct watch *to, size_t now)
+{
+    m->v = mem_realloc(m->v, (m->n + 1) * sizeof(*m->v));
+    m->v[m->n++] = (struct sources_move){.from = from, .to = to, .now = now};
+}
+
+/* The watch of an entry that is the first of equal ones: that of before, or a new one. */
+static struct watch *change_watch(struct sources *s, const struct sources *was,
+                                  const struct reload_entry *e, struct now now,
+                                  struct sources_moves *m)
+{
+    struct watch *before = e->was != RELOAD_NONE ? was->watches[e->was].watch : NULL;
+
+    if (e->change == RELOAD_KEEP || e->change == RELOAD_CHANGE) {
+        s->settings[e->now] = was->settings[was->params.conf->watches[e->was].first];
+        return before;
+    }
+    struct watch *w = make_watch(s, e->now);
+    if (before != NULL)
+        watch_inherit(w, before, now);
+    add_move(m, before, w, e->now);
+    return w;
+}
+
+static bool has_watch(const struct sources *s, const struct watch *w)
+{
+    for (size_t i = 0; i < s->params.conf->n_watches; i++)
+        if (s->watches[i].watch == w)
+            return true;
+    return false;
+}
+
+/* The watch is in use no longer: the first that has inherited from it takes its place. */
+static void leave(struct sources_moves *m, struct watch *w)
+{
+    for (size_t i = 0; i < m->n; i++)
+        if (m->v[i].from == w) {
+            m->v[i].leaves = true;
+            return;
+        }
+    add_move(m, w, NULL, SIZE_MAX);
+    m->v[m->n - 1].leaves = true;
+}
+
+static void change_views(struct sources *s, const struct sources *was,
+                         const struct reload_plan *plan, struct sources_moves *m)
+{
+    const struct conf *conf = s->params.conf;
+
+    m->views = mem_array(was->params.conf->n_views + 1, sizeof(struct view *));
+    m->is_new_view = mem_array(conf->n_views + 1, sizeof(bool));
+    for (size_t i = 0; i < conf->n_views; i++) {
+        const struct reload_entry *e = &plan->views.v[i];
+
+        m->is_new_view[i] = e->change != RELOAD_KEEP;
+        s->views[i] = m->is_new_view[i] ? make_view(s, &conf->views[i]) : was->views[e->was];
+    }
+    for (size_t i = 0; i < plan->views.n; i++)
+        if (plan->views.v[i].change == RELOAD_REPLACE || plan->views.v[i].change == RELOAD_DROP)
+            m->views[m->view_count++] = was->views[plan->views.v[i].was];
+}
+
+static void subscribe_new(struct sources *s, const struct sources_moves *m)
+{
+    for (size_t i = 0; i < s->follower_count; i++) {
+        const struct follower *f = &s->followers[i];
+
+        for (size_t k = 0; k < m->n; k++)
+            if (m->v[k].to != NULL)
+                watch_subscribe(m->v[k].to, f->to, f->arg);
+        for (size_t k = 0; k < s->params.conf->n_views; k++)
+            if (m->is_new_view[k])
+                view_subscribe(s->views[k], f->to, f->arg);
+    }
+}
+
+void sources_change(struct sources *s, const struct conf *conf, const struct reload_plan *plan,
+                    struct now now, struct sources_moves *m)
+{
+    struct sources was = *s;
+
+    *m = (struct sources_moves){0};
+    s->params.conf = conf;
+    make_arrays(s);
+    for (size_t i = 0; i < conf->n_watches; i++)
+        put_watch(s, i,
+                  is_first(s, i) ? change_watch(s, &was, &plan->watches.v[i], now, m)
+                                 : s->watches[conf->watches[i].first].watch);
+    for (size_t i = 0; i < was.params.conf->n_watches; i++)
+        if (is_first(&was, i) && !has_watch(s, was.watches[i].watch))
+            leave(m, was.watches[i].watch);
+    change_views(s, &was, plan, m);
+    subscribe_new(s, m);
+    free_arrays(&was);
+}
+
+/* Views first: they have subscribed to their watches. */
+void sources_moves_end(struct sources_moves *m)
+{
+    for (size_t i = 0; i < m->view_count; i++)
+        view_destroy(&m->views[i]);
+    for (size_t i = 0; i < m->n; i++)
+        if (m->v[i].leaves)
+            watch_destroy(&m->v[i].from);
+    free(m->v);
+    free(m->views);
+    free(m->is_new_view);
+    *m = (struct sources_moves){0};
+}
+
 void sources_close(struct sources *s)
 {
     deadline_dispose(&s->look);
@@ -196,12 +337,10 @@ void sources_destroy(struct sources **sp)
     *sp = NULL;
     for (size_t i = 0; i < s->params.conf->n_views; i++)
         view_destroy(&s->views[i]);
-    /* The first of equal watches last, as the others look at it. */
-    for (size_t i = s->params.conf->n_watches; i-- > 0;)
-        if (equal_watch(s, i) == NULL)
+    for (size_t i = 0; i < s->params.conf->n_watches; i++)
+        if (is_first(s, i))
             watch_destroy(&s->watches[i].watch);
-    free(s->views);
-    free(s->settings);
-    free(s->watches);
+    free_arrays(s);
+    free(s->followers);
     free(s);
 }

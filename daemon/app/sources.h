@@ -11,6 +11,7 @@
 
 #include "admin/admin.h"
 #include "app/cluster_runtime.h"
+#include "app/reload_plan.h"
 #include "base/digest.h"
 #include "cache/delta.h"
 #include "cache/source.h"
@@ -18,6 +19,22 @@
 
 struct loop;
 struct sources;
+
+/* A watch that a reload makes, or that leaves. */
+struct sources_move {
+    struct watch *from; /* `to` has its objects (watch_inherit()); NULL = there is none */
+    struct watch *to;   /* new; NULL = none takes the place of `from` */
+    size_t now;         /* the index of `to` in the new configuration */
+    bool leaves;        /* `from` is in use no longer, and this move takes its place */
+};
+
+struct sources_moves {
+    struct sources_move *v;
+    size_t n;
+    struct view **views; /* that leave */
+    size_t view_count;
+    bool *is_new_view; /* as conf->views */
+};
 
 /* Everything is borrowed and must outlive the object. */
 struct sources_params {
@@ -45,6 +62,9 @@ void sources_follow(struct sources *s, struct cluster_runtime *const *clusters);
  * watches. */
 void sources_progress(struct sources *s);
 
+/* Will a view change by itself, because time passes? */
+bool sources_wait(const struct sources *s);
+
 /* The digest of the settings (watch_digest()) of the watch conf->watches[i]. */
 struct digest sources_settings(const struct sources *s, size_t i);
 
@@ -62,6 +82,15 @@ struct view *const *sources_views(const struct sources *s);
 
 /* The watch or view of that name, which the configuration must have. */
 struct source sources_find(const struct sources *s, const char *name);
+
+/* Changes over to another configuration as the plan says: makes the watches and views that are new, and
+ * subscribes all to them that sources_subscribe() knows. The watches and views that leave live until
+ * sources_moves_end(): before that, hooks and clusters must let go of them. */
+void sources_change(struct sources *s, const struct conf *conf, const struct reload_plan *plan,
+                    struct now now, struct sources_moves *m);
+
+/* Destroys the watches and views that leave, and frees *m. */
+void sources_moves_end(struct sources_moves *m);
 
 /* Ends the timer: on_progress is not called any more. Before the end of the loop. */
 void sources_close(struct sources *s);

@@ -16,11 +16,16 @@
 #include "app/check_access.h"
 #include "app/cluster_access.h"
 #include "app/daemon.h"
-#include "app/exec_plugins.h"
+#include "app/generation.h"
 #include "app/identity.h"
+#include "app/monitoring.h"
 #include "app/rbac.h"
+#include "app/replay_plan.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "conf/conf_print.h"
+#include "conf/stand_in.h"
+#include "helper/file_source.h"
 #include "helper/path_trust.h"
 #include "io/listener.h"
 #include "io/loop.h"
@@ -139,14 +144,17 @@ static enum err_kind open_state(const struct options *o, const struct conf *conf
     return ERR_OK;
 }
 
-/* The group of the control socket is the main group of the user that main becomes; -1 leaves it as
- * it is. */
+/* The group of the control socket: control.group, else the main group of the user that main becomes;
+ * -1 leaves it as it is. */
 static gid_t control_group(const struct conf *conf)
 {
     struct identity id;
     struct err err;
     gid_t group = (gid_t)-1;
 
+    if (conf->control.group.v[0] != '\0')
+        return identity_find_group(conf->control.group.v, &group, &err) == ERR_OK ? group
+                                                                                  : (gid_t)-1;
     if (geteuid() == 0 && identity_find(conf->user.v, "", &id, &err) == ERR_OK) {
         group = id.gid;
         identity_fini(&id);
@@ -169,10 +177,11 @@ static void wait_for_helper(pid_t pid)
     }
 }
 
+/* A replay ends by itself, so it has a limit only if it was given one. */
 static uint64_t once_ms(const struct options *o, const struct conf *conf)
 {
     if (!o->once)
-        return 0;
+        return o->timeout_ms;
     return o->timeout_ms > 0 ? o->timeout_ms : conf->limits.ready_timeout.v;
 }
 
@@ -207,17 +216,93 @@ static int run_with_state(const struct options *o, struct daemon_params *p, stru
     return code;
 }
 
-/* Forks the helper, and releases its parameters. */
-static enum err_kind fork_helper(struct helper_params *helper, int *fd, pid_t *pid, struct err *err)
+/* Forks the helper, and releases its parameters. reload: NULL = this process cannot reload. */
+static enum err_kind fork_helper(const struct options *o, struct helper_params *helper,
+                                 const struct helper_reload *reload, int *fd, pid_t *pid,
+                                 struct err *err)
 {
+    helper->title = o->title.p;
+    helper->title_size = o->title.n;
     /* Before the fork: the helper passes the old limit on to programs. */
     helper->nofile_soft = raise_descriptors();
-    enum err_kind kind = helper_start(helper, fd, pid, err);
+    enum err_kind kind = helper_start(helper, reload, fd, pid, err);
     build_helper_fini(helper);
     return kind;
 }
 
-/* Starts the helper, then the daemon. The order matters: users are looked up and the socket is
+/* A replay is run beside the service, and on machines that have none: it has neither control socket
+ * nor state, and reads its file before main drops its rights. */
+static int start_replay(const struct options *o, const struct conf *conf,
+                        const struct cluster_access_list *cluster_access, const char *node_name)
+{
+    struct helper_params helper = {0};
+    struct replay_plan plan;
+    struct daemon_params p = {
+        .conf = conf,
+        .cluster_access = cluster_access,
+        .node_name = node_name,
+        .control_fd = -1,
+        .started_uid = geteuid(),
+        .dry_run = o->dry_run,
+        .once_ms = once_ms(o, conf),
+        .replay = &plan,
+        .replay_speed = o->speed,
+    };
+    struct err err = {0};
+    pid_t pid;
+
+    if (replay_plan_make(o->replay, conf, o->hook == NULL, &plan, &err) != ERR_OK)
+        return complain(&err);
+    int code = EXIT_CODE_FAILED;
+    if (build_helper(conf, cluster_access, node_name, &helper, &err) != ERR_OK) {
+        build_helper_fini(&helper);
+        code = complain(&err);
+    } else if (fork_helper(o, &helper, NULL, &p.helper_fd, &pid, &err) != ERR_OK) {
+        code = complain(&err);
+    } else {
+        loop_start_workers();
+        if (drop_privileges(conf, false, &err) == ERR_OK) {
+            code = daemon_run(&p);
+        } else {
+            code = complain(&err);
+            close(p.helper_fd);
+        }
+        wait_for_helper(pid);
+    }
+    replay_plan_fini(&plan);
+    return code;
+}
+
+/* A reload reads the file in /, so its path must not depend on the folder of the start. The caller frees
+ * it. */
+static char *absolute(const char *path)
+{
+    char *folder = path[0] == '/' ? NULL : get_current_dir_name();
+    char *whole = folder != NULL ? mem_printf("%s/%s", folder, path) : mem_strdup(path);
+
+    free(folder);
+    return whole;
+}
+
+/* Binds the control socket and the addresses of metrics.listen. --once and --dry-run, which are run beside
+ * the service, are not asked for metrics. */
+static enum err_kind bind_all(const struct options *o, const struct conf *conf,
+                              struct daemon_params *p, struct monitoring_sockets *sockets,
+                              struct err *err)
+{
+    enum err_kind kind = bind_control(o, conf, &p->control_fd, err);
+
+    if (kind != ERR_OK || o->once || o->dry_run)
+        return kind;
+    p->sockets = sockets;
+    kind = monitoring_bind(conf, sockets, err);
+    /* A socket file that no process listens on must not stay. */
+    if (kind != ERR_OK)
+        unlink(conf->control.socket.v);
+    return kind;
+}
+
+/* Starts the helper, then the daemon. The order matters: users are looked up and the sockets are
  * bound with the rights of the start; the helper is forked before there are threads, and keeps
  * these rights; libuv's threads start while no limit of processes stops them
  * (docs/decisions.md "Worker threads start before root's rights are dropped"); then main drops the
@@ -226,6 +311,10 @@ static int start_daemon(const struct options *o, const struct conf *conf,
                         const struct cluster_access_list *cluster_access, const char *node_name)
 {
     struct helper_params helper = {0};
+    char *path = absolute(o->config);
+    struct generation_source source = {path, conf, node_name};
+    struct monitoring_sockets sockets = {0};
+    const struct helper_reload reload = {generation_build, &source};
     struct daemon_params p = {
         .conf = conf,
         .cluster_access = cluster_access,
@@ -233,21 +322,29 @@ static int start_daemon(const struct options *o, const struct conf *conf,
         .started_uid = geteuid(),
         .dry_run = o->dry_run,
         .once_ms = once_ms(o, conf),
+        .log_is_fixed = o->log_level >= 0,
     };
     struct err err = {0};
     pid_t pid;
 
-    if (build_helper(conf, cluster_access, node_name, &helper, &err) != ERR_OK ||
-        bind_control(o, conf, &p.control_fd, &err) != ERR_OK) {
+    enum err_kind kind = build_helper(conf, cluster_access, node_name, &helper, &err);
+    if (kind == ERR_OK)
+        kind = bind_all(o, conf, &p, &sockets, &err);
+    if (kind != ERR_OK) {
         build_helper_fini(&helper);
+        free(path);
         return complain(&err);
     }
-    if (fork_helper(&helper, &p.helper_fd, &pid, &err) != ERR_OK)
+    kind =
+        fork_helper(o, &helper, o->once || o->dry_run ? NULL : &reload, &p.helper_fd, &pid, &err);
+    free(path); /* the helper has its own copy of this memory */
+    if (kind != ERR_OK)
         return complain(&err);
     loop_start_workers();
     if (drop_privileges(conf, true, &err) != ERR_OK)
         return complain(&err);
     int code = run_with_state(o, &p, &err);
+    monitoring_unbind(&sockets);
     wait_for_helper(pid);
     return code;
 }
@@ -267,7 +364,7 @@ static int check_access(const struct options *o, const struct conf *conf,
         build_helper_fini(&helper);
         return complain(&err);
     }
-    if (fork_helper(&helper, &p.helper_fd, &pid, &err) != ERR_OK)
+    if (fork_helper(o, &helper, NULL, &p.helper_fd, &pid, &err) != ERR_OK)
         return complain(&err);
     loop_start_workers();
     /* Reads credentials, perhaps as root. */
@@ -286,36 +383,37 @@ static int check_access(const struct options *o, const struct conf *conf,
     return code;
 }
 
-/* Logs each problem that may be mended while informerd runs as a line of its own
- * (docs/decisions.md "A missing program is a warning at a start"). */
-static void warn_surroundings(const struct conf *conf)
+static void warn_surroundings(const struct conf *conf,
+                              const struct cluster_access_list *cluster_access)
 {
-    struct problems p = {0};
-    struct buf text = {0};
+    struct buf lines = {0};
 
-    check_surroundings(conf, &p);
-    problems_put(&p, &text);
-    for (const char *line = text.data, *end; line < text.data + text.len; line = end + 1) {
-        end = memchr(line, '\n', text.len - (size_t)(line - text.data));
-        log_warn("a hook cannot run now", KV_VIEW("problem", str_of(line, (size_t)(end - line))));
-    }
-    buf_free(&text);
-    problems_free(&p);
+    generation_find_warnings(conf, &lines);
+    generation_warn(conf, cluster_access, buf_str(&lines));
+    buf_free(&lines);
 }
 
 /* Options of the command line win over the configuration. */
-static int run_checked(const struct options *o, const struct conf *conf,
-                       const struct cluster_access_list *cluster_access)
+static void set_log(const struct options *o, const struct conf *conf)
 {
     log_set_level((enum log_level)(o->log_level >= 0 ? o->log_level : conf->log.level.v));
     log_set_format((enum log_format)(o->log_format >= 0 ? o->log_format : conf->log.format.v));
-    if (!o->check_access) {
-        warn_surroundings(conf);
-        cluster_access_warn(cluster_access, conf);
-    }
+}
+
+static int run_checked(const struct options *o, const struct conf *conf,
+                       const struct cluster_access_list *cluster_access)
+{
+    set_log(o, conf);
+    if (!o->check_access)
+        warn_surroundings(conf, cluster_access);
     char *node_name = cluster_access_node_name(cluster_access, conf);
-    int code = o->check_access ? check_access(o, conf, cluster_access, node_name)
-                               : start_daemon(o, conf, cluster_access, node_name);
+    int code = EXIT_CODE_OK;
+    if (o->check_access)
+        code = check_access(o, conf, cluster_access, node_name);
+    else if (o->replay != NULL)
+        code = start_replay(o, conf, cluster_access, node_name);
+    else
+        code = start_daemon(o, conf, cluster_access, node_name);
     free(node_name);
     return code;
 }
@@ -341,28 +439,84 @@ static int run_chosen(const struct options *o, const struct conf *conf,
     return o->check ? EXIT_CODE_OK : run_checked(o, conf, cluster_access);
 }
 
+/* What is wrong with the configuration, and what a start accepts with a warning. */
+struct findings {
+    struct problems errors;
+    struct problems warnings;
+};
+
+/* Prints all in one go. Returns whether the configuration is accepted. A start with --check prints the
+ * warnings; any other one logs them. */
+static bool print_findings(struct findings *f)
+{
+    bool is_wrong = print_problems(&f->errors);
+
+    print_problems(&f->warnings);
+    return !is_wrong;
+}
+
+/* Reads all files of the configuration out of the set; NULL if there is a problem. */
+static struct conf *read_conf(const struct options *o, struct file_set *files, struct problems *p)
+{
+    return o->with != NULL ? stand_in_read(files, o->config, o->with, p)
+                           : conf_read(files, o->config, p);
+}
+
+/* --check and a start accept the same configurations; so the checks of --check alone are of things that
+ * a start finds out later. */
+static void check_conf(const struct options *o, const struct conf *conf, struct file_set *files,
+                       struct cluster_access_list *cluster_access, struct findings *f)
+{
+    if (o->no_files) {
+        check_settings(conf, &f->errors);
+        cluster_access_load(cluster_access, conf, NULL, &f->errors);
+        return;
+    }
+    generation_check(conf, files, cluster_access, &f->errors);
+    if (!o->check)
+        return;
+    check_state_folder(conf, &f->errors, &f->warnings);
+    check_surroundings(conf, &f->warnings);
+    check_secret_fields(conf, &f->warnings);
+    check_clusters(conf, cluster_access, &f->warnings);
+}
+
+/* No cluster is contacted, and so the kubeconfig and the credentials need not be there. */
+static int replay(const struct options *o, struct conf *conf, struct findings *f)
+{
+    const struct cluster_access_list none = {0};
+    struct err err;
+
+    check_settings(conf, &f->errors);
+    check_machine(conf, &none, &f->errors);
+    if (!print_findings(f))
+        return EXIT_CODE_CONFIG;
+    set_log(o, conf);
+    if (replay_plan_fit(conf, o->hook, &err) != ERR_OK)
+        return complain(&err);
+    return run_checked(o, conf, &none);
+}
+
 int start_run(const struct options *o)
 {
-    struct problems problems = {0};
+    struct file_set files = {.source = &file_source_disk, .as_root = geteuid() == 0};
+    struct findings findings = {.warnings.mark = "warning: "};
     struct cluster_access_list cluster_access = {0};
     int code = EXIT_CODE_CONFIG;
 
     open_std();
     set_signals();
-    struct conf *conf = conf_read(o->config, &problems);
-    if (conf != NULL) {
-        check_settings(conf, &problems);
-        cluster_access_load(&cluster_access, conf, &problems);
-        check_credentials(&cluster_access, &problems);
-        exec_plugins_check(conf, &cluster_access, &problems);
-        /* A start only warns of these problems. */
-        if (o->check) {
-            check_surroundings(conf, &problems);
-            exec_plugins_check_installed(conf, &cluster_access, &problems);
-        }
+    struct conf *conf = read_conf(o, &files, &findings.errors);
+    if (conf != NULL && o->replay != NULL) {
+        file_set_fini(&files);
+        code = replay(o, conf, &findings);
+        conf_destroy(&conf);
+        return code;
     }
-    /* All problems are printed in one go, and nothing starts with one. */
-    if (!print_problems(&problems) && conf != NULL)
+    if (conf != NULL)
+        check_conf(o, conf, &files, &cluster_access, &findings);
+    file_set_fini(&files); /* it has the keys and tokens of kubeconfigs */
+    if (print_findings(&findings) && conf != NULL)
         code = run_chosen(o, conf, &cluster_access);
     cluster_access_fini(&cluster_access);
     conf_destroy(&conf);

@@ -16,6 +16,14 @@ struct digest {
     uint64_t hi;
 };
 
+/* Two digests of one thing: what counts for this release, and what counted for the release before. A
+ * state of that release is compared by `former`, and the state keeps both, so that each of the two can
+ * go on with what the other has left (docs/decisions.md "The state has two digests of a hook"). */
+struct digest_forms {
+    struct digest now;
+    struct digest former;
+};
+
 /* The digest of n bytes. */
 struct digest digest_of(const void *data, size_t n);
 

@@ -12,6 +12,8 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/log_journal.h"
+#include "base/log_levels.h"
 #include "base/utf8.h"
 
 const char *const log_level_words[] = {"error", "warn", "info", "debug", "trace", NULL};
@@ -25,7 +27,22 @@ const char *const log_format_words[] = {"auto", "text", "json", "journal", NULL}
  * more time than one that has stopped. */
 #define WINDOW_MS 10000
 
-static enum log_level max_level = LOG_LVL_INFO;
+/* systemd's journal takes as many lines of a service in as many ms, unless the unit says otherwise;
+ * ours says LogRateLimitIntervalSec=0, because the journal would drop warnings like any other line. */
+#define LIMIT_LINES 10000
+#define LIMIT_MS    30000
+
+/* The lines of one level. Each level has its own limit: hooks that print without an end (info) must not
+ * hide a warning. */
+struct limit {
+    uint64_t begun_us; /* when the current LIMIT_MS began; 0 = no line was written yet */
+    uint64_t lines;    /* of this time */
+    uint64_t left_out;
+};
+
+static struct limit
+    limits[LOG_LVL_INFO + 1]; /* DEBUG and TRACE have none: a person asked for them */
+static struct log_levels levels = {.all = LOG_LVL_INFO};
 static bool is_mute;
 static enum log_format line_format = LOG_FMT_AUTO;
 static bool is_stuck;      /* a wait was in vain, and nothing has been written since */
@@ -36,7 +53,12 @@ static uint64_t dropped;   /* lines since the last line that told of it */
 
 void log_set_level(enum log_level level)
 {
-    max_level = level;
+    log_levels_set(&levels, LOG_SUBJECT_ALL, NULL, level);
+}
+
+struct log_levels *log_levels(void)
+{
+    return &levels;
 }
 
 void log_set_format(enum log_format format)
@@ -49,17 +71,16 @@ void log_mute(void)
     is_mute = true;
 }
 
-static bool is_enabled(enum log_level level)
+static bool is_enabled(enum log_level level, const struct kv *fields)
 {
-    return level <= max_level && !is_mute;
+    return !is_mute && log_levels_admit(&levels, level, fields);
 }
 
-/* Does stderr go to the journal? JOURNAL_STREAM is set by systemd then. */
 static enum log_format effective_format(void)
 {
     if (line_format != LOG_FMT_AUTO)
         return line_format;
-    return getenv("JOURNAL_STREAM") != NULL ? LOG_FMT_JOURNAL : LOG_FMT_TEXT;
+    return log_journal_has_stderr() ? LOG_FMT_JOURNAL : LOG_FMT_TEXT;
 }
 
 /* How many bytes at p are one printable character of well-formed UTF-8; 0 = this byte must be
@@ -131,16 +152,10 @@ static void put_time(struct buf *out)
     buf_printf(out, "%s.%03ldZ", text, ts.tv_nsec / 1000000);
 }
 
-static void put_text(struct buf *out, enum log_level level, const char *msg, const struct kv *f)
+/* The message and all its fields. */
+static void put_message(struct buf *out, const char *msg, const struct kv *f)
 {
-    static const int priority[] = {3, 4, 6, 7, 7}; /* of syslog, by enum log_level */
-
-    if (effective_format() == LOG_FMT_JOURNAL) {
-        buf_printf(out, "<%d>%s", priority[level], msg);
-    } else {
-        put_time(out);
-        buf_printf(out, " %-5s %s", log_level_words[level], msg);
-    }
+    buf_puts(out, msg);
     for (; f->type != KV_TYPE_END; f++) {
         if (f->type == KV_TYPE_NONE)
             continue;
@@ -151,6 +166,13 @@ static void put_text(struct buf *out, enum log_level level, const char *msg, con
         if (f->type == KV_TYPE_ERR)
             buf_printf(out, " kind=%s", err_kind_name(f->err->kind));
     }
+}
+
+static void put_text(struct buf *out, enum log_level level, const char *msg, const struct kv *f)
+{
+    put_time(out);
+    buf_printf(out, " %-5s ", log_level_words[level]);
+    put_message(out, msg, f);
 }
 
 static void put_json(struct buf *out, enum log_level level, const char *msg, const struct kv *f)
@@ -189,10 +211,10 @@ static int patience_ms(uint64_t now)
     return is_stuck || waited_us / 1000 >= STUCK_MS ? 0 : STUCK_MS - (int)(waited_us / 1000);
 }
 
-/* Can a write to stderr go on at once? Waits for that as long as patience_ms() allows. */
-static bool has_room(void)
+/* Can a write to this descriptor go on at once? Waits for that as long as patience_ms() allows. */
+static bool has_room(int fd)
 {
-    struct pollfd p = {.fd = STDERR_FILENO, .events = POLLOUT};
+    struct pollfd p = {.fd = fd, .events = POLLOUT};
 
     if (poll(&p, 1, 0) != 0) {
         is_stuck = false;
@@ -207,13 +229,13 @@ static bool has_room(void)
     return !is_stuck;
 }
 
-/* A pipe that poll() calls writable takes PIPE_BUF bytes without blocking, and in one piece. So a
+/* Writes a whole line to stderr. A pipe that poll() calls writable takes PIPE_BUF bytes without blocking, and in one piece. So a
  * line of that length never blocks the daemon, and does not mix with lines of the helper. */
 static void write_line(const struct buf *out)
 {
     size_t done = 0;
 
-    while (done < out->len && has_room()) {
+    while (done < out->len && has_room(STDERR_FILENO)) {
         size_t left = out->len - done;
         ssize_t n = write(STDERR_FILENO, out->data + done, left < PIPE_BUF ? left : PIPE_BUF);
 
@@ -226,16 +248,100 @@ static void write_line(const struct buf *out)
     dropped += done < out->len;
 }
 
+/* Ends the line and writes it, below the torn line if there is one. */
+static void write_ended(struct buf *line)
+{
+    struct buf out = {0};
+
+    if (is_torn)
+        buf_putc(&out, '\n');
+    buf_append(&out, line->data, line->len);
+    buf_putc(&out, '\n');
+    write_line(&out);
+    buf_free(&out);
+}
+
+/* A line for a stderr with "<n>" in front of each line, from which the journal takes the priority. */
+static void write_prefixed(int priority, const struct buf *message)
+{
+    struct buf line = {0};
+
+    buf_printf(&line, "<%d>", priority);
+    buf_append(&line, message->data, message->len);
+    write_ended(&line);
+    buf_free(&line);
+}
+
+/* Waits for room in the journal's socket as for room in stderr. False: the journal takes no such
+ * entry. */
+static bool send_entry(const struct buf *entry)
+{
+    enum log_journal_sent sent;
+
+    do
+        sent = log_journal_send(entry);
+    while (sent == LOG_JOURNAL_FULL && has_room(log_journal_socket()));
+    dropped += sent == LOG_JOURNAL_FULL;
+    return sent != LOG_JOURNAL_FAILED;
+}
+
+/* As an entry with fields, if stderr is the journal itself. Its stream takes a line that the socket
+ * refuses. */
+static void write_to_journal(enum log_level level, const char *msg, const struct kv *fields)
+{
+    static const int priority[] = {3, 4, 6, 7, 7}; /* of syslog, by enum log_level */
+    struct buf message = {0};
+    struct buf entry = {0};
+
+    put_message(&message, msg, fields);
+    if (log_journal_has_stderr())
+        log_journal_put(&entry, priority[level], buf_str(&message), fields);
+    if (entry.len == 0 || !send_entry(&entry))
+        write_prefixed(priority[level], &message);
+    buf_free(&message);
+    buf_free(&entry);
+}
+
+/* Counts a line of this level. False: there were too many, and it is to be left out. */
+static bool is_within_limit(enum log_level level)
+{
+    struct limit *l = &limits[level];
+    uint64_t now = now_us();
+
+    if (l->begun_us == 0 || now - l->begun_us >= (uint64_t)LIMIT_MS * 1000) {
+        uint64_t lines = l->left_out;
+
+        *l = (struct limit){.begun_us = now};
+        if (lines > 0)
+            log_warn("log lines were left out: there were too many of this level",
+                     KV_STR("lines_of", log_level_words[level]), KV_U64("lines", lines),
+                     KV_U64("limit", LIMIT_LINES), KV_MS("in", LIMIT_MS));
+    }
+    bool fits = l->lines++ < LIMIT_LINES;
+    l->left_out += !fits;
+    return fits;
+}
+
+/* Where lines of this format go. */
+static int descriptor_of(enum log_format format)
+{
+    int fd = format == LOG_FMT_JOURNAL && log_journal_has_stderr() ? log_journal_socket() : -1;
+
+    return fd >= 0 ? fd : STDERR_FILENO;
+}
+
 /* Tells of dropped lines before the next line, as soon as one gets through. dropped is 0 by then,
  * so that log_warn() does not come here again. */
-static void tell_dropped(void)
+static void tell_dropped(enum log_format format)
 {
     uint64_t lines = dropped;
 
-    if (lines == 0 || !has_room())
+    if (lines == 0 || !has_room(descriptor_of(format)))
         return;
     dropped = 0;
     log_warn("log lines were dropped: the reader of the log was too slow", KV_U64("lines", lines));
+    if (dropped > 0)
+        dropped = lines;
 }
 
 void log_emit(enum log_level level, const char *msg, const struct kv *fields)
@@ -244,19 +350,20 @@ void log_emit(enum log_level level, const char *msg, const struct kv *fields)
     /* Callers log errno and use it after that. */
     int saved = errno;
 
-    if (!is_enabled(level))
+    if (!is_enabled(level, fields) || (level <= LOG_LVL_INFO && !is_within_limit(level)))
         return;
-    tell_dropped();
-    /* Ends the torn line, so that this line does not continue it. */
-    if (is_torn)
-        buf_putc(&out, '\n');
-    if (effective_format() == LOG_FMT_JSON)
-        put_json(&out, level, msg, fields);
-    else
-        put_text(&out, level, msg, fields);
-    buf_putc(&out, '\n');
-    write_line(&out);
-    buf_free(&out);
+    enum log_format format = effective_format();
+    tell_dropped(format);
+    if (format == LOG_FMT_JOURNAL) {
+        write_to_journal(level, msg, fields);
+    } else {
+        if (format == LOG_FMT_JSON)
+            put_json(&out, level, msg, fields);
+        else
+            put_text(&out, level, msg, fields);
+        write_ended(&out);
+        buf_free(&out);
+    }
     errno = saved;
 }
 

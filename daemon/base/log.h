@@ -45,15 +45,16 @@ struct kv {
 #define KV_MS(k, v)   ((struct kv){.type = KV_TYPE_MS, .key = (k), .u = (v)})
 #define KV_ERR(e)     ((struct kv){.type = KV_TYPE_ERR, .key = "err", .err = (e)})
 
-/* Sets the level. Lines of a higher one are not written. */
+/* Sets the level. Lines of a higher one are not written; base/log_levels knows exceptions. */
 void log_set_level(enum log_level level);
 
 /* No line is written any more, of whatever level. For a command whose output says everything. */
 void log_mute(void);
 
 /* Sets the format. AUTO: JOURNAL if stderr goes to the journal, else TEXT. TEXT: with time and
- * level. JOURNAL: with "<n>" in front, from which the journal takes the priority, and without time.
- * JSON: one object a line. */
+ * level. JOURNAL: entries with fields (base/log_journal); where stderr is not the journal, or for a line
+ * that its socket does not take, lines on stderr with "<n>" in front, from which the journal takes the
+ * priority, and without time. JSON: one object a line. */
 void log_set_format(enum log_format format);
 
 /* The words of the settings, "error" to "trace" and "auto" to "journal", in the order of the enums;
@@ -61,7 +62,7 @@ void log_set_format(enum log_format format);
 extern const char *const log_level_words[];
 extern const char *const log_format_words[];
 
-/* Writes one line to stderr; the macros below call it. fields end with KV_TYPE_END. Control bytes
+/* Writes one line to stderr or the journal; the macros below call it. fields end with KV_TYPE_END. Control bytes
  * and invalid UTF-8 in values are escaped, so a value never makes a second line. If the reader of
  * stderr has stopped, lines are dropped after a short wait, and a later line says how many
  * (docs/decisions.md "Logging never holds the daemon up"). errno stays as it is. */

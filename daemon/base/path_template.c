@@ -8,7 +8,7 @@
 
 /* By enum path_template_variable. */
 static const char *const names[PATH_TEMPLATE_VARIABLES] = {"namespace", "name", "cluster",
-                                                           "node_name"};
+                                                           "node_name", "key"};
 
 /* A piece of a template: a variable, or bytes without one. */
 struct piece {
@@ -83,8 +83,8 @@ static enum err_kind check_variables(struct str text, unsigned *used, struct err
     while (text.n > 0) {
         if (!take_piece(&text, &piece))
             return err_set(err, ERR_CONFIG, 0,
-                           "names an unknown variable: only ${namespace}, ${name}, ${cluster} and "
-                           "${node_name} are replaced, and there is no other \"$\"");
+                           "names an unknown variable: only ${namespace}, ${name}, ${cluster}, "
+                           "${node_name} and ${key} are replaced, and there is no other \"$\"");
         if (piece.variable >= 0)
             *used |= 1U << piece.variable;
     }
@@ -96,7 +96,7 @@ static enum err_kind check_variables(struct str text, unsigned *used, struct err
 static enum err_kind check_lengths(const char *template, struct err *err)
 {
     static const struct path_template_values shortest = {
-        {"a", "a", "a", "a"}
+        {"a", "a", "a", "a", "a"}
     };
     struct buf path = {0};
     enum err_kind kind = path_template_expand(template, &shortest, &path, NULL, err);

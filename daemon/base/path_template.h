@@ -17,10 +17,11 @@ enum path_template_variable {
     PATH_TEMPLATE_NAMESPACE,
     PATH_TEMPLATE_NAME,
     PATH_TEMPLATE_CLUSTER,
-    PATH_TEMPLATE_NODE_NAME
+    PATH_TEMPLATE_NODE_NAME,
+    PATH_TEMPLATE_KEY
 };
 enum {
-    PATH_TEMPLATE_VARIABLES = PATH_TEMPLATE_NODE_NAME + 1,
+    PATH_TEMPLATE_VARIABLES = PATH_TEMPLATE_KEY + 1,
     PATH_TEMPLATE_COMPONENT_MAX = 255, /* NAME_MAX */
     PATH_TEMPLATE_PATH_MAX = 4095      /* PATH_MAX without the NUL */
 };
@@ -35,8 +36,8 @@ struct path_template_values {
 };
 
 /* Checks a template: it is absolute, has no empty, "." or ".." component, no component that begins
- * with PATH_TEMPLATE_RESERVED, no variable except ${namespace}, ${name}, ${cluster} and
- * ${node_name}, no other "$", has a file name at the end, and is not too long even with values of
+ * with PATH_TEMPLATE_RESERVED, no variable except ${namespace}, ${name}, ${cluster}, ${node_name}
+ * and ${key}, no other "$", has a file name at the end, and is not too long even with values of
  * one byte. *used gets a bit 1u << variable for each variable that occurs. ERR_CONFIG with a text
  * that follows the name of the setting ("must ..."). */
 enum err_kind path_template_check(const char *template, unsigned *used, struct err *err) MUST_CHECK;

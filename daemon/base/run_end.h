@@ -21,7 +21,11 @@ enum run_program {
     /* stdin is a memory file: struct wire_stray, then the path, any number of times; stdout gets an
      * enum wire_swept for each, as a byte. */
     RUN_PROGRAM_SWEEP,
-    /* The program that checks a new output file. OUTPUT runs it, main cannot ask for it. */
+    /* The files of an object, with files_from: code of the helper. stdin is a sealed memory file:
+     * struct wire_member, then the name and the bytes, any number of times. */
+    RUN_PROGRAM_FILES,
+    /* The program that checks a new output file. OUTPUT and FILES run it, main cannot ask for
+     * it. */
     RUN_PROGRAM_CHECK
 };
 
@@ -44,8 +48,8 @@ enum run_cut {
 /* The results of OUTPUT and REMOVE, and the steps that can fail. */
 enum run_stage {
     RUN_STAGE_NONE,
-    /* With EXITED, of OUTPUT and REMOVE. SAME: the file had the wanted bytes already, or there was
-     * no file to remove. */
+    /* With EXITED, of OUTPUT, REMOVE and FILES. SAME: the files had the wanted bytes already, or
+     * there was no file to remove. FILES: REMOVED if the input had nothing to write. */
     RUN_STAGE_SAME,
     RUN_STAGE_WRITTEN,
     RUN_STAGE_REMOVED,
@@ -73,7 +77,7 @@ enum run_stage {
     RUN_STAGE_PDEATHSIG,
     RUN_STAGE_CHDIR,
     RUN_STAGE_EXEC,
-    /* Of OUTPUT and REMOVE. TEMPLATE: trying again does not help, as the names of the object make
+    /* Of OUTPUT, REMOVE and FILES. TEMPLATE: trying again does not help, as the names of the object make
      * no path; value is EINVAL or ENAMETOOLONG. */
     RUN_STAGE_TEMPLATE,
     RUN_STAGE_INPUT,
@@ -112,6 +116,9 @@ struct run_end {
     uint32_t left;
     int32_t left_pid;                  /* one of them; 0 = none */
     char left_comm[RUN_END_COMM_SIZE]; /* its name, printable; "" = none */
+    /* Of FILES, and of the CHECK that it runs: */
+    uint32_t member;  /* the file that failed, counted from 1 in the order of the input; 0 = none */
+    uint32_t changed; /* after a good end: how many files were written or removed */
 };
 
 /* The end of a program that was not entered: this step failed with this errno. */

@@ -21,7 +21,7 @@ enum err_kind wire_request_decode(struct str message, size_t fd_count, struct wi
     if (message.n < sizeof(head) || message.n > WIRE_REQUEST_MAX)
         return broken(err, "bad length", message.n);
     memcpy(&head, message.p, sizeof(head));
-    if (head.type < WIRE_RUN || head.type > WIRE_CLEAR)
+    if (head.type < WIRE_RUN || head.type > WIRE_LOG_LEVEL)
         return broken(err, "unknown type", head.type);
     bool is_run = head.type == WIRE_RUN;
     if (!is_run && head.type != WIRE_CLEAR && message.n > sizeof(head))
@@ -30,6 +30,8 @@ enum err_kind wire_request_decode(struct str message, size_t fd_count, struct wi
         return broken(err, "wrong number of descriptors", fd_count);
     if (head.program >= (is_run ? RUN_PROGRAM_CHECK : 1) || head.unused != 0)
         return broken(err, "unknown program", head.program);
+    if (head.type >= WIRE_RELOAD && head.type <= WIRE_DROP && head.number != 0)
+        return broken(err, "a number that is not used", head.number);
     *req = (struct wire_request){
         .type = (enum wire_request_type)head.type,
         .number = head.number,
@@ -109,9 +111,14 @@ enum err_kind wire_reply_decode(struct str message, struct wire_reply *reply, st
     if (message.n != sizeof(*reply))
         return broken_reply(err, "bad length", message.n);
     memcpy(reply, message.p, sizeof(*reply));
-    if (reply->type < WIRE_EXITED || reply->type > WIRE_CHANGED)
+    if (reply->type < WIRE_EXITED || reply->type > WIRE_RELOADED)
         return broken_reply(err, "unknown type", reply->type);
     if (reply->type == WIRE_CHANGED && reply->id > UINT32_MAX)
         return broken_reply(err, "bad number of a file", (size_t)reply->id);
+    if (reply->type != WIRE_CHANGED && reply->generation != 0)
+        return broken_reply(err, "bad generation", (size_t)reply->generation);
+    if (reply->type == WIRE_RELOADED &&
+        (reply->error < WIRE_RELOADED_READY || reply->error > WIRE_RELOADED_DROPPED))
+        return broken_reply(err, "bad result of a reload", (size_t)reply->error);
     return reply->type == WIRE_EXITED ? check_end(&reply->end, err) : ERR_OK;
 }

@@ -25,10 +25,29 @@ enum {
 };
 
 /* CLEAR is for a run whose program has ended well, so that its other processes were spared, and
- * that failed all the same: it kills these processes. */
-enum wire_request_type { WIRE_RUN = 1, WIRE_KILL, WIRE_OPEN, WIRE_CLEAR };
+ * that failed all the same: it kills these processes.
+ * RELOAD has the helper read the configuration and answer with RELOADED. What it has read waits for
+ * COMMIT or DROP; another RELOAD drops it. The numbers of hooks and files in requests behind a
+ * COMMIT are those of the new configuration. LOG_LEVEL sets the level of the helper's log lines. */
+enum wire_request_type {
+    WIRE_RUN = 1,
+    WIRE_KILL,
+    WIRE_OPEN,
+    WIRE_CLEAR,
+    WIRE_RELOAD,
+    WIRE_COMMIT,
+    WIRE_DROP,
+    WIRE_LOG_LEVEL
+};
 /* CHANGED answers no request: a file may have changed that main may open. */
-enum wire_reply_type { WIRE_EXITED = 1, WIRE_OPENED, WIRE_CHANGED };
+enum wire_reply_type { WIRE_EXITED = 1, WIRE_OPENED, WIRE_CHANGED, WIRE_RELOADED };
+
+/* How a RELOAD ended. */
+enum wire_reloaded {
+    WIRE_RELOADED_READY,   /* it waits for COMMIT or DROP; the descriptor is that of the bundle */
+    WIRE_RELOADED_REFUSED, /* nothing changes; the descriptor is that of a text that says why */
+    WIRE_RELOADED_DROPPED  /* another RELOAD or a DROP came before the end; no descriptor */
+};
 
 /* A stray file: an earlier process wrote it for the hook, and it is to be removed
  * (docs/design.md "Stray files"). */
@@ -47,11 +66,21 @@ enum wire_swept {
 };
 enum { WIRE_SWEEP_MAX = 1000 }; /* strays in one run, so that all answers fit into a pipe */
 
+/* The head of one file in the input of FILES; its name and, unless it goes, its bytes follow. */
+struct wire_member {
+    uint64_t size;   /* of the bytes; 0 if the file goes */
+    uint32_t length; /* of the name: ${key} in the path of the file */
+    uint32_t goes;   /* 1: the file is to be removed; else 0 */
+};
+
+_Static_assert(sizeof(struct wire_member) == 16, "no padding");
+enum { WIRE_MEMBERS_MAX = 4096 }; /* files that one run writes */
+
 /* The head of every request. The environment of a RUN or CLEAR follows it. */
 struct wire_request_image {
     uint32_t type;
-    uint32_t number;  /* of a hook, a signal or a file */
-    uint64_t id;      /* of a run, or a tag */
+    uint32_t number;  /* of a hook, a signal, a file or a level */
+    uint64_t id;      /* of a run, or a tag; COMMIT, DROP: the tag of the RELOAD; LOG_LEVEL: 0 */
     uint32_t program; /* RUN; else 0 */
     uint32_t unused;  /* 0 */
 };
@@ -60,21 +89,25 @@ _Static_assert(sizeof(struct wire_request_image) == WIRE_HEAD_SIZE, "no padding"
 
 struct wire_request {
     enum wire_request_type type;
-    uint32_t number;          /* RUN: hook, KILL: signal, OPEN: file */
+    /* RUN: hook, KILL: signal, OPEN: file, LOG_LEVEL: enum log_level; RELOAD, COMMIT, DROP: 0 */
+    uint32_t number;
     enum run_program program; /* RUN */
-    uint64_t id;              /* RUN, KILL, CLEAR: run; OPEN: a tag that comes back */
+    uint64_t id;              /* RUN, KILL, CLEAR: run; OPEN, RELOAD: a tag that comes back */
     struct str env;           /* RUN, CLEAR: "NAME=VALUE\0" any number of times, unchecked */
 };
 
 /* A reply; its bytes are sent as they are. */
 struct wire_reply {
     enum wire_reply_type type;
-    int32_t error;      /* OPENED: errno or 0 */
-    uint64_t id;        /* EXITED: run; OPENED: tag; CHANGED: number of the file */
+    int32_t error;      /* OPENED: errno or 0; RELOADED: enum wire_reloaded */
+    uint64_t id;        /* EXITED: run; OPENED, RELOADED: tag; CHANGED: number of the file */
     struct run_end end; /* EXITED */
+    /* CHANGED: how many COMMITs the helper had got, so whether main still has that number; else
+     * 0. */
+    uint64_t generation;
 };
 
-_Static_assert(sizeof(struct wire_reply) == 16 + 56, "no padding");
+_Static_assert(sizeof(struct wire_reply) == 16 + 64 + 8, "no padding");
 
 /* Decodes one message that came with fd_count descriptors (WIRE_RUN_FDS with a RUN, none with
  * others); req->env is borrowed from message. Whether numbers belong to a hook, run or file is not

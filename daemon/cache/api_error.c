@@ -72,7 +72,6 @@ void api_error_read(struct api_error *r, struct err *err)
         refuse_redirect(r, err);
         return;
     }
-
     status_parse(&status, r->code, buf_str(&r->body));
     /* The longer one of header and Status counts (docs/kubernetes-protocol.md "Retry-After"). */
     if (status.retry_after_s > r->retry_after_s)

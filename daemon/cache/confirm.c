@@ -13,7 +13,8 @@ struct held {
     struct map_node node;
     struct list by_age;
     struct list by_turn; /* waits for its GET; on no list while that is under way */
-    struct delta delta;  /* with a reference */
+    struct delta delta;  /* with a reference to object; before is NULL */
+    struct object *told; /* the state that subscribers know; a reference */
     uint64_t until_ms;   /* when its patience ends */
 };
 
@@ -52,6 +53,7 @@ static void free_held(struct confirm *c, struct held *h)
     list_remove(&h->by_age);
     list_remove(&h->by_turn);
     object_unref(&h->delta.object);
+    object_unref(&h->told);
     free(h);
 }
 
@@ -113,6 +115,8 @@ void confirm_take(struct confirm *c, const struct delta *d)
         return;
     }
     struct held *h = MEM_NEW(struct held, .delta = *d, .until_ms = d->now_ms + CONFIRM_PATIENCE_MS);
+    h->delta.before = NULL;
+    h->told = object_ref(d->before != NULL ? d->before : d->object);
     object_ref(h->delta.object);
     list_init(&h->by_age);
     list_init(&h->by_turn);
@@ -197,4 +201,10 @@ uint64_t confirm_due_ms(const struct confirm *c)
 size_t confirm_count(const struct confirm *c)
 {
     return map_count(&c->by_key);
+}
+
+void confirm_each(const struct confirm *c, void (*fn)(void *arg, struct object *o), void *arg)
+{
+    list_each (pos, tmp, &c->by_age)
+        fn(arg, list_entry(pos, struct held, by_age)->told);
 }

@@ -67,6 +67,10 @@ void confirm_tick(struct confirm *c, uint64_t now_ms);
  * do; UINT64_MAX = not before another call changes c. */
 uint64_t confirm_due_ms(const struct confirm *c);
 
+/* Calls fn for the object of each DELETED that is held back, in the state that subscribers still know: the
+ * one before the final state. */
+void confirm_each(const struct confirm *c, void (*fn)(void *arg, struct object *o), void *arg);
+
 /* How many DELETED are held back. */
 size_t confirm_count(const struct confirm *c);
 

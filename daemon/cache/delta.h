@@ -41,6 +41,7 @@ struct delta {
     enum delta_type type;
     enum delta_cause cause;
     struct object *object;    /* its new state; DELETED, LEFT: the last known one */
+    struct object *before;    /* DELETED with a final state: the state before that; else NULL */
     bool final_state_unknown; /* DELETED: the server did not send the last state */
     uint64_t received_ns;     /* wall clock: when the server said so */
     uint64_t now_ms;          /* monotonic: when the sink hears of it */

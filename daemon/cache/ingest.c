@@ -257,6 +257,7 @@ static bool initial_event(struct ingest *in, const struct event *e)
 static bool bookmark(struct ingest *in, const struct event *e)
 {
     in->had_bookmark = true;
+    in->bookmarks++;
     if (!overlap_bookmark(&in->repeated, e->rv, reflector_collection_rv(in->reflector))) {
         reflector_repeated(in->reflector);
         return true;
@@ -363,6 +364,7 @@ static void watch_event(struct ingest *in, const struct event *e)
  * says how to take all others. */
 bool ingest_event(struct ingest *in, const struct event *e)
 {
+    in->events_by[e->type]++;
     if (e->type == EVENT_ERROR) {
         status_to_err(e->status, &in->failure);
         in->retry_after_s = e->status->retry_after_s;
@@ -381,4 +383,21 @@ bool ingest_event(struct ingest *in, const struct event *e)
     if (is_new(in, e))
         watch_event(in, e);
     return in->stop == INGEST_GOES_ON;
+}
+
+/* Another rule than for events of a server: an object with the stored resourceVersion may be another
+ * one, as people write recordings by hand. */
+void ingest_replay(struct ingest *in, struct object *o, struct delta as)
+{
+    if (as.type == DELTA_ADDED || as.type == DELTA_MODIFIED)
+        store_put(in->store, o, as);
+    else if (as.type == DELTA_DELETED && !as.final_state_unknown)
+        store_remove(in->store, o, in->now); /* tells the final state */
+    else
+        store_drop(in->store, object_key(o), as);
+    in->events++;
+    in->events_by[as.type == DELTA_ADDED      ? EVENT_ADDED
+                  : as.type == DELTA_MODIFIED ? EVENT_MODIFIED
+                                              : EVENT_DELETED]++;
+    in->event_ms = as.now_ms;
 }

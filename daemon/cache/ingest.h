@@ -67,6 +67,8 @@ struct ingest {
     uint64_t event_ms;
     uint64_t bookmark_ms;
     uint64_t events;
+    unsigned bookmarks;              /* without those that end initial events */
+    uint64_t events_by[EVENT_TYPES]; /* all that came, also initial, repeated and unusable ones */
 };
 
 /* A response begins: clears the members that describe the last one. */
@@ -101,6 +103,9 @@ extern const struct list_events ingest_existing_events;
 /* Takes one event; the state of the reflector says whether it is an initial event or one of the
  * watch. False: the response has to end, and stop or failure says why. */
 bool ingest_event(struct ingest *in, const struct event *e);
+
+/* Takes a change of a recording, as list_watch_replay() does. */
+void ingest_replay(struct ingest *in, struct object *o, struct delta as);
 
 /* A list of any form is complete and has this version ("" = none): commits it, so the sink of the
  * store may run, and returns GOES_ON; else returns why it is not committed. After UNPROVEN the

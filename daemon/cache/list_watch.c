@@ -9,7 +9,9 @@
 #include "base/mem.h"
 #include "base/panic.h"
 #include "cache/api_error.h"
+#include "cache/buffering.h"
 #include "cache/ingest.h"
+#include "cache/list_watch_replay.h"
 #include "cache/liveness.h"
 #include "cache/pages.h"
 #include "cache/query.h"
@@ -69,8 +71,10 @@ struct list_watch {
     struct pages pages;
     struct lookup lookup;
     struct liveness liveness;
+    struct buffering buffering;
     struct renewal *renewal; /* of this watch by a second one; NULL = there is no second one */
     struct err last_error;
+    uint64_t errors_by[ERR_KINDS];
     unsigned others; /* as the present call says */
 };
 
@@ -286,6 +290,8 @@ static void begin_following(struct list_watch *lw, uint64_t now_ms)
 void list_watch_head(struct list_watch *lw, const struct http_head *head, uint64_t now_ms)
 {
     api_error_head(&lw->api_error, head);
+    if (lw->events != NULL)
+        buffering_begin(&lw->buffering, now_ms);
     if (head->status != 200) {
         lw->response = RESPONSE_ERROR;
         return;
@@ -319,6 +325,7 @@ bool list_watch_body(struct list_watch *lw, const char *data, size_t n, struct n
     struct err err = {0};
     enum err_kind kind;
     bool goes_on = true;
+    unsigned bookmarks = lw->in.bookmarks;
 
     lw->in.now = now;
     if (lw->response == RESPONSE_ERROR)
@@ -333,6 +340,7 @@ bool list_watch_body(struct list_watch *lw, const char *data, size_t n, struct n
         kind = event_reader_feed(lw->events, data, n, &err);
         while (goes_on && (e = event_reader_next(lw->events)) != NULL)
             goes_on = ingest_event(&lw->in, e);
+        buffering_heard(&lw->buffering, lw->in.bookmarks - bookmarks, now.ms);
     } else {
         kind = list_reader_feed(lw->list, data, n, &err);
     }
@@ -355,6 +363,7 @@ static struct list_watch_action failed(struct list_watch *lw, const struct err *
     uint64_t wait_ms = api_error_wait_ms(&lw->api_error, lw->in.retry_after_s);
 
     lw->last_error = *err;
+    lw->errors_by[err->kind]++;
     if (err->kind == ERR_FOREIGN)
         guard_hold_foreign(&lw->in.guard, lw->in.now.ms);
     return act(lw, reflector_failed(lw->reflector, err, wait_ms, lw->others, lw->in.now.ms));
@@ -445,6 +454,7 @@ static struct list_watch_action stopped(struct list_watch *lw, enum ingest_stop 
         return prove(lw);
     case INGEST_BACKWARDS:
         lw->last_error = lw->in.doubt;
+        lw->errors_by[lw->in.doubt.kind]++;
         return act(lw, reflector_relist(lw->reflector, RELIST_BACKWARDS, now_ms));
     /* The guard holds the list, which is no error of the server; the cache is older by our own
      * choice. */
@@ -592,6 +602,7 @@ void list_watch_forget(struct list_watch *lw)
     lw->in.guard = (struct guard){.params = p->guard};
     lw->liveness = (struct liveness){.bookmark_timeout_ms = p->bookmark_timeout_ms,
                                      .list_idle_timeout_ms = p->list_idle_timeout_ms};
+    lw->buffering = (struct buffering){0};
     lw->last_error = (struct err){0};
     list_watch_order(lw, RELIST_MANUAL);
 }
@@ -606,11 +617,28 @@ static bool is_spoilt(const struct err *err)
            (err->kind == ERR_PROTOCOL || err->kind == ERR_TOO_BIG || err->kind == ERR_TLS);
 }
 
+void list_watch_unanswered(struct list_watch *lw)
+{
+    /* One server may have left it unanswered, and the next one answered. */
+    if (lw->response == RESPONSE_NONE && lw->events != NULL)
+        buffering_unanswered(&lw->buffering);
+}
+
+/* Notes what the end of the response under way shows of proxies on the way. */
+static void end_buffering(struct list_watch *lw)
+{
+    if (lw->events == NULL)
+        buffering_listed(&lw->buffering, lw->response == RESPONSE_GOOD);
+    else if (lw->response == RESPONSE_GOOD)
+        buffering_end(&lw->buffering, lw->in.now.ms);
+}
+
 struct list_watch_action list_watch_end(struct list_watch *lw, const struct err *err,
                                         unsigned others, struct now now)
 {
     lw->in.now = now;
     lw->others = others;
+    end_buffering(lw);
     liveness_end(&lw->liveness, lw->failure.kind == ERR_OK, now.ms);
     /* The order of these questions matters. An answer of the server says more than the way in which
      * the connection ended; a failure inside the response more than the stop that followed from it;
@@ -764,6 +792,7 @@ bool list_watch_renewed(struct list_watch *lw, struct now now)
     ingest_renewed(&lw->in);
     reflector_renewed(lw->reflector);
     liveness_heard(&lw->liveness, now.ms);
+    buffering_begin(&lw->buffering, now.ms);
     return true;
 }
 
@@ -892,6 +921,32 @@ const struct object_rules *list_watch_rules(const struct list_watch *lw)
     return &lw->rules;
 }
 
+/* ---- Recordings */
+
+bool list_watch_selects(const struct list_watch *lw, const struct object *o)
+{
+    return !query_rejects(&lw->query, o, true);
+}
+
+void list_watch_replay(struct list_watch *lw, struct object *o, struct delta as)
+{
+    lw->in.now = (struct now){.ms = as.now_ms, .wall_ns = as.received_ns};
+    ingest_replay(&lw->in, o, as);
+    liveness_heard(&lw->liveness, as.now_ms);
+}
+
+void list_watch_replay_stale(struct list_watch *lw, bool stale, uint64_t now_ms)
+{
+    if (stale) {
+        liveness_end(&lw->liveness, true, now_ms);
+        return;
+    }
+    liveness_begin(&lw->liveness, false, now_ms);
+    liveness_follow(&lw->liveness, now_ms);
+}
+
+/* ---- The status */
+
 bool list_watch_settled(const struct list_watch *lw)
 {
     return lw->in.resume == RESUME_OVER &&
@@ -914,7 +969,10 @@ struct list_watch_status list_watch_status(const struct list_watch *lw)
         .why = reflector_why(lw->reflector),
         .relists = reflector_relists(lw->reflector),
         .guard = &lw->in.guard,
+        .buffering = &lw->buffering,
         .events = lw->in.events,
+        .events_by = lw->in.events_by,
+        .errors_by = lw->errors_by,
         .err = &lw->last_error,
     };
 }

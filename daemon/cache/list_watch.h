@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * list_watch - makes the requests of one scope of a watch and reads the answers: turns the
- * reflector's actions into requests, and response bytes into store changes and reflector inputs;
- * pure.
+ * list_watch - makes the requests of one scope of a watch and reads the answers: turns the reflector's
+ * actions into requests, and response bytes into store changes and reflector inputs; pure.
  */
 #ifndef CACHE_LIST_WATCH_H
 #define CACHE_LIST_WATCH_H
@@ -27,7 +26,6 @@ enum list_watch_do {
     LW_WAIT,
 };
 
-/* The next step of the driver. */
 struct list_watch_action {
     enum list_watch_do what;
     const char *target;   /* LIST, STREAM, WATCH: request target; borrowed until the next call */
@@ -47,8 +45,7 @@ void list_watch_destroy(struct list_watch **lw);
 /* Takes the resume point that an earlier process has left, before the first action. For watch.c. */
 void list_watch_resume(struct list_watch *lw, const struct resume_point *resume);
 
-/* Returns the first action. A list that was ordered before comes in place of a watch that goes
- * on. */
+/* Returns the first action. A list that was ordered before comes in place of a watch that goes on. */
 struct list_watch_action list_watch_start(struct list_watch *lw, uint64_t now_ms);
 
 /* Takes the head of the response to the request. */
@@ -58,6 +55,9 @@ void list_watch_head(struct list_watch *lw, const struct http_head *head, uint64
  * over (by an error in it, by broken bytes, or as ingest has stopped it); drop the request and call
  * list_watch_end() with NULL. */
 bool list_watch_body(struct list_watch *lw, const char *data, size_t n, struct now now) MUST_CHECK;
+
+/* A server took the request, and sent no head within response_timeout; comes before the end. */
+void list_watch_unanswered(struct list_watch *lw);
 
 /* The request is over. err NULL: its body is complete, or list_watch_body() or list_watch_overdue()
  * has ended it; else err says why it failed. others: as in reflector_ended(). A complete list is
@@ -88,13 +88,12 @@ struct list_watch_action list_watch_timer(struct list_watch *lw, uint64_t now_ms
 /* Must the driver ask for a LIST beside the watch under way, or for its next page? That watch has
  * no version, so only a LIST shows which objects were deleted before it began. */
 bool list_watch_wants_compare(const struct list_watch *lw);
-/* Returns that request, for a connection whose server has just said that it is of the right
- * cluster. It ends with the request of the watch: drop both then. */
+/* Returns that request, for a connection whose server has just said that it is of the right cluster.
+ * It ends with the request of the watch: drop both then. */
 struct list_watch_action list_watch_compare(struct list_watch *lw);
 /* Takes the head of its response. */
 void list_watch_compare_head(struct list_watch *lw, const struct http_head *head);
-/* Takes a piece of its body. False: no more of it is needed; drop the request and call
- * list_watch_compare_end() with NULL. */
+/* Takes a piece of its body. False: drop the request, call list_watch_compare_end() with NULL. */
 bool list_watch_compare_body(struct list_watch *lw, const char *data, size_t n,
                              struct now now) MUST_CHECK;
 /* It is over, with err as in list_watch_end(). The store's sink may run. False: the watch is over,
@@ -112,8 +111,8 @@ struct list_watch_action list_watch_renew(struct list_watch *lw, uint64_t now_ms
 /* As list_watch_is_ahead(), for the second request and the version that it asks for: end it with
  * list_watch_renewal_end(). */
 bool list_watch_renewal_is_ahead(const struct list_watch *lw, const char *revision);
-/* Takes the head of the second response. True: the second watch is on trial; call
- * list_watch_renewed() when it has lived for RENEWAL_TRIAL_MS. */
+/* Takes its head. True: the second watch is on trial; call list_watch_renewed() when it has lived for
+ * RENEWAL_TRIAL_MS. */
 bool list_watch_renewal_head(struct list_watch *lw, const struct http_head *head);
 /* Takes a piece of its body. SERVED: call list_watch_renewed() now, then list_watch_body() without
  * bytes for the events that have come. REFUSED: drop the second request and end it. */
@@ -150,8 +149,7 @@ void list_watch_move(struct list_watch *lw);
 /* A person decides about the held list; false: no list is held. For watch.c. */
 bool list_watch_guard(struct list_watch *lw, bool accept);
 
-/* Does the server's version support streaming lists
- * (docs/kubernetes-protocol.md "Streaming lists")? */
+/* Does the server support streaming lists (docs/kubernetes-protocol.md "Streaming lists")? */
 void list_watch_can_stream(struct list_watch *lw, bool can);
 
 /* Appends the target of a LIST of the scope without a version, for audits. limit 0 and next NULL
@@ -168,8 +166,7 @@ const struct object_rules *list_watch_rules(const struct list_watch *lw);
 /* Is the scope synced, and no list due or under way? A list that the guard holds does not count. */
 bool list_watch_settled(const struct list_watch *lw);
 
-/* The status of the scope for people and hooks. */
-struct list_watch_status {
+struct list_watch_status { /* of the scope, for people and hooks */
     enum reflector_state state;
     bool synced;             /* the first list was committed, or was not needed */
     enum resume_kind resume; /* OVER = synced */
@@ -185,8 +182,10 @@ struct list_watch_status {
     enum relist_reason why;
     const uint64_t *relists; /* by reason */
     const struct guard *guard;
-    uint64_t events;       /* of watches, without bookmarks */
-    const struct err *err; /* of the last failure; kind OK since the last success */
+    const struct buffering *buffering;
+    uint64_t events;                       /* of watches, without bookmarks */
+    const uint64_t *events_by, *errors_by; /* all that came, by type; failed requests, by kind */
+    const struct err *err;                 /* of the last failure; kind OK since the last success */
 };
 
 /* Borrowed until the next call on lw. */
@@ -194,6 +193,7 @@ struct list_watch_status list_watch_status(const struct list_watch *lw);
 
 /* The time of the last call that brought a struct now. */
 uint64_t list_watch_now_ms(const struct list_watch *lw);
+
 /* "namespace/name" of the scope, for logs; "" = all objects. */
 const char *list_watch_scope_name(const struct list_watch *lw);
 

@@ -29,6 +29,19 @@ const struct store *source_store(struct source c)
     return c.view != NULL ? view_store(c.view) : watch_store(c.watch);
 }
 
+void source_each(struct source c, void (*fn)(void *arg, struct object *o), void *arg)
+{
+    if (c.view != NULL)
+        store_each(view_store(c.view), fn, arg);
+    else
+        watch_each(c.watch, fn, arg);
+}
+
+bool source_stale(struct source c)
+{
+    return c.view != NULL ? view_stale(c.view) : watch_stale(c.watch);
+}
+
 static struct source_status of_watch(const struct watch *w, uint64_t now_ms)
 {
     struct watch_status s = watch_status(w, now_ms);

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct object;
 struct store;
 struct view;
 struct watch;
@@ -31,6 +32,12 @@ bool source_synced(struct source c);
 
 /* The store with its objects. */
 const struct store *source_store(struct source c);
+
+/* Calls fn for each object as deltas have told it (watch_each()). */
+void source_each(struct source c, void (*fn)(void *arg, struct object *o), void *arg);
+
+/* Is it stale, as on_stale has told last? */
+bool source_stale(struct source c);
 
 /* The contact of a view is the older one of its two watches'; a view is held if one of its watches
  * is. */

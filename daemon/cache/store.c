@@ -560,6 +560,7 @@ void store_remove(struct store *s, struct object *last, struct now now)
         return;
     /* If last is another incarnation, it says nothing about the final state of the stored one. */
     as.final_state_unknown = !same_incarnation(was, last);
+    as.before = as.final_state_unknown ? NULL : was;
     emit(s, DELTA_DELETED, as.final_state_unknown ? was : last, &as);
     object_unref(&was);
 }

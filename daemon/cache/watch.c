@@ -9,6 +9,7 @@
 #include "base/panic.h"
 #include "cache/audit.h"
 #include "cache/confirm.h"
+#include "cache/watch_digest.h"
 
 /* After a list with an item whose name cannot be read nobody knows whether missing objects exist,
  * and the next list may decide. It comes after this time or up to twice as long, and each further
@@ -32,6 +33,7 @@ struct watch {
     size_t name_count;
     size_t scope_count;
     struct watch_params params; /* its pointers are not valid: the members above have the copies */
+    struct digest digest;       /* of the settings (watch_digest()) */
     struct resource resource;   /* as far as it is known */
     struct shape *shape;        /* NULL = everything is kept */
     struct store *store;
@@ -43,8 +45,10 @@ struct watch {
     struct confirm *confirm; /* NULL = deletes are not confirmed */
     /* Why the resource is not known; kind OK = it is known, or discovery has not failed so far. */
     struct err unresolved;
+    uint64_t discovery_errors_by[ERR_KINDS];
     bool version_is_chosen; /* discovery chose the version, not the user */
     bool stale;             /* as on_stale told last */
+    bool is_hidden;         /* objects were loaded, and watch_restore() has not shown them yet */
     /* When scopes with such missing objects are listed again; 0 = there are none */
     uint64_t missing_ms;
     uint64_t missing_wait_ms; /* and how long after that the next time */
@@ -256,6 +260,7 @@ static struct watch *new_watch(const struct watch_params *p)
     w->scope_count =
         (p->namespace_count > 0 ? p->namespace_count : 1) * (p->name_count > 0 ? p->name_count : 1);
     w->params = *p;
+    w->digest = watch_digest(p);
     resume_points_init(&w->resume_points, w->scope_count);
     w->store = store_create(w->scope_count, on_store_delta, w);
     store_on_skip(w->store, on_skip, w);
@@ -389,6 +394,7 @@ bool watch_is_lost(const struct watch *w)
 void watch_unresolved(struct watch *w, const struct err *why)
 {
     w->unresolved = *why;
+    w->discovery_errors_by[why->kind]++;
 }
 
 /* ---- Its parts */
@@ -424,6 +430,15 @@ const struct store *watch_store(const struct watch *w)
     return w->store;
 }
 
+void watch_each(const struct watch *w, void (*fn)(void *arg, struct object *o), void *arg)
+{
+    if (w->is_hidden)
+        return;
+    store_each(w->store, fn, arg);
+    if (w->confirm != NULL)
+        confirm_each(w->confirm, fn, arg);
+}
+
 struct audit *watch_audit(const struct watch *w)
 {
     return w->audit;
@@ -446,6 +461,7 @@ void watch_load(struct watch *w, struct object *o)
     if (!object_is_bare(o) || !skips_has(store_skips(w->store), object_key(o)))
         resume_points_note(&w->resume_points, scope, o);
     store_load(w->store, scope, o);
+    w->is_hidden = true;
 }
 
 void watch_load_skip(struct watch *w, const struct skip *s)
@@ -473,10 +489,11 @@ static void restore_object(void *arg, struct object *o)
     subscribers_restored(&r->watch->subscribers, (struct source){.watch = r->watch}, o, r->now);
 }
 
-void watch_restore(const struct watch *w, struct now now)
+void watch_restore(struct watch *w, struct now now)
 {
     struct restoring r = {w, now};
 
+    w->is_hidden = false;
     store_each(w->store, restore_object, &r);
 }
 
@@ -502,12 +519,126 @@ void watch_forget(struct watch *w)
     if (w->confirm != NULL)
         confirm_forget(w->confirm);
     resume_points_clear(&w->resume_points);
+    w->is_hidden = false;
     w->begun_stale = false;
     w->window = (struct guard_window){0};
     for (size_t i = 0; i < w->scope_count; i++)
         store_unload(w->store, i);
     for (size_t i = 0; i < w->list_watch_count; i++)
         list_watch_forget(w->list_watches[i]);
+}
+
+/* ---- The objects and versions of a watch whose settings have changed */
+
+/* The scope of this name; SIZE_MAX = there is none. */
+static size_t scope_named(const struct watch *w, struct str name)
+{
+    struct buf is = {0};
+    size_t scope = 0;
+
+    for (; scope < w->scope_count; scope++) {
+        buf_clear(&is);
+        watch_put_scope_name(w, scope, &is);
+        if (str_eq(buf_str(&is), name))
+            break;
+    }
+    buf_free(&is);
+    return scope < w->scope_count ? scope : SIZE_MAX;
+}
+
+/* The scope of `from` that has the name of a scope of w. */
+static size_t same_scope(const struct watch *w, size_t scope, const struct watch *from)
+{
+    struct buf name = {0};
+
+    watch_put_scope_name(w, scope, &name);
+    size_t same = scope_named(from, buf_str(&name));
+    buf_free(&name);
+    return same;
+}
+
+/* Argument of inherit_object() and inherit_skip(). */
+struct inheriting {
+    struct watch *to;
+    const struct watch *from;
+    bool beyond; /* an object is in no scope of the new watch */
+};
+
+static void inherit_object(void *arg, struct object *o)
+{
+    struct inheriting *i = arg;
+    size_t scope = watch_scope_of(i->to, o);
+
+    i->beyond = i->beyond || !selects(scope_namespace(i->to, scope), object_namespace(o)) ||
+                !selects(scope_name(i->to, scope), object_name(o));
+    watch_load(i->to, o);
+}
+
+static void inherit_skip(void *arg, const struct skip *s)
+{
+    const struct inheriting *i = arg;
+    struct skip own = *s;
+
+    own.scope = same_scope(i->from, s->scope, i->to);
+    if (own.scope != SIZE_MAX)
+        watch_load_skip(i->to, &own);
+}
+
+/* When the server was last heard, wall clock. */
+static uint64_t contact_ns(const struct watch *w, size_t scope, struct now now)
+{
+    uint64_t ms = 0;
+
+    if (w->list_watches != NULL)
+        ms = list_watch_status(w->list_watches[scope]).contact_ms;
+    return ms > 0 ? now.wall_ns - (now.ms - ms) * 1000000 : w->resume_points.v[scope].contact_ns;
+}
+
+/* The resume point that another process would find of the scope. Borrowed as watch_version(). */
+static struct resume_point point_of(const struct watch *w, size_t scope, struct now now)
+{
+    struct resume_point p = {.kind = RESUME_WHOLE};
+
+    if (!watch_version(w, scope, &p.rv, &p.collection_rv)) {
+        const struct resume_scope *left = &w->resume_points.v[scope];
+
+        p = (struct resume_point){left->kind, left->rv, left->collection_rv, 0};
+        /* A first list may have brought some objects already. */
+        if (p.kind == RESUME_NONE && store_count(w->store) > 0)
+            p.kind = RESUME_PARTIAL;
+    }
+    p.contact_ns = contact_ns(w, scope, now);
+    return p;
+}
+
+/* Edited settings make the same kinds as after a restart (resume_all() in persist/watch). */
+static void inherit_scope(const struct inheriting *i, size_t scope, struct now now)
+{
+    size_t same = same_scope(i->to, scope, i->from);
+    struct resume_point p = {.kind = RESUME_PARTIAL};
+    bool reselected = i->beyond || !watch_digest_selects_same(i->from->digest, i->to->digest);
+
+    if (same != SIZE_MAX)
+        p = point_of(i->from, same, now);
+    if (!digest_eq(i->from->digest, i->to->digest) && p.kind != RESUME_NONE &&
+        p.kind != RESUME_EDITED)
+        p.kind = reselected ? RESUME_EDITED : RESUME_RESHAPED;
+    if (p.kind != RESUME_NONE)
+        watch_resume(i->to, scope, &p);
+}
+
+void watch_inherit(struct watch *w, const struct watch *from, struct now now)
+{
+    struct inheriting i = {w, from, false};
+
+    skips_each(store_skips(from->store), inherit_skip, &i);
+    store_each(from->store, inherit_object, &i);
+    if (from->confirm != NULL)
+        confirm_each(from->confirm, inherit_object, &i);
+    w->is_hidden = from->is_hidden;
+    w->window = from->window;
+    for (size_t scope = 0; scope < w->scope_count; scope++)
+        inherit_scope(&i, scope, now);
 }
 
 enum resume_kind watch_resume_point(const struct watch *w, size_t scope)
@@ -767,6 +898,12 @@ static void add_scope(struct watch_status *sum, const struct list_watch_status *
         sum->held_deletes += s->guard->deletes;
     }
     sum->events += s->events;
+    if (sum->buffering == BUFFERING_NONE)
+        sum->buffering = buffering_look(s->buffering, now_ms);
+    for (size_t i = 0; i < EVENT_TYPES; i++)
+        sum->events_by[i] += s->events_by[i];
+    for (size_t i = 0; i < ERR_KINDS; i++)
+        sum->errors_by[i] += s->errors_by[i];
     if (s->err->kind != ERR_OK)
         sum->err = s->err;
 }
@@ -785,6 +922,7 @@ struct watch_status watch_status(const struct watch *w, uint64_t now_ms)
         .err = &w->unresolved,
     };
 
+    memcpy(sum.errors_by, w->discovery_errors_by, sizeof(sum.errors_by));
     for (size_t i = 0; i < w->list_watch_count; i++) {
         struct list_watch_status s = list_watch_status(w->list_watches[i]);
 

@@ -10,20 +10,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cache/buffering.h"
 #include "cache/list_watch.h"
 #include "cache/resume_point.h"
 #include "cache/store.h"
 #include "cache/subscriber.h"
 #include "cache/watch_params.h"
+#include "kube/event.h"
 #include "kube/resource.h"
 
 struct audit;
 struct confirm;
-
 struct watch;
 
-/* How far a watch is from watching, by the words of docs/design.md "Status report": the worst scope
- * speaks for the watch, and the worst state is the last one. */
+/* By the words of docs/design.md "Status report"; the worst state is the last one. */
 enum watch_state { WATCH_WATCHING, WATCH_LISTING, WATCH_WAITING, WATCH_BACKOFF, WATCH_FORBIDDEN };
 
 /* The word of the status: "watching", "listing", ... */
@@ -44,6 +44,8 @@ struct watch_status {
     uint64_t relists;
     uint64_t relists_by[RELIST_REASONS];
     uint64_t events;
+    enum buffering_sign buffering;
+    uint64_t events_by[EVENT_TYPES], errors_by[ERR_KINDS]; /* all that came; failed requests */
     uint64_t skipped;      /* objects that are skipped now: see store_skips() */
     const struct err *err; /* kind OK = no error */
 };
@@ -119,9 +121,14 @@ void watch_load_skip(struct watch *w, const struct skip *s);
  * skip records, before the first list_watch starts. */
 void watch_resume(struct watch *w, size_t scope, const struct resume_point *resume);
 
+/* A reload: w, which is new, takes objects, skips and resume points of the watch whose place it
+ * takes. What a list says then of edited settings is decided as after a restart. Subscribers of
+ * `from` know the objects already, so w does not show them. */
+void watch_inherit(struct watch *w, const struct watch *from, struct now now);
+
 /* Shows all objects that were loaded to the subscribers (on_restored), as if they had just been
  * added. Once, before the first list_watch starts. */
-void watch_restore(const struct watch *w, struct now now);
+void watch_restore(struct watch *w, struct now now);
 
 /* Forgets all that an earlier process has left and that the list_watches have read, because the
  * cluster is another one now; no callback runs. A first list is ordered; if the list_watches have
@@ -148,6 +155,10 @@ bool watch_version(const struct watch *w, size_t scope, const char **rv,
 /* The store with its objects. */
 const struct store *watch_store(const struct watch *w);
 
+/* Calls fn for each object as deltas have told it: with those whose DELETED waits for
+ * confirm_deletes, and without loaded ones that watch_restore() has not shown yet. */
+void watch_each(const struct watch *w, void (*fn)(void *arg, struct object *o), void *arg);
+
 /* Its comparison with the server; never NULL. */
 struct audit *watch_audit(const struct watch *w);
 /* Its confirmation of deletes; NULL = confirm_deletes is off. */
@@ -165,11 +176,10 @@ bool watch_begin_stale(struct watch *w, struct now now, uint64_t age_ms) MUST_CH
  * (docs/design.md "Synced"). */
 bool watch_synced(const struct watch *w);
 
-/* Were all scopes listed, and is no scope being listed anew? A list that the guard holds does not
- * count. */
+/* Were all scopes listed, and is none being listed anew? A list that the guard holds does not count. */
 bool watch_settled(const struct watch *w);
 
-/* Is it stale, as on_stale has told last? */
+/* As on_stale has told last. */
 bool watch_stale(const struct watch *w);
 
 /* Orders a list of all scopes at once; the driver carries it out (list_watch_is_ordered()). */

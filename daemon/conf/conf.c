@@ -2,8 +2,6 @@
 #include "conf/conf.h"
 
 #include <errno.h>
-#include <glob.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -199,31 +197,15 @@ static void scan_text(char *text, size_t n, const char *file, struct problems *p
 
 /* ---- Files */
 
-/* An include that matches a log or a device by mistake must not fill the memory. */
-enum { FILE_MAX = 4 * 1024 * 1024 };
-
-/* Appends the bytes of a file; false after a report. */
-static bool read_text(const char *path, struct buf *text, struct problems *p)
+static void report_unread(const struct file_set_file *file, struct problems *p)
 {
-    struct where at = {path, 0};
-    FILE *f = fopen(path, "re");
+    struct where at = {file->shown, 0};
 
-    if (f == NULL) {
-        problems_add(p, at, "cannot be read: %s",
-                     strerror(errno)); /* NOLINT(concurrency-mt-unsafe) */
-        return false;
-    }
-    while (text->len <= FILE_MAX && !feof(f) && !ferror(f))
-        text->len += fread(buf_reserve(text, BUFSIZ), 1, BUFSIZ, f);
-    bool failed = ferror(f) != 0;
-    int error = errno; /* fclose() may change it */
-    fclose(f);
-    if (failed)
-        problems_add(p, at, "cannot be read: %s",
-                     strerror(error)); /* NOLINT(concurrency-mt-unsafe) */
-    else if (text->len > FILE_MAX)
+    if (file->error == EFBIG)
         problems_add(p, at, "is larger than 4MiB: that is no configuration");
-    return !failed && text->len <= FILE_MAX;
+    else
+        problems_add(p, at, "cannot be read: %s",
+                     strerror(file->error)); /* NOLINT(concurrency-mt-unsafe) */
 }
 
 /* libconfig stops at its first error. For a parse error it says no more than "syntax error", and it
@@ -242,26 +224,22 @@ static void report_syntax(const config_t *config, const char *path, struct probl
             "what follows in this file was not checked");
 }
 
-/* Reads one file into c; main_file is NULL if path is the main file. path must live as long as c,
- * as the places of values point to it. A file with a syntax error gives no settings at all: the
- * last group before the error may be half a hook. */
-static bool read_file(struct conf *c, const char *path, const char *main_file, struct problems *p)
+/* Parses a copy of the text into c; false after a syntax error. A file with a syntax error gives no
+ * settings at all: the last group before the error may be half a hook. */
+static bool parse(struct conf *c, const struct setting_reader *r, struct str bytes)
 {
-    struct setting_reader r = {path, main_file, p};
     struct buf text = {0};
     config_t config;
-    bool parsed = false;
 
     config_init(&config);
-    if (read_text(path, &text, p)) {
-        buf_cstr(&text);
-        scan_text(text.data, text.len, path, p);
-        parsed = config_read_string(&config, text.data) == CONFIG_TRUE;
-        if (parsed)
-            setting_read(&r, main_conf_settings, c, config_root_setting(&config));
-        else
-            report_syntax(&config, path, p);
-    }
+    buf_append_str(&text, bytes);
+    buf_cstr(&text); /* ends the text with NUL */
+    scan_text(text.data, text.len, r->file, r->problems);
+    bool parsed = config_read_string(&config, text.data) == CONFIG_TRUE;
+    if (parsed)
+        setting_read(r, main_conf_settings, c, config_root_setting(&config));
+    else
+        report_syntax(&config, r->file, r->problems);
     config_destroy(&config);
     buf_free(&text);
     return parsed;
@@ -272,56 +250,45 @@ static bool read_file(struct conf *c, const char *path, const char *main_file, s
 static bool was_read(const struct conf *c, const char *path)
 {
     for (size_t i = 0; i < c->n_files; i++)
-        if (strcmp(c->files[i], path) == 0)
+        if (strcmp(c->files[i].path, path) == 0)
             return true;
     return false;
 }
 
-/* Keeps the name for as long as c lives. */
-static const char *add_file(struct conf *c, const char *path)
+/* Reads the file at path into c; false after a report. Its name is kept for as long as c lives, because
+ * the places of values point to it. */
+static bool read_file(struct conf *c, struct file_set *files, const char *path, struct problems *p)
 {
-    c->files = mem_realloc(c->files, (c->n_files + 1) * sizeof(*c->files));
-    c->files[c->n_files] = mem_strndup(path, strlen(path));
-    return c->files[c->n_files++];
-}
+    const struct file_set_key key = {.path = path};
+    const struct file_set_file *file = file_set_read(files, &key);
+    const struct conf_file new = {mem_strdup(path), mem_strdup(file->shown), file->stands_in};
 
-static int by_name(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-/* A folder that does not exist holds no file that a pattern could match: the default of include is
- * conf.d, which need not exist. A folder that cannot be read is an error, as its files would be
- * missing without a word. */
-static int on_glob_error(const char *path, int error)
-{
-    (void)path;
-    return error != ENOENT && error != ENOTDIR;
+    c->files = mem_grow(c->files, c->n_files, sizeof(*c->files));
+    c->files[c->n_files++] = new;
+    if (file->error != 0) {
+        report_unread(file, p);
+        return false;
+    }
+    const struct setting_reader r = {
+        .file = new.shown,
+        .main_file = c->n_files > 1 ? c->files[0].shown : NULL,
+        .problems = p,
+    };
+    return parse(c, &r, buf_str(&file->text));
 }
 
 /* Reads the files that one element of include matches; false if a problem was reported. */
-static bool read_matches(struct conf *c, const struct conf_str *item, const char *pattern,
-                         struct problems *p)
+static bool read_matches(struct conf *c, struct file_set *files, const struct conf_str *item,
+                         const char *pattern, struct problems *p)
 {
-    glob_t found = {0};
-    /* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread reads configurations */
-    int result = glob(pattern, GLOB_NOSORT, on_glob_error, &found);
-    bool ok = result == 0 || result == GLOB_NOMATCH;
+    const struct file_set_names *found = file_set_match(files, pattern);
+    bool ok = found->error == 0;
 
     if (!ok)
         problems_add(p, item->at, "include: cannot search %s", pattern);
-    /* In the order of their bytes: glob() would sort by the locale, and the order of hooks and
-     * watches must be the same on all machines. */
-    if (found.gl_pathc > 0)
-        qsort(found.gl_pathv, found.gl_pathc, sizeof(*found.gl_pathv), by_name);
-    for (size_t i = 0; i < found.gl_pathc; i++) {
-        if (was_read(c, found.gl_pathv[i]))
-            continue;
-        /* A statement of its own: add_file() moves c->files. */
-        const char *file = add_file(c, found.gl_pathv[i]);
-        ok = read_file(c, file, c->files[0], p) && ok;
-    }
-    globfree(&found);
+    for (size_t i = 0; i < found->n; i++)
+        if (!was_read(c, found->v[i]))
+            ok = read_file(c, files, found->v[i], p) && ok;
     return ok;
 }
 
@@ -329,20 +296,20 @@ static bool read_matches(struct conf *c, const struct conf_str *item, const char
  * defaults. A file that cannot be read or parsed is reported and passed over. Then the function
  * returns false, and the caller does not check references between settings: the cluster, watch or
  * hook that a reference names may stand in the file that is missing. */
-static bool read_files(struct conf *c, const char *path, struct problems *p)
+static bool read_files(struct conf *c, struct file_set *files, const char *path, struct problems *p)
 {
     const char *slash = strrchr(path, '/');
     int folder = slash != NULL ? (int)(slash + 1 - path) : 0; /* length, with the slash */
 
     setting_defaults(main_conf_settings, c);
-    bool ok = read_file(c, add_file(c, path), NULL, p);
+    bool ok = read_file(c, files, path, p);
     /* Only the main file may have include (read_one() in conf/setting.c), so this list does not
      * grow while files are read. */
     for (size_t i = 0; i < c->include.n; i++) {
         const char *name = c->include.v[i].v;
         char *pattern = mem_printf("%.*s%s", name[0] == '/' ? 0 : folder, path, name);
 
-        ok = read_matches(c, &c->include.v[i], pattern, p) && ok;
+        ok = read_matches(c, files, &c->include.v[i], pattern, p) && ok;
         free(pattern);
     }
     return ok;
@@ -354,7 +321,7 @@ static bool read_files(struct conf *c, const char *path, struct problems *p)
  * only for the reader: references are looked up by name, so no check relies on another one. */
 static void check_all(struct conf *c, struct problems *p)
 {
-    struct where at = {c->files[0], 0};
+    struct where at = {c->files[0].shown, 0};
 
     main_conf_check(c, p);
     for (size_t i = 0; i < c->n_clusters; i++)
@@ -410,14 +377,14 @@ static void find_equal_watches(struct conf *c)
     free(v);
 }
 
-struct conf *conf_read(const char *path, struct problems *p)
+struct conf *conf_read(struct file_set *files, const char *path, struct problems *p)
 {
     struct conf *c = mem_zalloc(sizeof(*c));
     size_t before = problems_count(p); /* p may hold problems of the caller */
 
     /* Without one of the files most references would lead nowhere: only the messages of that file
      * would help the user. */
-    if (read_files(c, path, p))
+    if (read_files(c, files, path, p))
         check_all(c, p);
     if (problems_count(p) > before)
         conf_destroy(&c);
@@ -433,8 +400,10 @@ void conf_destroy(struct conf **cp)
     if (c == NULL)
         return;
     setting_fini(main_conf_settings, c);
-    for (size_t i = 0; i < c->n_files; i++)
-        free(c->files[i]);
+    for (size_t i = 0; i < c->n_files; i++) {
+        free(c->files[i].path);
+        free(c->files[i].shown);
+    }
     free(c->files);
     free(c);
     *cp = NULL;
@@ -476,6 +445,25 @@ const struct conf_hook *conf_find_hook(const struct conf *c, const char *name)
 bool conf_watch_equal(const struct conf_watch *a, const struct conf_watch *b)
 {
     return a->first == b->first;
+}
+
+static void keep_text(struct conf_str *s, const struct conf_str *running)
+{
+    free(s->v);
+    s->v = mem_strdup(running->v);
+}
+
+void conf_keep(struct conf *c, const struct conf *running)
+{
+    keep_text(&c->user, &running->user);
+    keep_text(&c->state_dir, &running->state_dir);
+    keep_text(&c->control.socket, &running->control.socket);
+    keep_text(&c->control.group, &running->control.group);
+}
+
+const char *conf_textfile(const struct conf *c)
+{
+    return strcmp(c->metrics.textfile.v, "none") != 0 ? c->metrics.textfile.v : NULL;
 }
 
 const char *conf_state_folder(const struct conf *c)

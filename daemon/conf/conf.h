@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * conf - the configuration as one immutable snapshot: every setting that works in this release,
- * with its default and its place in the files; pure, except that conf_read() reads the files.
+ * with its default and its place in the files; pure.
  */
 #ifndef CONF_CONF_H
 #define CONF_CONF_H
 
+#include "base/file_set.h"
 #include "conf/cluster_conf.h"
 #include "conf/hook_conf.h"
 #include "conf/problems.h"
@@ -20,6 +21,7 @@ struct conf_log {
 
 struct conf_control {
     struct conf_str socket;
+    struct conf_str group; /* may read; "" = the main group of `user` */
 };
 
 struct conf_limits {
@@ -31,11 +33,26 @@ struct conf_limits {
     struct conf_ms credential_expiry; /* one that expires sooner is reported */
 };
 
+/* Where /livez, /readyz and /healthz can be asked for besides the control socket
+ * (docs/design.md "Metrics"). */
+struct conf_metrics {
+    struct conf_list listen;    /* "127.0.0.1:9916", "[::1]:9916"; empty = nowhere */
+    struct conf_str textfile;   /* absolute, or "none" */
+    struct conf_bool page_keys; /* answers there may name objects */
+};
+
 /* When hooks begin with the remembered objects because no server answers at the start
  * (docs/design.md "Stale start"). */
 struct conf_start_stale {
     struct conf_ms after;   /* 0 = off: hooks wait for a server */
     struct conf_ms max_age; /* of the last contact with a server; longer than after */
+};
+
+/* A file that was read. */
+struct conf_file {
+    char *path;
+    char *shown;    /* as messages name it; struct where borrows it */
+    bool stands_in; /* what was read is the text of another file (file_set_put()) */
 };
 
 struct conf {
@@ -46,6 +63,7 @@ struct conf {
     struct conf_log log;
     struct conf_control control;
     struct conf_limits limits;
+    struct conf_metrics metrics;
     struct conf_start_stale start_stale;
     struct conf_cluster *clusters; /* in the order of the files, as the next three arrays */
     size_t n_clusters;
@@ -55,13 +73,14 @@ struct conf {
     size_t n_views;
     struct conf_hook *hooks;
     size_t n_hooks;
-    char **files; /* paths that were read, the main file first; struct where borrows them */
+    struct conf_file *files; /* the main file first */
     size_t n_files;
 };
 
-/* Reads the main file and the files that it includes, and checks all of them. Returns NULL if there
- * is any problem; then p has all problems. The caller releases the result with conf_destroy(). */
-struct conf *conf_read(const char *path, struct problems *p) MUST_CHECK;
+/* Reads the main file and the files that it includes, all out of a set, and checks them. Returns NULL if
+ * there is any problem; then p has all problems. The caller releases the result with conf_destroy(); it
+ * needs the set no longer. */
+struct conf *conf_read(struct file_set *files, const char *path, struct problems *p) MUST_CHECK;
 
 /* Frees *c and sets it to NULL. NULL is fine. */
 void conf_destroy(struct conf **c);
@@ -81,6 +100,13 @@ const struct conf_hook *conf_find_hook(const struct conf *c, const char *name);
 /* Are two watches of one conf equal except for their names? Then one struct watch, with one set of
  * connections, serves both. Lists are equal only if they have the same order. */
 bool conf_watch_equal(const struct conf_watch *a, const struct conf_watch *b);
+
+/* Gives c the settings of `running` that only a restart can change: user, state_dir and control. Their
+ * places stay those of c. */
+void conf_keep(struct conf *c, const struct conf *running);
+
+/* The file that metrics are written to, or NULL: there is none. */
+const char *conf_textfile(const struct conf *c);
 
 /* The folder of the state, or NULL: informerd keeps nothing over restarts. */
 const char *conf_state_folder(const struct conf *c);

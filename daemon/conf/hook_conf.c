@@ -11,6 +11,7 @@
 #include "conf/check.h"
 #include "conf/conf.h"
 #include "conf/value.h"
+#include "conf/watch_conf.h"
 
 enum { LIST_MAX = 1000, ATTEMPTS_MAX = 1000000, EXIT_MAX = 255, INPUT_VERSION = 1 };
 enum { FILES_MAX = 100 }; /* informerd reads all of them at each start: io/fingerprints */
@@ -70,6 +71,12 @@ static const char *owner_fault(const char *text)
     return NULL;
 }
 
+/* More may follow: the contents of other resources. */
+static const char *files_from_fault(const char *text)
+{
+    return text[0] == '\0' || strcmp(text, "data") == 0 ? NULL : "must be \"data\"";
+}
+
 /* tests/lint/settings.py compares keys and defaults with config/informerd.conf. */
 #define ROW_STRUCT struct conf_retry
 static const struct setting retry_settings[] = {
@@ -83,58 +90,72 @@ static const struct setting retry_settings[] = {
 #undef ROW_STRUCT
 
 #define ROW_STRUCT struct conf_hook
+/* The class of each setting stands in informerd.conf(5), too: tests/lint/settings.py compares them. */
 const struct setting hook_conf_settings[] = {
-    SETTING_ROW(LIST, sources, SETTING_RANGE(1, LIST_MAX), .check = check_filled),
-    SETTING_ROW(WORD, mode, SETTING_DEFAULT("\"object\""), .words = modes),
-    SETTING_ROW(LIST, command, SETTING_DEFAULT("[ ]"), SETTING_RANGE(0, LIST_MAX)),
-    SETTING_ROW(STR, shell, SETTING_DEFAULT("\"\"")),
-    SETTING_ROW(WORDS, events,
-                SETTING_DEFAULT("[ \"added\", \"modified\", \"deleted\", \"left\" ]"),
-                SETTING_RANGE(1, LIST_MAX), .words = events),
-    SETTING_ROW(LIST, changes_in, SETTING_DEFAULT("[ ]"), SETTING_RANGE(0, LIST_MAX),
-                .check = check_filled),
-    SETTING_ROW(MAP, fields, SETTING_DEFAULT("{ }"), .check = check_filled,
-                .check_name = field_fault),
-    SETTING_ROW(WORD, existing, SETTING_DEFAULT("\"run\""), .words = existing_words),
-    SETTING_ROW(WORD, effect, SETTING_DEFAULT("\"disk\""), .words = effect_words),
-    SETTING_ROW(LIST, files, SETTING_DEFAULT("[ ]"), SETTING_RANGE(0, FILES_MAX),
-                .check = check_path),
-    SETTING_ROW(WORD, require, SETTING_DEFAULT("\"all\""), .words = require_words),
-    SETTING_ROW(WORD, when_stale, SETTING_DEFAULT("\"run\""), .words = when_stale_words),
-    SETTING_ROW(LIST, after, SETTING_DEFAULT("[ ]"), SETTING_RANGE(0, LIST_MAX),
-                .check = check_filled),
-    SETTING_ROW(SPAN, settle, SETTING_DEFAULT("[ \"0s\", \"0s\" ]"),
-                SETTING_RANGE(0, SETTING_YEAR_MS)),
-    SETTING_ROW(MS, min_interval, SETTING_DEFAULT("\"0s\""), SETTING_RANGE(0, SETTING_YEAR_MS)),
-    SETTING_ROW(MS, splay, SETTING_DEFAULT("\"0s\""), SETTING_RANGE(0, SETTING_YEAR_MS)),
-    SETTING_ROW(MS, rerun_every, SETTING_DEFAULT("\"off\""), SETTING_RANGE(1, SETTING_YEAR_MS),
-                .zero = "off"),
-    SETTING_ROW(MS, timeout, SETTING_DEFAULT("\"30s\""), SETTING_RANGE(1, SETTING_YEAR_MS)),
-    SETTING_ROW(CODE, kill_signal, SETTING_DEFAULT("\"TERM\""), .code = value_signal,
-                .put_code = value_put_signal, .expects = "the name of a signal, such as \"TERM\""),
-    SETTING_ROW(MS, kill_grace, SETTING_DEFAULT("\"5s\""), SETTING_RANGE(0, SETTING_YEAR_MS)),
-    SETTING_ROW(GROUP, retry, .group = retry_settings),
-    SETTING_ROW(INTS, park_exit, SETTING_DEFAULT("[ ]"), SETTING_RANGE(1, EXIT_MAX)),
-    SETTING_ROW(INT, parked_deletes, SETTING_DEFAULT("1000"), SETTING_RANGE(1, 1000000)),
-    SETTING_ROW(MS, parked_age, SETTING_DEFAULT("\"7d\""),
-                SETTING_RANGE(PARKED_AGE_MIN_MS, PARKED_AGE_MAX_MS)),
-    SETTING_ROW(INT, concurrency, SETTING_DEFAULT("1"), SETTING_RANGE(1, 1000)),
-    SETTING_ROW(STR, user, SETTING_DEFAULT("\"\"")),
-    SETTING_ROW(STR, group, SETTING_DEFAULT("\"\"")),
-    SETTING_ROW(CODE, umask, SETTING_DEFAULT("\"0022\""), .code = value_umask,
-                .put_code = value_put_umask, .expects = "a mode in octal digits, such as \"0022\""),
-    SETTING_ROW(MAP, environment, SETTING_DEFAULT("{ }"), .check = check_variables,
-                .check_name = variable_fault),
-    SETTING_ROW(BOOL, include_old, SETTING_DEFAULT("false")),
-    SETTING_ROW(SIZE, log_limit, SETTING_DEFAULT("\"64KiB\""), SETTING_RANGE(1, GIB)),
+    SETTING_HOOK_ROW(RENEWS, LIST, sources, SETTING_RANGE(1, LIST_MAX), .check = check_filled),
+    SETTING_HOOK_ROW(RENEWS, WORD, mode, SETTING_DEFAULT("\"object\""), .words = modes),
+    SETTING_HOOK_ROW(RENEWS, LIST, command, SETTING_DEFAULT("[ ]"), SETTING_RANGE(0, LIST_MAX)),
+    SETTING_HOOK_ROW(RENEWS, STR, shell, SETTING_DEFAULT("\"\"")),
+    SETTING_HOOK_ROW(RENEWS, WORDS, events,
+                     SETTING_DEFAULT("[ \"added\", \"modified\", \"deleted\", \"left\" ]"),
+                     SETTING_RANGE(1, LIST_MAX), .words = events),
+    SETTING_HOOK_ROW(RENEWS, LIST, changes_in, SETTING_DEFAULT("[ ]"), SETTING_RANGE(0, LIST_MAX),
+                     .check = check_filled),
+    SETTING_HOOK_ROW(RENEWS, MAP, fields, SETTING_DEFAULT("{ }"), .check = check_filled,
+                     .check_name = field_fault),
+    SETTING_HOOK_ROW(RENEWS, WORD, existing, SETTING_DEFAULT("\"run\""), .words = existing_words),
+    SETTING_HOOK_ROW(IN_PLACE, WORD, effect, SETTING_DEFAULT("\"disk\""), .words = effect_words),
+    SETTING_HOOK_ROW(RENEWS, LIST, files, SETTING_DEFAULT("[ ]"), SETTING_RANGE(0, FILES_MAX),
+                     .check = check_path),
+    SETTING_HOOK_ROW(IN_PLACE, WORD, require, SETTING_DEFAULT("\"all\""), .words = require_words),
+    SETTING_HOOK_ROW(IN_PLACE, WORD, when_stale, SETTING_DEFAULT("\"run\""),
+                     .words = when_stale_words),
+    SETTING_HOOK_ROW(IN_PLACE, LIST, after, SETTING_DEFAULT("[ ]"), SETTING_RANGE(0, LIST_MAX),
+                     .check = check_filled),
+    SETTING_HOOK_ROW(IN_PLACE, SPAN, settle, SETTING_DEFAULT("[ \"0s\", \"0s\" ]"),
+                     SETTING_RANGE(0, SETTING_YEAR_MS), .written_counts = true),
+    SETTING_HOOK_ROW(IN_PLACE, MS, min_interval, SETTING_DEFAULT("\"0s\""),
+                     SETTING_RANGE(0, SETTING_YEAR_MS)),
+    SETTING_HOOK_ROW(IN_PLACE, MS, splay, SETTING_DEFAULT("\"0s\""),
+                     SETTING_RANGE(0, SETTING_YEAR_MS)),
+    SETTING_HOOK_ROW(IN_PLACE, MS, rerun_every, SETTING_DEFAULT("\"off\""),
+                     SETTING_RANGE(1, SETTING_YEAR_MS), .zero = "off"),
+    SETTING_HOOK_ROW(IN_PLACE, MS, timeout, SETTING_DEFAULT("\"30s\""),
+                     SETTING_RANGE(1, SETTING_YEAR_MS)),
+    SETTING_HOOK_ROW(IN_PLACE, CODE, kill_signal, SETTING_DEFAULT("\"TERM\""), .code = value_signal,
+                     .put_code = value_put_signal,
+                     .expects = "the name of a signal, such as \"TERM\""),
+    SETTING_HOOK_ROW(IN_PLACE, MS, kill_grace, SETTING_DEFAULT("\"5s\""),
+                     SETTING_RANGE(0, SETTING_YEAR_MS)),
+    SETTING_HOOK_ROW(IN_PLACE, GROUP, retry, .group = retry_settings),
+    SETTING_HOOK_ROW(IN_PLACE, INTS, park_exit, SETTING_DEFAULT("[ ]"), SETTING_RANGE(1, EXIT_MAX)),
+    SETTING_HOOK_ROW(IN_PLACE, INT, parked_deletes, SETTING_DEFAULT("1000"),
+                     SETTING_RANGE(1, 1000000)),
+    SETTING_HOOK_ROW(IN_PLACE, MS, parked_age, SETTING_DEFAULT("\"7d\""),
+                     SETTING_RANGE(PARKED_AGE_MIN_MS, PARKED_AGE_MAX_MS)),
+    SETTING_HOOK_ROW(IN_PLACE, INT, concurrency, SETTING_DEFAULT("1"), SETTING_RANGE(1, 1000)),
+    SETTING_HOOK_ROW(RENEWS, STR, user, SETTING_DEFAULT("\"\"")),
+    SETTING_HOOK_ROW(RENEWS, STR, group, SETTING_DEFAULT("\"\"")),
+    SETTING_HOOK_ROW(RENEWS, CODE, umask, SETTING_DEFAULT("\"0022\""), .code = value_umask,
+                     .put_code = value_put_umask,
+                     .expects = "a mode in octal digits, such as \"0022\""),
+    SETTING_HOOK_ROW(RENEWS, MAP, environment, SETTING_DEFAULT("{ }"), .check = check_variables,
+                     .check_name = variable_fault),
+    SETTING_HOOK_ROW(RENEWS, BOOL, include_old, SETTING_DEFAULT("false")),
+    SETTING_HOOK_ROW(IN_PLACE, SIZE, log_limit, SETTING_DEFAULT("\"64KiB\""),
+                     SETTING_RANGE(1, GIB)),
+    SETTING_HOOK_ROW(IN_PLACE, BOOL, log_secrets, SETTING_DEFAULT("false")),
     /* Any number is read: check_sense() says which version this release has. */
-    SETTING_ROW(INT, input_version, SETTING_DEFAULT("1"), SETTING_RANGE(INT64_MIN, INT64_MAX)),
-    SETTING_ROW(STR, output, SETTING_DEFAULT("\"\"")),
-    SETTING_ROW(CODE, output_mode, SETTING_DEFAULT("\"0644\""), .code = value_umask,
-                .put_code = value_put_umask, .expects = "a mode in octal digits, such as \"0644\""),
-    SETTING_ROW(STR, output_owner, SETTING_DEFAULT("\"\""), .check = owner_fault),
-    SETTING_ROW(LIST, check, SETTING_DEFAULT("[ ]"), SETTING_RANGE(0, LIST_MAX)),
-    SETTING_ROW(LIST, apply, SETTING_DEFAULT("[ ]"), SETTING_RANGE(0, LIST_MAX)),
+    SETTING_HOOK_ROW(RENEWS, INT, input_version, SETTING_DEFAULT("1"),
+                     SETTING_RANGE(INT64_MIN, INT64_MAX)),
+    SETTING_HOOK_ROW(RENEWS, STR, files_from, SETTING_DEFAULT("\"\""), .check = files_from_fault),
+    SETTING_HOOK_ROW(RENEWS, STR, output, SETTING_DEFAULT("\"\"")),
+    SETTING_HOOK_ROW(RENEWS, CODE, output_mode, SETTING_DEFAULT("\"0644\""), .code = value_umask,
+                     .put_code = value_put_umask,
+                     .expects = "a mode in octal digits, such as \"0644\""),
+    SETTING_HOOK_ROW(RENEWS, STR, output_owner, SETTING_DEFAULT("\"\""), .check = owner_fault),
+    SETTING_HOOK_ROW(RENEWS, LIST, check, SETTING_DEFAULT("[ ]"), SETTING_RANGE(0, LIST_MAX)),
+    SETTING_HOOK_ROW(RENEWS, LIST, apply, SETTING_DEFAULT("[ ]"), SETTING_RANGE(0, LIST_MAX)),
     {.key = NULL},
 };
 #undef ROW_STRUCT
@@ -152,7 +173,12 @@ static void check_absolute(const struct conf_hook *h, const char *key, const str
                      fault);
 }
 
-/* Exactly one of command and shell must be set. A setting that was refused is empty, too, but then
+static bool has_files_from(const struct conf_hook *h)
+{
+    return h->files_from.v[0] != '\0';
+}
+
+/* Exactly one of command, shell and files_from must be set. A setting that was refused is empty, too, but then
  * its own message is enough. Whether the program exists is checked in app/check. */
 static void check_program(const struct conf_hook *h, struct problems *p)
 {
@@ -163,8 +189,15 @@ static void check_program(const struct conf_hook *h, struct problems *p)
         problems_add(p, h->shell.at,
                      "hooks.%s.shell cannot stand beside command: leave one of them out",
                      h->name.v);
-    if (!command && !shell && !problems_has(p, h->command.at) && !problems_has(p, h->shell.at))
-        problems_add(p, h->name.at, "hooks.%s needs command or shell", h->name.v);
+    if (has_files_from(h) && (command || shell))
+        problems_add(p, command ? h->command.at : h->shell.at,
+                     "hooks.%s.%s cannot stand beside files_from (line %d), which runs no program: "
+                     "leave one of them out",
+                     h->name.v, command ? "command" : "shell", h->files_from.at.line);
+    if (!command && !shell && !has_files_from(h) && !problems_has(p, h->command.at) &&
+        !problems_has(p, h->shell.at) && !problems_has(p, h->files_from.at))
+        problems_add(p, h->name.at, "hooks.%s needs command or shell, or output with files_from",
+                     h->name.v);
     check_absolute(h, "command", &h->command, p);
 }
 
@@ -251,14 +284,28 @@ enum {
 static void check_variables_of(const struct conf_hook *h, unsigned used, struct problems *p)
 {
     bool is_object = h->mode.v == CONF_MODE_OBJECT;
-    unsigned of_object = used & ~(1U << PATH_TEMPLATE_NODE_NAME);
+    bool has_key = (used & 1U << PATH_TEMPLATE_KEY) != 0;
+    unsigned of_object = used & ~(1U << PATH_TEMPLATE_NODE_NAME | 1U << PATH_TEMPLATE_KEY);
 
     if (!is_object && of_object != 0)
         problems_add(p, h->output.at,
                      "hooks.%s.output: ${namespace}, ${name} and ${cluster} need mode \"object\": "
                      "in mode \"%s\" there is one file for all objects",
                      h->name.v, modes[h->mode.v]);
-    if (is_object && (used & 1U << PATH_TEMPLATE_NAME) == 0)
+    if (has_key && !has_files_from(h) && !problems_has(p, h->files_from.at))
+        problems_add(p, h->output.at,
+                     "hooks.%s.output: ${key} needs files_from: it is the name of a member that "
+                     "becomes a file",
+                     h->name.v);
+    if (!has_key && has_files_from(h))
+        problems_add(
+            p, h->output.at,
+            "hooks.%s.output: needs ${key} with files_from (line %d), where each member of "
+            "an object has a file of its own",
+            h->name.v, h->files_from.at.line);
+    /* With files_from, members of several objects may share a folder: whether two of them have the
+     * same name shows only when they are there. */
+    if (is_object && !has_files_from(h) && (used & 1U << PATH_TEMPLATE_NAME) == 0)
         problems_add(p, h->output.at,
                      "hooks.%s.output: needs ${name} in mode \"object\", where each object has a "
                      "file of its own (one file for all objects: mode = \"snapshot\")",
@@ -333,10 +380,31 @@ static void check_needs_output(const struct conf_hook *h, const char *key, bool 
                      h->name.v, key);
 }
 
+/* The settings that files_from needs, and those that only a program could use. */
+static void check_files_from(const struct conf_hook *h, struct problems *p)
+{
+    if (h->mode.v != CONF_MODE_OBJECT)
+        problems_add(p, h->files_from.at,
+                     "hooks.%s.files_from needs mode \"object\": each object has files of its own",
+                     h->name.v);
+    if (h->output.v[0] == '\0' && !problems_has(p, h->output.at))
+        problems_add(p, h->files_from.at,
+                     "hooks.%s.files_from needs output: the path of each file, such as "
+                     "\"/etc/app/${name}/${key}\"",
+                     h->name.v);
+    if (h->fields.n > 0)
+        problems_add(p, h->fields.at,
+                     "hooks.%s.fields cannot stand beside files_from (line %d), which runs no "
+                     "program that could read them",
+                     h->name.v, h->files_from.at.line);
+}
+
 /* Reports problems of these settings of one hook, and whether a hook before it in c writes the same
  * file. */
 static void check_output(const struct conf *c, const struct conf_hook *h, struct problems *p)
 {
+    if (has_files_from(h))
+        check_files_from(h, p);
     check_absolute(h, "check", &h->check, p);
     check_absolute(h, "apply", &h->apply, p);
     check_apply_file(h, p);
@@ -457,4 +525,32 @@ void hook_conf_check(struct conf *c, struct problems *p)
     for (size_t i = 0; i < c->n_hooks; i++)
         check_hook(c, &c->hooks[i], p);
     check_cycles(c, p);
+}
+
+/* Is the path ".data" or below it? The metadata of a Secret are no secret. */
+static bool is_data(const char *path)
+{
+    const char *member = path[0] == '.' ? path + 1 : path;
+
+    return strncmp(member, "data", 4) == 0 &&
+           (member[4] == '\0' || member[4] == '.' || member[4] == '[');
+}
+
+static bool takes_secrets(const struct conf *c, const struct conf_hook *h)
+{
+    for (size_t i = 0; i < h->sources.n; i++) {
+        const struct conf_watch *w = conf_find_watch(c, h->sources.v[i].v);
+
+        if (w != NULL && watch_conf_has_secrets(w))
+            return true;
+    }
+    return false;
+}
+
+const char *hook_conf_secret_field(const struct conf *c, const struct conf_hook *h)
+{
+    for (size_t i = 0; i < h->fields.n && takes_secrets(c, h); i++)
+        if (is_data(h->fields.v[i].value))
+            return h->fields.v[i].name;
+    return NULL;
 }

@@ -73,13 +73,16 @@ struct conf_hook {
     struct conf_str user;        /* "" = the daemon's */
     struct conf_str group;       /* "" = the user's */
     struct conf_int umask;
-    struct conf_map environment;   /* values: ${node_name} not yet replaced */
-    struct conf_bool include_old;  /* false in mode snapshot */
-    struct conf_size log_limit;    /* bytes of stdout, and of stderr, that one run may log */
+    struct conf_map environment;  /* values: ${node_name} not yet replaced */
+    struct conf_bool include_old; /* false in mode snapshot */
+    struct conf_size log_limit;   /* bytes of stdout, and of stderr, that one run may log */
+    struct conf_bool
+        log_secrets; /* with Secrets among the sources: output is logged all the same */
     struct conf_int input_version; /* 1 */
     struct conf_str output;        /* base/path_template.h; "" = none: the rest is unset too */
     struct conf_int output_mode;
     struct conf_str output_owner; /* "USER", "USER:GROUP", ":GROUP", or "" */
+    struct conf_str files_from;   /* "data", without command; or "" */
     struct conf_list check; /* argv with an absolute program, or empty; has ${file} as written */
     struct conf_list apply; /* the same; no ${file} in mode object */
 };
@@ -91,5 +94,14 @@ extern const struct setting hook_conf_settings[];
  * watches, views and hooks that do not exist, problems that only several settings together show, and
  * cycles in `after`. */
 void hook_conf_check(struct conf *c, struct problems *p);
+
+/* The name of one of `fields` that takes data of a Secret, or NULL: the data lands in the environment
+ * of the program, where it stays for as long as the program lives. */
+const char *hook_conf_secret_field(const struct conf *c, const struct conf_hook *h);
+
+/* Why that is a fault, behind the name. */
+#define HOOK_CONF_SECRET_FIELD                                               \
+    "takes data of a Secret, which lands in the environment of the program " \
+    "(/proc/PID/environ) and of its children"
 
 #endif

@@ -24,9 +24,9 @@ static struct conf_map sorted(const struct conf_map *map)
     return copy;
 }
 
-/* ${node_name} is replaced only in these two settings of a hook. */
-static bool uses_node_name(const struct conf_hook *h)
+bool hook_text_uses_node_name(const struct conf_hook *h)
 {
+    /* ${node_name} is replaced only in these two settings of a hook. */
     static const char variable[] = "${node_name}";
 
     for (size_t i = 0; i < h->environment.n; i++)
@@ -36,8 +36,9 @@ static bool uses_node_name(const struct conf_hook *h)
 }
 
 void hook_text_put(const struct conf *c, const struct conf_hook *h, const char *node_name,
-                   struct buf *out)
+                   enum hook_text_form form, struct buf *out)
 {
+    enum setting_change class = form == HOOK_TEXT_FORMER ? SETTING_NO_CLASS : SETTING_RENEWS;
     struct conf_hook defaults = {0};
     struct conf_hook hook = *h;
     char nobody[] = "";
@@ -48,23 +49,30 @@ void hook_text_put(const struct conf *c, const struct conf_hook *h, const char *
     hook.user.v = nobody;
     hook.environment = sorted(&h->environment);
     hook.fields = sorted(&h->fields);
-    setting_print_changed(hook_conf_settings, &hook, &defaults, out);
+    setting_print_changed(hook_conf_settings, class, &hook, &defaults, out);
     buf_printf(out, "user: %s\n", h->user.v[0] != '\0' ? h->user.v : c->user.v);
     /* A node that was renamed has other arguments for these hooks, and for no others. */
-    if (uses_node_name(h))
+    if (hook_text_uses_node_name(h))
         buf_printf(out, "node_name: %s\n", node_name);
     free(hook.environment.v);
     free(hook.fields.v);
     setting_fini(hook_conf_settings, &defaults);
 }
 
-struct digest hook_text_digest(const struct conf *c, const struct conf_hook *h,
-                               const char *node_name)
+static struct digest digest_in(const struct conf *c, const struct conf_hook *h,
+                               const char *node_name, enum hook_text_form form)
 {
     struct buf text = {0};
 
-    hook_text_put(c, h, node_name, &text);
+    hook_text_put(c, h, node_name, form, &text);
     struct digest digest = digest_of(text.data, text.len);
     buf_free(&text);
     return digest;
+}
+
+struct digest_forms hook_text_digests(const struct conf *c, const struct conf_hook *h,
+                                      const char *node_name)
+{
+    return (struct digest_forms){.now = digest_in(c, h, node_name, HOOK_TEXT_RENEWING),
+                                 .former = digest_in(c, h, node_name, HOOK_TEXT_FORMER)};
 }

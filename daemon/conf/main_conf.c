@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/path_template.h"
+#include "base/socket_address.h"
 #include "conf/check.h"
 #include "conf/cluster_conf.h"
 #include "conf/hook_conf.h"
@@ -11,7 +13,7 @@
 #include "conf/watch_conf.h"
 
 /* A node name is a DNS subdomain (RFC 1123): 253 bytes at most. */
-enum { INCLUDES_MAX = 100, NODE_NAME_MAX = 253, USER_NAME_MAX = 255 };
+enum { INCLUDES_MAX = 100, LISTEN_MAX = 16, NODE_NAME_MAX = 253, USER_NAME_MAX = 255 };
 enum { SOCKET_PATH_MAX = 107 };  /* sun_path of unix(7) without its NUL */
 enum { FOLDER_PATH_MAX = 4000 }; /* PATH_MAX (4096) less room for the names of the files in it */
 
@@ -23,6 +25,27 @@ static const char *state_dir_fault(const char *text)
     if (strcmp(text, "none") == 0 || check_path(text) == NULL)
         return NULL;
     return "must be an absolute path, or \"none\"";
+}
+
+/* The helper takes the path for a template, as of any output file. */
+static const char *textfile_fault(const char *text)
+{
+    unsigned used = 0;
+
+    if (strcmp(text, "none") == 0)
+        return NULL;
+    if (path_template_check(text, &used, NULL) == ERR_OK && used == 0)
+        return NULL;
+    return "must be the absolute path of a file, without variables, or \"none\"";
+}
+
+static const char *listen_fault(const char *text)
+{
+    struct socket_address a;
+
+    return socket_address_read(text, &a)
+               ? NULL
+               : "must be an IP address and a port: \"127.0.0.1:9916\" or \"[::1]:9916\"";
 }
 
 /* tests/lint/settings.py compares keys and defaults with config/informerd.conf. */
@@ -38,6 +61,7 @@ static const struct setting log_settings[] = {
 static const struct setting control_settings[] = {
     SETTING_ROW(STR, socket, SETTING_DEFAULT("\"/run/informerd/control.sock\""),
                 SETTING_RANGE(1, SOCKET_PATH_MAX), .check = check_path),
+    SETTING_ROW(STR, group, SETTING_DEFAULT("\"\"")),
     {.key = NULL},
 };
 #undef ROW_STRUCT
@@ -55,6 +79,17 @@ static const struct setting limits_settings[] = {
 };
 #undef ROW_STRUCT
 
+#define ROW_STRUCT struct conf_metrics
+static const struct setting metrics_settings[] = {
+    SETTING_ROW(LIST, listen, SETTING_DEFAULT("[ \"127.0.0.1:9916\" ]"),
+                SETTING_RANGE(0, LISTEN_MAX), .check = listen_fault),
+    SETTING_ROW(STR, textfile, SETTING_DEFAULT("\"none\""), SETTING_RANGE(1, FOLDER_PATH_MAX),
+                .check = textfile_fault),
+    SETTING_ROW(BOOL, page_keys, SETTING_DEFAULT("false")),
+    {.key = NULL},
+};
+#undef ROW_STRUCT
+
 #define ROW_STRUCT struct conf_start_stale
 static const struct setting start_stale_settings[] = {
     SETTING_ROW(MS, after, SETTING_DEFAULT("\"10s\""), SETTING_RANGE(1, SETTING_YEAR_MS),
@@ -68,13 +103,17 @@ static const struct setting start_stale_settings[] = {
 const struct setting main_conf_settings[] = {
     SETTING_ROW(LIST, include, SETTING_DEFAULT("[ \"conf.d/*.conf\" ]"),
                 SETTING_RANGE(0, INCLUDES_MAX), .check = check_filled),
-    SETTING_ROW(STR, user, SETTING_DEFAULT("\"informerd\""), SETTING_RANGE(1, USER_NAME_MAX)),
-    SETTING_ROW(STR, node_name, SETTING_DEFAULT("\"\""), SETTING_RANGE(0, NODE_NAME_MAX)),
+    SETTING_ROW(STR, user, SETTING_DEFAULT("\"informerd\""), SETTING_RANGE(1, USER_NAME_MAX),
+                .change = SETTING_RESTARTS),
+    SETTING_ROW(STR, node_name, SETTING_DEFAULT("\"\""), SETTING_RANGE(0, NODE_NAME_MAX),
+                .change = SETTING_RESTARTS),
     SETTING_ROW(STR, state_dir, SETTING_DEFAULT("\"/var/lib/informerd\""),
-                SETTING_RANGE(1, FOLDER_PATH_MAX), .check = state_dir_fault),
+                SETTING_RANGE(1, FOLDER_PATH_MAX), .check = state_dir_fault,
+                .change = SETTING_RESTARTS),
     SETTING_ROW(GROUP, log, .group = log_settings),
-    SETTING_ROW(GROUP, control, .group = control_settings),
+    SETTING_ROW(GROUP, control, .group = control_settings, .change = SETTING_RESTARTS),
     SETTING_ROW(GROUP, limits, .group = limits_settings),
+    SETTING_ROW(GROUP, metrics, .group = metrics_settings),
     SETTING_ROW(GROUP, start_stale, .group = start_stale_settings),
     SETTING_ROW(NAMED, clusters, .group = cluster_conf_settings,
                 .named = {sizeof(struct conf_cluster), offsetof(ROW_STRUCT, n_clusters)}),
@@ -95,6 +134,7 @@ void main_conf_check(const struct conf *c, struct problems *p)
      * written, as the defaults keep the rule. */
     bool by_age = s->max_age.at.line > 0;
 
+    check_distinct(&c->metrics.listen, "metrics.listen", p);
     if (s->after.v > 0 && s->max_age.v <= s->after.v && !problems_has(p, s->after.at) &&
         !problems_has(p, s->max_age.at))
         problems_add(p, by_age ? s->max_age.at : s->after.at,

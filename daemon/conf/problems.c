@@ -69,16 +69,18 @@ static int by_place(const void *left, const void *right)
 
 void problems_put(struct problems *p, struct buf *out)
 {
+    const char *mark = p->mark != NULL ? p->mark : "";
+
     if (p->n > 0)
         qsort(p->v, p->n, sizeof(*p->v), by_place);
     for (size_t i = 0; i < p->n; i++) {
         if (p->v[i].line > 0)
-            buf_printf(out, "%s:%d: %s\n", p->v[i].file, p->v[i].line, p->v[i].text);
+            buf_printf(out, "%s:%d: %s%s\n", p->v[i].file, p->v[i].line, mark, p->v[i].text);
         else
-            buf_printf(out, "%s: %s\n", p->v[i].file, p->v[i].text);
+            buf_printf(out, "%s: %s%s\n", p->v[i].file, mark, p->v[i].text);
     }
     if (p->more > 0)
-        buf_printf(out, "... and %zu more\n", p->more);
+        buf_printf(out, "%s... and %zu more\n", mark, p->more);
 }
 
 void problems_free(struct problems *p)

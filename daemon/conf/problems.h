@@ -18,8 +18,9 @@ enum { PROBLEMS_MAX = 100 }; /* kept; the rest is only counted */
 /* Zero-initialised, it holds no problem. */
 struct problems {
     struct problem *v;
-    size_t n;    /* kept in v */
-    size_t more; /* seen beyond PROBLEMS_MAX */
+    size_t n;         /* kept in v */
+    size_t more;      /* seen beyond PROBLEMS_MAX */
+    const char *mark; /* put before each text, such as "warning: "; borrowed; NULL = nothing */
 };
 
 /* Adds a problem; file name and text are copied. The text says what is wrong and what to write
@@ -34,7 +35,8 @@ bool problems_has(const struct problems *p, struct where at);
 /* The number of problems, with those that were only counted. */
 size_t problems_count(const struct problems *p);
 
-/* Appends the problems as lines "FILE:LINE: text" ("FILE: text" without a line), sorted by file and
+/* Appends the problems as lines "FILE:LINE: text" ("FILE: text" without a line), with the mark before the
+ * text, sorted by file and
  * line; within a line in the order in which they were found. A last line says how many more there
  * are. Sorts p->v. */
 void problems_put(struct problems *p, struct buf *out);

@@ -698,8 +698,26 @@ static void read_named(const struct setting_reader *r, const struct setting *s, 
             report(r, e, ".%s is required", row->key);
 }
 
-/* Reads one element by its row. Included files hold named groups only, so that single settings have
- * one place: the main file (docs/design.md "Configuration"). */
+/* Reads a single value by its row. Groups such as limits unite over all files, but no value may stand in
+ * two of them: the order of the files' names would choose between the two. */
+static void read_value(const struct setting_reader *r, const struct setting *s, void *slot,
+                       const config_setting_t *e)
+{
+    const struct where first = *(const struct where *)slot;
+
+    if (first.file != NULL) {
+        report(r, e, " is there already: %s:%d", first.file, first.line);
+        return;
+    }
+    ensure((size_t)s->type < ARRAY_LEN(types));
+    types[s->type].read(r, s, slot, e);
+    /* Behind the reader, which may have replaced the whole value. A refused value gets the place, too,
+     * for problems_has(). */
+    *(struct where *)slot = place_of(r, e);
+}
+
+/* Reads one element by its row. Included files hold groups only: the single settings at the top have
+ * one place, the main file (docs/design.md "Configuration"). */
 static void read_one(const struct setting_reader *r, const struct setting *s, void *base,
                      const config_setting_t *e)
 {
@@ -711,18 +729,15 @@ static void read_one(const struct setting_reader *r, const struct setting *s, vo
     } else if (s->type == SETTING_NAMED) {
         for (int i = 0; i < config_setting_length(e); i++)
             read_named(r, s, base, config_setting_get_elem(e, (unsigned)i));
-    } else if (r->main_file != NULL && config_setting_is_root(config_setting_parent(e))) {
+    } else if (r->main_file != NULL && s->type != SETTING_GROUP &&
+               config_setting_is_root(config_setting_parent(e))) {
         report(r, e, " may stand only in the main file, %s", r->main_file);
     } else if (s->type == SETTING_GROUP && !is_group) {
         report_mismatch(r, e, "a group { }");
     } else if (s->type == SETTING_GROUP) {
         setting_read(r, s->group, slot, e);
     } else {
-        ensure((size_t)s->type < ARRAY_LEN(types));
-        types[s->type].read(r, s, slot, e);
-        /* Behind the reader, which may have replaced the whole value. A refused value gets the
-         * place, too, for problems_has(). */
-        *(struct where *)slot = place_of(r, e);
+        read_value(r, s, slot, e);
     }
 }
 

@@ -37,6 +37,16 @@ enum setting_type {
     SETTING_NAMED, /* a group of named groups; the table group fills one element from each */
 };
 
+/* What a change of a setting means. For a hook: for what the hook has done with the value of before
+ * (docs/design.md "Renewal"). */
+enum setting_change {
+    SETTING_NO_CLASS, /* in tables that are not of a hook; a reload says what it means */
+    SETTING_IN_PLACE, /* time, retry, limits and order: what was handled stays handled */
+    SETTING_RENEWS,   /* program, identity, input or output: the hook runs again for all objects */
+    SETTING_RESTARTS, /* at the top: has its effect before main parts from the helper, or gives up
+                       * rights, so a reload cannot change it */
+};
+
 /* The array of a NAMED setting. Each of its elements begins with struct conf_str name. */
 struct setting_named {
     size_t size;  /* bytes of one element */
@@ -46,6 +56,7 @@ struct setting_named {
 struct setting {
     const char *key;
     enum setting_type type;
+    enum setting_change change; /* GROUP: of all its members */
     size_t offset; /* of the value (NAMED: of the pointer) in the struct that the table fills */
     const char *initial;         /* the default, written as in a file; NULL = required */
     int64_t min, max;            /* inclusive; durations in ms, sizes in bytes */
@@ -81,13 +92,16 @@ struct setting {
         .key = #member, .type = SETTING_##kind, .offset = offsetof(ROW_STRUCT, member), \
         __VA_ARGS__                                                                     \
     }
+/* A row of a hook's table: class is IN_PLACE or RENEWS. */
+#define SETTING_HOOK_ROW(class, kind, member, ...) \
+    SETTING_ROW(kind, member, .change = SETTING_##class, __VA_ARGS__)
 #define SETTING_DEFAULT(text)   .initial = (text)
 #define SETTING_RANGE(from, to) .min = (from), .max = (to)
 
 /* One file being read. */
 struct setting_reader {
     const char *file;
-    const char *main_file; /* NULL = file is the main file; else only NAMED settings at the top */
+    const char *main_file; /* NULL = file is the main file; else only NAMED and GROUP at the top */
     struct problems *problems;
 };
 

@@ -272,26 +272,28 @@ static void put_changed(const struct setting *s, const void *slot, const void *i
     buf_free(&before);
 }
 
-/* prefix is the dotted path before the keys of this table. */
-static void put_all_changed(const struct setting *table, const char *base, const char *defaults,
+/* One row of the table, with all members if it is a group. prefix is the dotted path before the
+ * key. */
+static void put_row_changed(const struct setting *s, const char *base, const char *defaults,
                             const char *prefix, struct buf *out)
 {
-    for (; table->key != NULL; table++) {
-        const char *slot = base + table->offset;
-        const char *initial = defaults + table->offset;
+    const char *slot = base + s->offset;
+    const char *initial = defaults + s->offset;
 
-        if (table->type != SETTING_GROUP) {
-            put_changed(table, slot, initial, prefix, out);
-            continue;
-        }
-        char *inner = mem_printf("%s%s.", prefix, table->key);
-        put_all_changed(table->group, slot, initial, inner, out);
-        free(inner);
+    if (s->type != SETTING_GROUP) {
+        put_changed(s, slot, initial, prefix, out);
+        return;
     }
+    char *inner = mem_printf("%s%s.", prefix, s->key);
+    for (const struct setting *member = s->group; member->key != NULL; member++)
+        put_row_changed(member, slot, initial, inner, out);
+    free(inner);
 }
 
-void setting_print_changed(const struct setting *table, const void *base, const void *defaults,
-                           struct buf *out)
+void setting_print_changed(const struct setting *table, enum setting_change class, const void *base,
+                           const void *defaults, struct buf *out)
 {
-    put_all_changed(table, base, defaults, "", out);
+    for (; table->key != NULL; table++)
+        if (class == SETTING_NO_CLASS || class == table->change)
+            put_row_changed(table, base, defaults, "", out);
 }

@@ -13,10 +13,11 @@
 void setting_print(const struct setting *table, const void *base, int indent, struct buf *out);
 
 /* Appends the settings of base that differ from defaults, a struct that setting_defaults() has
- * filled in: a line with the dotted name and the value of each, in the order of the table. As
- * defaults are left out, a setting that a later release adds does not change the text. The text is
- * for comparing, not for reading back. The table must have no NAMED settings. */
-void setting_print_changed(const struct setting *table, const void *base, const void *defaults,
-                           struct buf *out);
+ * filled in: a line with the dotted name and the value of each, in the order of the table. Only those
+ * of this class; SETTING_NO_CLASS: all. As defaults are left out, a setting that a later release adds
+ * does not change the text. The text is for comparing, not for reading back. The table must have no
+ * NAMED settings. */
+void setting_print_changed(const struct setting *table, enum setting_change class, const void *base,
+                           const void *defaults, struct buf *out);
 
 #endif

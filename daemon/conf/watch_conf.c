@@ -129,11 +129,11 @@ static void check_all_alone(const struct conf_watch *w, struct problems *p)
     }
 }
 
-/* Is the resource Secrets of the core group, in any form that kubectl takes: NAME or NAME.VERSION.
- * with the singular, the plural or the kind as NAME? kube/resource would know, but conf may not
- * include it (ARCHITECTURE.md "Layers"). */
-static bool is_secrets(const char *resource)
+/* In any form that kubectl takes: NAME or NAME.VERSION. with the singular, the plural or the kind as
+ * NAME. kube/resource would know, but conf may not include it (ARCHITECTURE.md "Layers"). */
+bool watch_conf_has_secrets(const struct conf_watch *w)
 {
+    const char *resource = w->resource.v;
     static const char plural[] = "secrets";
     size_t n = strcspn(resource, ".");
     size_t all = strlen(resource);
@@ -151,7 +151,7 @@ void watch_conf_check(const struct conf *c, struct conf_watch *w, struct problem
 
     /* Contents of Secrets are on disk only if the user asks for that (docs/design.md
      * "Security"). */
-    if (w->persist.at.line == 0 && is_secrets(w->resource.v))
+    if (w->persist.at.line == 0 && watch_conf_has_secrets(w))
         w->persist.v = CONF_PERSIST_DIGEST;
     check_cluster(c, w, p);
     check_all_alone(w, p);

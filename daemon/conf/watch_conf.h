@@ -50,6 +50,9 @@ struct conf_watch {
 /* The table that fills a struct conf_watch. */
 extern const struct setting watch_conf_settings[];
 
+/* Is its resource Secrets of the core group? */
+bool watch_conf_has_secrets(const struct conf_watch *w);
+
 /* If the watch names no cluster, fills in the only one of c. If persist is not set, fills in its
  * default for the resource of the watch. Reports problems that only several settings together
  * show. */

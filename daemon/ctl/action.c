@@ -5,19 +5,20 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "base/panic.h"
 #include "ctl/args.h"
 #include "ctl/ask.h"
+#include "ctl/clock.h"
 #include "ctl/listing.h"
 #include "ctl/reader.h"
+#include "ctl/terminal.h"
 #include "ctl/units.h"
+#include "proto/url.h"
 
 /* Runs are polled with pauses that double: a short run is noticed at once, and a long one costs few
- * requests. The timeout is the default of --timeout. */
+ * requests. */
 #define RUN_PAUSE_MIN_MS 20
 #define RUN_PAUSE_MAX_MS 500
 #define VERIFY_PAUSE_MS  100
-#define TIMEOUT_MS       120000
 
 /* One action that the user waits for. */
 struct wait {
@@ -26,14 +27,6 @@ struct wait {
     struct buf json;   /* the last answer */
     struct buf *complaint;
 };
-
-static uint64_t now_ms(void)
-{
-    struct timespec t;
-
-    ensure(clock_gettime(CLOCK_MONOTONIC, &t) == 0);
-    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
 
 /* Sleeps; a signal may end the sleep early. */
 static void pause_ms(unsigned ms)
@@ -45,9 +38,8 @@ static void pause_ms(unsigned ms)
 
 static struct wait wait_begin(const struct args *a, struct buf *complaint)
 {
-    uint64_t timeout_ms = a->timeout != NULL ? a->timeout_ms : TIMEOUT_MS;
-
-    return (struct wait){.args = a, .until_ms = now_ms() + timeout_ms, .complaint = complaint};
+    return (struct wait){
+        .args = a, .until_ms = clock_ms() + args_timeout_ms(a), .complaint = complaint};
 }
 
 /* Sends a request for the path (ask_put_path()). on_leaf reads the answer, with arg. */
@@ -122,7 +114,7 @@ static enum command_exit wait_for_runs(struct wait *w, struct runs *r)
 
         if (code != EXIT_FINE || r->left == 0)
             return code;
-        if (now_ms() >= w->until_ms) {
+        if (clock_ms() >= w->until_ms) {
             buf_printf(w->complaint,
                        "%s: the runs have not ended yet; they go on, a longer --timeout waits for "
                        "them\n",
@@ -220,8 +212,8 @@ static enum command_exit ask_comparison(struct wait *w, const char *method, stru
 }
 
 /* Polls until the comparison that c has the number of has ended; *c is then the result of it, or of
- * a later one. If no comparison is under way although the number is still smaller, informerd was
- * restarted and counts from 1 again. */
+ * a later one. If no comparison is under way although the number is still smaller, a reload has
+ * replaced the watch, or informerd was restarted: it counts from 1 again. */
 static enum command_exit wait_for_comparison(struct wait *w, struct comparison *c)
 {
     const char *watch = w->args->words[1];
@@ -233,11 +225,14 @@ static enum command_exit wait_for_comparison(struct wait *w, struct comparison *
         if (code != EXIT_FINE || c->number >= number)
             return code;
         if (c->idle) {
-            buf_printf(w->complaint, "%s: the comparison is lost: informerd was restarted\n",
-                       watch);
+            buf_printf(
+                w->complaint,
+                "%s: the comparison is lost: a reload has changed the watch, or informerd was "
+                "restarted\n",
+                watch);
             return EXIT_NO;
         }
-        if (now_ms() >= w->until_ms) {
+        if (clock_ms() >= w->until_ms) {
             buf_printf(w->complaint,
                        "%s: the comparison has not ended yet; it goes on, a longer --timeout waits "
                        "for it\n",
@@ -271,7 +266,7 @@ static void put_total(struct buf *out, const struct comparison *c)
 static enum err_kind put_differences(struct buf *out, const struct wait *w,
                                      const struct comparison *c, struct err *err)
 {
-    const struct listing_look look = {.rows = LISTING_GROUP};
+    const struct listing_look look = ask_look(w->args, LISTING_GROUP);
     struct str json = buf_str(&w->json);
 
     if (w->args->output == OUTPUT_NAME)
@@ -311,6 +306,174 @@ enum command_exit action_verify(const struct args *a, struct buf *out, struct bu
     if (code == EXIT_FINE)
         code = show_comparison(&w, &c, out);
     buf_free(&c.error);
+    buf_free(&w.json);
+    return code;
+}
+
+/* ---- log-level */
+
+/* {"level":L,"configured":L,"watches":{W:L},"hooks":{H:L}} */
+struct levels {
+    struct buf level;
+    struct buf configured;
+    struct buf special; /* a line for each watch and hook with a level of its own */
+};
+
+static void on_level_leaf(void *arg, const struct leaf *leaf)
+{
+    struct levels *l = arg;
+
+    if (reader_leads(leaf, 0, "level")) {
+        units_put_visible(&l->level, leaf->text);
+    } else if (reader_leads(leaf, 0, "configured")) {
+        units_put_visible(&l->configured, leaf->text);
+    } else if (leaf->depth == 2) {
+        buf_puts(&l->special, str_is(leaf->path[0], "watches") ? "watch " : "hook ");
+        units_put_visible(&l->special, leaf->path[1]);
+        buf_puts(&l->special, ": ");
+        units_put_visible(&l->special, leaf->text);
+        buf_putc(&l->special, '\n');
+    }
+}
+
+static void put_levels(struct buf *out, const struct levels *l)
+{
+    buf_append_str(out, buf_str(&l->level));
+    if (!str_eq(buf_str(&l->level), buf_str(&l->configured)))
+        buf_printf(out, " (configured: %.*s)", STR_ARG(buf_str(&l->configured)));
+    buf_putc(out, '\n');
+    buf_append_str(out, buf_str(&l->special));
+}
+
+static void put_level_path(struct buf *path, const struct args *a)
+{
+    const char *name = a->watch != NULL ? a->watch : a->hook;
+
+    buf_puts(path, "/v1/log-level");
+    if (a->word_count > 1) {
+        buf_putc(path, '/');
+        url_put_escaped(path, str_c(a->words[1]));
+    }
+    if (name != NULL) {
+        buf_printf(path, "/%s/", a->watch != NULL ? "watch" : "hook");
+        url_put_escaped(path, str_c(name));
+    }
+}
+
+enum command_exit action_log_level(const struct args *a, struct buf *out, struct buf *complaint)
+{
+    struct levels l = {0};
+    struct buf path = {0};
+    struct buf json = {0};
+    struct err err = {0};
+
+    put_level_path(&path, a);
+    enum command_exit code =
+        ask_target(a, a->word_count > 1 ? "POST" : "GET", buf_cstr(&path), &json, complaint);
+    if (code == EXIT_FINE && reader_scan(buf_str(&json), on_level_leaf, &l, &err) != ERR_OK)
+        code = ask_unreadable(a, &err, complaint);
+    else if (code == EXIT_FINE && a->output == OUTPUT_JSON)
+        buf_append_str(out, buf_str(&json));
+    else if (code == EXIT_FINE)
+        put_levels(out, &l);
+    buf_free(&l.level);
+    buf_free(&l.configured);
+    buf_free(&l.special);
+    buf_free(&path);
+    buf_free(&json);
+    return code;
+}
+
+/* ---- forget: has the daemon remove the files of a hook that is gone, and waits for that */
+
+/* The members of an answer about a hook that is gone. */
+struct forgetting {
+    bool is_counted;
+    uint64_t removing;
+    uint64_t removed;
+    uint64_t left;
+    struct buf files; /* a newline, the path and the reason for each file that stays */
+};
+
+/* The daemon writes the members of a file in this order: hook, file, because. */
+static void on_forgetting_leaf(void *arg, const struct leaf *leaf)
+{
+    struct forgetting *f = arg;
+
+    if (reader_leads(leaf, 0, "removing")) {
+        f->removing = reader_whole(leaf);
+        f->is_counted = leaf->type == JSON_NUMBER;
+    } else if (reader_leads(leaf, 0, "removed")) {
+        f->removed = reader_whole(leaf);
+    } else if (leaf->depth == 3 && str_is(leaf->path[0], "left")) {
+        bool begins = str_is(leaf->path[2], "hook");
+
+        f->left += begins;
+        buf_puts(&f->files, begins ? "\n  " : "");
+        if (begins)
+            return;
+        units_put_visible(&f->files, leaf->text);
+        buf_puts(&f->files, str_is(leaf->path[2], "file") ? ": " : "");
+    }
+}
+
+static enum command_exit ask_forgetting(struct wait *w, const char *method, const char *path,
+                                        struct forgetting *f)
+{
+    buf_free(&f->files);
+    *f = (struct forgetting){0};
+    enum command_exit code = ask(w, method, path, on_forgetting_leaf, f);
+    return code == EXIT_FINE ? need_number(w, f->is_counted) : code;
+}
+
+static enum command_exit wait_for_removal(struct wait *w, struct forgetting *f)
+{
+    while (f->removing > 0) {
+        if (clock_ms() >= w->until_ms) {
+            buf_printf(w->complaint, "%s: the files are not all removed yet; that goes on\n",
+                       w->args->words[1]);
+            return EXIT_NO;
+        }
+        pause_ms(RUN_PAUSE_MIN_MS);
+        enum command_exit code = ask_forgetting(w, "GET", "/v1/hooks/%1/forget", f);
+        if (code != EXIT_FINE)
+            return code;
+    }
+    return EXIT_FINE;
+}
+
+static enum command_exit show_forgetting(const struct wait *w, const struct forgetting *f,
+                                         struct buf *out)
+{
+    const char *hook = w->args->words[1];
+    bool stay = w->args->files && f->left > 0;
+
+    if (w->args->output == OUTPUT_JSON)
+        buf_append_str(out, buf_str(&w->json));
+    else if (w->args->files)
+        buf_printf(out, "%s: %" PRIu64 " %s removed\n", hook, f->removed,
+                   f->removed == 1 ? "file" : "files");
+    else
+        buf_printf(out, "%s: is forgotten; its files stay\n", hook);
+    if (!stay)
+        return EXIT_FINE;
+    buf_printf(w->complaint, "%s: %" PRIu64 " %s:%.*s\n", hook, f->left,
+               f->left == 1 ? "file stays" : "files stay", (int)f->files.len, f->files.data);
+    return EXIT_NO;
+}
+
+enum command_exit action_forget(const struct args *a, struct buf *out, struct buf *complaint)
+{
+    struct wait w = wait_begin(a, complaint);
+    struct forgetting f = {0};
+    enum command_exit code = ask_forgetting(
+        &w, "POST", a->files ? "/v1/hooks/%1/forget/files" : "/v1/hooks/%1/forget", &f);
+
+    if (code == EXIT_FINE && a->files)
+        code = wait_for_removal(&w, &f);
+    if (code == EXIT_FINE)
+        code = show_forgetting(&w, &f, out);
+    buf_free(&f.files);
     buf_free(&w.json);
     return code;
 }

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ctl/args.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/amount.h"
+#include "base/nearest.h"
+#include "base/panic.h"
 
 static enum err_kind set_socket(struct args *a, const char *value, struct err *err)
 {
@@ -41,6 +44,28 @@ static enum err_kind set_timeout(struct args *a, const char *value, struct err *
     return ERR_OK;
 }
 
+static enum err_kind set_for(struct args *a, const char *value, struct err *err)
+{
+    if (strcmp(value, "synced") != 0 && strcmp(value, "ready") != 0 && strcmp(value, "idle") != 0)
+        return err_set(err, ERR_CONFIG, 0, "--for %.40s: must be synced, ready or idle", value);
+    a->wait_for = value;
+    return ERR_OK;
+}
+
+static enum err_kind set_watch(struct args *a, const char *value, struct err *err)
+{
+    (void)err;
+    a->watch = value;
+    return ERR_OK;
+}
+
+static enum err_kind set_hook(struct args *a, const char *value, struct err *err)
+{
+    (void)err;
+    a->hook = value;
+    return ERR_OK;
+}
+
 #define FLAG(member) offsetof(struct args, member)
 
 static const struct option {
@@ -49,13 +74,20 @@ static const struct option {
     enum err_kind (*set)(struct args *a, const char *value, struct err *err);
     size_t flag; /* set is NULL, and the option takes no value: the bool that it sets */
 } table[] = {
-    {"socket",  '\0', set_socket,  0            },
-    {"output",  'o',  set_output,  0            },
-    {"timeout", '\0', set_timeout, 0            },
-    {"wait",    '\0', NULL,        FLAG(wait)   },
-    {"follow",  'f',  NULL,        FLAG(follow) },
-    {"help",    'h',  NULL,        FLAG(help)   },
-    {"version", 'V',  NULL,        FLAG(version)},
+    {"socket",       '\0', set_socket,  0                 },
+    {"output",       'o',  set_output,  0                 },
+    {"timeout",      '\0', set_timeout, 0                 },
+    {"for",          '\0', set_for,     0                 },
+    {"watch",        '\0', set_watch,   0                 },
+    {"hook",         '\0', set_hook,    0                 },
+    {"wait",         '\0', NULL,        FLAG(wait)        },
+    {"files",        '\0', NULL,        FLAG(files)       },
+    {"follow",       'f',  NULL,        FLAG(follow)      },
+    {"repeat",       'w',  NULL,        FLAG(repeat)      },
+    {"with-secrets", '\0', NULL,        FLAG(with_secrets)},
+    {"dry-run",      '\0', NULL,        FLAG(dry_run)     },
+    {"help",         'h',  NULL,        FLAG(help)        },
+    {"version",      'V',  NULL,        FLAG(version)     },
 };
 
 /* The option that a word names, or NULL. *value is the value in the same word ("--socket=X",
@@ -79,6 +111,21 @@ static const struct option *find(const char *word, const char **value)
     return NULL;
 }
 
+static enum err_kind unknown_option(const char *word, struct err *err)
+{
+    char name[40];
+    struct nearest nearest = {.word = name};
+    size_t dashes = strspn(word, "-");
+
+    snprintf(name, sizeof(name), "%.*s", (int)strcspn(word + dashes, "="), word + dashes);
+    for (size_t i = 0; i < ARRAY_LEN(table); i++)
+        nearest_try(&nearest, table[i].name);
+    if (nearest.found == NULL)
+        return err_set(err, ERR_CONFIG, 0, "unknown option %.80s", word);
+    return err_set(err, ERR_CONFIG, 0, "unknown option %.80s (did you mean --%s?)", word,
+                   nearest.found);
+}
+
 /* Sets the option at argv[*i]. If its value is the next word, *i moves on to that. */
 static enum err_kind take_option(struct args *a, int argc, const char *const *argv, int *i,
                                  struct err *err)
@@ -88,7 +135,7 @@ static enum err_kind take_option(struct args *a, int argc, const char *const *ar
     const struct option *option = find(word, &value);
 
     if (option == NULL)
-        return err_set(err, ERR_CONFIG, 0, "unknown option %.80s", word);
+        return unknown_option(word, err);
     if (option->set == NULL && value != NULL)
         return err_set(err, ERR_CONFIG, 0, "--%s takes no value", option->name);
     if (option->set == NULL) {
@@ -122,4 +169,27 @@ enum err_kind args_parse(struct args *a, int argc, const char *const *argv, stru
         }
     }
     return ERR_OK;
+}
+
+uint64_t args_timeout_ms(const struct args *a)
+{
+    uint64_t ms = a->timeout_ms;
+
+    if (a->timeout == NULL)
+        ensure(amount_parse_duration(ARGS_TIMEOUT, &ms));
+    return ms;
+}
+
+const char *args_option_of(const char *word)
+{
+    const char *value = NULL;
+    const struct option *option = find(word, &value);
+
+    return option != NULL && option->set != NULL && value == NULL ? option->name : NULL;
+}
+
+void args_each_option(void (*cb)(void *arg, const char *name), void *arg)
+{
+    for (size_t i = 0; i < ARRAY_LEN(table); i++)
+        cb(arg, table[i].name);
 }

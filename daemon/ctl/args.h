@@ -13,7 +13,11 @@
 
 #define ARGS_SOCKET "/run/informerd/control.sock"
 
-enum { ARGS_WORDS = 4 };
+/* How long `run --wait`, `verify` and `wait` wait when --timeout was not given. */
+#define ARGS_TIMEOUT "2min"
+
+/* The command, and as many watches as informerd streams at a time (LISTENER_STREAMS). */
+enum { ARGS_WORDS = 17 };
 
 enum args_output { OUTPUT_TABLE, OUTPUT_WIDE, OUTPUT_NAME, OUTPUT_JSON };
 
@@ -23,8 +27,15 @@ struct args {
     enum args_output output;
     const char *timeout; /* as the user wrote it; NULL = not given */
     uint64_t timeout_ms;
+    const char *wait_for; /* synced, ready or idle; NULL = not given */
+    const char *watch;    /* --watch, --hook; NULL = not given */
+    const char *hook;
     bool wait;
+    bool files;
     bool follow;
+    bool with_secrets;
+    bool repeat;
+    bool dry_run;
     bool help;
     bool version;
     const char *words[ARGS_WORDS]; /* the command and its arguments */
@@ -35,5 +46,15 @@ struct args {
  * ERR_CONFIG: an unknown option, a missing, wrong or needless value, too many words. */
 enum err_kind args_parse(struct args *a, int argc, const char *const *argv,
                          struct err *err) MUST_CHECK;
+
+/* The name of the option of a word ("-o", "--output") whose value is the next word; NULL: it is no
+ * option, takes no value, or has it already. */
+const char *args_option_of(const char *word);
+
+/* Calls cb with the name of each option ("output"), whatever command it belongs to. */
+void args_each_option(void (*cb)(void *arg, const char *name), void *arg);
+
+/* The timeout that was given, or ARGS_TIMEOUT. */
+uint64_t args_timeout_ms(const struct args *a);
 
 #endif

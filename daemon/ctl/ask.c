@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ctl/ask.h"
 
+#include <time.h>
+
 #include "ctl/args.h"
 #include "ctl/client.h"
 #include "ctl/reader.h"
+#include "ctl/terminal.h"
 #include "ctl/units.h"
 #include "proto/url.h"
 
@@ -22,6 +25,15 @@ void ask_put_path(struct buf *out, const char *path, const struct args *a)
             buf_putc(out, *p);
         }
     }
+}
+
+struct listing_look ask_look(const struct args *a, enum listing_rows rows)
+{
+    return (struct listing_look){.rows = rows,
+                                 .wide = a->output == OUTPUT_WIDE,
+                                 .width = terminal_width_of_tables(),
+                                 .colour = terminal_has_colour(),
+                                 .now_s = (int64_t)time(NULL)};
 }
 
 /* The daemon explains a refusal in {"error":"..."}. The text may quote names of the cluster. */
@@ -54,14 +66,21 @@ enum command_exit ask_daemon(const struct args *a, const char *method, const cha
                              struct buf *json, struct buf *complaint)
 {
     struct buf target = {0};
+
+    ask_put_path(&target, path, a);
+    enum command_exit code = ask_target(a, method, buf_cstr(&target), json, complaint);
+    buf_free(&target);
+    return code;
+}
+
+enum command_exit ask_target(const struct args *a, const char *method, const char *target,
+                             struct buf *json, struct buf *complaint)
+{
     struct client_reply reply;
     struct err err = {0};
 
     *json = (struct buf){0};
-    ask_put_path(&target, path, a);
-    enum err_kind kind = client_ask(a->socket, method, buf_cstr(&target), &reply, &err);
-    buf_free(&target);
-    if (kind != ERR_OK)
+    if (client_ask(a->socket, method, target, &reply, &err) != ERR_OK)
         return ask_failed(&err, complaint);
     if (reply.status == 200 || reply.status == 202) { /* 202: the action has begun */
         *json = reply.body;
@@ -69,6 +88,31 @@ enum command_exit ask_daemon(const struct args *a, const char *method, const cha
     }
     enum command_exit code = ask_refused(&reply, complaint);
     buf_free(&reply.body);
+    return code;
+}
+
+/* A callback for client_lines.on_line: the daemon sends one line. */
+static bool take_line(void *arg, struct str line)
+{
+    buf_append_str(arg, line);
+    return false;
+}
+
+enum command_exit ask_for_line(const struct args *a, const char *method, const char *target,
+                               uint64_t until_ms, struct buf *json, struct buf *complaint)
+{
+    const struct client_lines lines = {
+        .on_line = take_line, .arg = json, .out_fd = -1, .method = method, .until_ms = until_ms};
+    struct client_reply refused;
+    struct err err = {0};
+    enum command_exit code = EXIT_FINE;
+
+    *json = (struct buf){0};
+    if (client_follow(a->socket, target, &lines, &refused, &err) != ERR_OK)
+        code = ask_failed(&err, complaint);
+    else if (refused.status != 200)
+        code = ask_refused(&refused, complaint);
+    buf_free(&refused.body);
     return code;
 }
 

@@ -5,9 +5,12 @@
 #ifndef CTL_ASK_H
 #define CTL_ASK_H
 
+#include <stdint.h>
+
 #include "base/buf.h"
 #include "base/err.h"
 #include "ctl/command.h"
+#include "ctl/listing.h"
 
 struct args;
 struct client_reply;
@@ -18,11 +21,25 @@ struct client_reply;
  * part. */
 void ask_put_path(struct buf *out, const char *path, const struct args *a);
 
+/* How a table of the answer looks: as -o says, on this terminal, now. */
+struct listing_look ask_look(const struct args *a, enum listing_rows rows);
+
 /* Sends a request for the path (ask_put_path()) and waits for the answer. EXIT_FINE (status 200 or
  * 202): *json is the answer. Otherwise a line in complaint says why. *json is overwritten; the
  * caller frees it. */
 enum command_exit ask_daemon(const struct args *a, const char *method, const char *path,
                              struct buf *json, struct buf *complaint) MUST_CHECK;
+
+/* The same with a path that is escaped already. */
+enum command_exit ask_target(const struct args *a, const char *method, const char *target,
+                             struct buf *json, struct buf *complaint) MUST_CHECK;
+
+/* The same for an answer that has one line and comes when the daemon is ready to give it, however long that
+ * takes: no timeout of the connection counts. until_ms: when the caller gives up (clock_ms()), and *json
+ * stays empty with EXIT_FINE; 0 = never. */
+enum command_exit ask_for_line(const struct args *a, const char *method, const char *target,
+                               uint64_t until_ms, struct buf *json,
+                               struct buf *complaint) MUST_CHECK;
 
 /* The daemon has refused the request: appends the daemon's own text to complaint, and returns the
  * exit code, which is EXIT_NOT_ALLOWED for status 403 and EXIT_NO for others. */

@@ -3,13 +3,16 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/mem.h"
 #include "base/panic.h"
+#include "ctl/clock.h"
 #include "proto/http_in.h"
 #include "proto/http_out.h"
 
@@ -53,10 +56,10 @@ static enum err_kind connect_error(struct err *err, const char *path)
 
 /* The timeouts are set before connect(), as they bound it, too: a daemon that hangs accepts no
  * connection. */
-static enum err_kind open_socket(const char *path, int *fd, struct err *err)
+static enum err_kind open_socket(const char *path, unsigned timeout_s, int *fd, struct err *err)
 {
     struct sockaddr_un at = {.sun_family = AF_UNIX};
-    const struct timeval timeout = {.tv_sec = TIMEOUT_S};
+    const struct timeval timeout = {.tv_sec = timeout_s};
 
     if (strlen(path) >= sizeof(at.sun_path))
         return err_set(err, ERR_CONFIG, ENAMETOOLONG, "%s: too long for a unix socket", path);
@@ -77,8 +80,7 @@ static enum err_kind open_socket(const char *path, int *fd, struct err *err)
 static enum err_kind io_error(struct err *err, const char *path)
 {
     if (errno == EAGAIN)
-        return err_set(err, ERR_TIMEOUT, errno, "%s: informerd said nothing for %d s", path,
-                       TIMEOUT_S);
+        return err_set(err, ERR_TIMEOUT, errno, "%s: informerd said nothing for too long", path);
     return err_set(err, ERR_IO, errno, "%s: %s", path, reason());
 }
 
@@ -101,25 +103,26 @@ struct conversation {
     int fd;
     const char *path;
     struct http_in *in;
-    bool follows;    /* the answer has no end, and may be quiet for as long as nothing happens */
-    int out_fd;      /* of those who read it; -1 = nobody looks whether they are gone */
-    struct str left; /* received bytes that were not read yet, in bytes */
+    bool follows;      /* the answer has no end, and may be quiet for as long as nothing happens */
+    int out_fd;        /* of those who read it; -1 = nobody looks whether they are gone */
+    uint64_t until_ms; /* when waiting for more of the answer ends; 0 = never */
+    struct str left;   /* received bytes that were not read yet, in bytes */
     char bytes[RECV_BYTES];
 };
 
-/* Waits without limit until the daemon sends something. False: the reader of out_fd is gone
+/* Waits until the daemon sends something. False: it is until_ms, or the reader of out_fd is gone
  * (POLLERR or POLLHUP); poll() ignores -1. A quiet daemon would else keep `informerctl events -f |
  * head -1` alive for ever. */
-static bool wait_for_more(int fd, int out_fd)
+static bool wait_for_more(const struct conversation *c)
 {
     struct pollfd p[2] = {
-        {.fd = fd, .events = POLLIN},
-        {.fd = out_fd       }
+        {.fd = c->fd, .events = POLLIN},
+        {.fd = c->out_fd          }
     };
 
-    while (poll(p, 2, -1) < 0 && errno == EINTR)
+    while (poll(p, 2, c->until_ms > 0 ? clock_left_ms(c->until_ms) : -1) < 0 && errno == EINTR)
         continue;
-    return p[1].revents == 0;
+    return p[1].revents == 0 && p[0].revents != 0;
 }
 
 /* Returns what recv() does. */
@@ -134,14 +137,14 @@ static ssize_t receive(struct conversation *c)
     return n;
 }
 
-/* Returns HEAD, BODY, END or FAILED, or MORE when the readers of out_fd are gone. */
+/* Returns HEAD, BODY, END or FAILED, or MORE when nobody waits for more. */
 static enum http_in_part next_part(struct conversation *c, struct str *piece, struct err *err)
 {
     enum http_in_part part;
     ssize_t n = 1;
 
     while ((part = http_in_read(c->in, &c->left, piece, err)) == HTTP_IN_MORE && n > 0) {
-        if (c->follows && !wait_for_more(c->fd, c->out_fd))
+        if (c->follows && !wait_for_more(c))
             return HTTP_IN_MORE;
         n = receive(c);
     }
@@ -189,14 +192,14 @@ static enum err_kind talk(int fd, const char *path, const struct http_request *r
     return kind;
 }
 
-enum err_kind client_ask(const char *path, const char *method, const char *target,
-                         struct client_reply *out, struct err *err)
+enum err_kind client_ask_within(const char *path, unsigned timeout_s, const char *method,
+                                const char *target, struct client_reply *out, struct err *err)
 {
     const struct http_request request = {.method = method, .target = target, .host = "localhost"};
     int fd = -1;
 
     *out = (struct client_reply){0};
-    enum err_kind kind = open_socket(path, &fd, err);
+    enum err_kind kind = open_socket(path, timeout_s, &fd, err);
     if (kind != ERR_OK)
         return kind;
     kind = talk(fd, path, &request, out, err);
@@ -204,6 +207,12 @@ enum err_kind client_ask(const char *path, const char *method, const char *targe
     if (kind != ERR_OK)
         buf_free(&out->body);
     return kind;
+}
+
+enum err_kind client_ask(const char *path, const char *method, const char *target,
+                         struct client_reply *out, struct err *err)
+{
+    return client_ask_within(path, TIMEOUT_S, method, target, out, err);
 }
 
 /* ---- Answers without end */
@@ -290,7 +299,8 @@ static enum err_kind follow(int fd, const char *path, const struct http_request 
     struct conversation c = {.fd = fd,
                              .path = path,
                              .in = http_in_create(HTTP_IN_RESPONSE, &endless),
-                             .out_fd = f->lines->out_fd};
+                             .out_fd = f->lines->out_fd,
+                             .until_ms = f->lines->until_ms};
     enum err_kind kind = send_request(fd, path, request, err);
 
     if (kind == ERR_OK)
@@ -302,13 +312,15 @@ static enum err_kind follow(int fd, const char *path, const struct http_request 
 enum err_kind client_follow(const char *path, const char *target, const struct client_lines *lines,
                             struct client_reply *refused, struct err *err)
 {
-    const struct http_request request = {
-        .method = "GET", .target = target, .host = "localhost", .accept = "application/x-ndjson"};
+    const struct http_request request = {.method = lines->method != NULL ? lines->method : "GET",
+                                         .target = target,
+                                         .host = "localhost",
+                                         .accept = "application/x-ndjson"};
     struct follow f = {.lines = lines, .refused = refused};
     int fd = -1;
 
     *refused = (struct client_reply){0};
-    enum err_kind kind = open_socket(path, &fd, err);
+    enum err_kind kind = open_socket(path, TIMEOUT_S, &fd, err);
     if (kind != ERR_OK)
         return kind;
     kind = follow(fd, path, &request, &f, err);
@@ -318,4 +330,109 @@ enum err_kind client_follow(const char *path, const char *target, const struct c
     else
         buf_free(&f.text);
     return kind;
+}
+
+/* ---- Several of them side by side */
+
+struct client_stream {
+    struct client_lines lines;
+    struct client_reply reply; /* its status, for struct follow */
+    struct follow follow;
+    struct conversation c;
+};
+
+/* Far more than the sentence of any refusal: another program may answer without end. */
+#define REFUSAL_BYTES ((size_t)64 * 1024)
+
+/* The head of the answer; of a refusal also the body, into *refused. */
+static enum err_kind read_head(struct client_stream *s, struct client_reply *refused,
+                               struct err *err)
+{
+    enum http_in_part part = HTTP_IN_MORE;
+    struct str piece;
+
+    while (part != HTTP_IN_END && s->reply.status != 200) {
+        part = next_part(&s->c, &piece, err);
+        if (part == HTTP_IN_HEAD)
+            s->reply.status = refused->status = http_in_head(s->c.in)->status;
+        else if (part == HTTP_IN_FAILED)
+            return err->kind;
+        else if (part == HTTP_IN_BODY)
+            buf_append_str(&refused->body, piece);
+        if (refused->body.len > REFUSAL_BYTES)
+            return err_set(err, ERR_TOO_BIG, 0, "%s: is it informerd that answers there?",
+                           s->c.path);
+    }
+    return ERR_OK;
+}
+
+enum err_kind client_stream_open(const char *path, const char *target,
+                                 const struct client_lines *lines, struct client_stream **out,
+                                 struct client_reply *refused, struct err *err)
+{
+    static const struct http_limits endless = {.head_bytes = 65536};
+    const struct http_request request = {
+        .method = "GET", .target = target, .host = "localhost", .accept = "application/x-ndjson"};
+    int fd = -1;
+
+    *out = NULL;
+    *refused = (struct client_reply){0};
+    enum err_kind kind = open_socket(path, TIMEOUT_S, &fd, err);
+    if (kind != ERR_OK)
+        return kind;
+    struct client_stream *s = mem_zalloc(sizeof(*s));
+    s->lines = *lines;
+    s->follow = (struct follow){.lines = &s->lines, .refused = &s->reply};
+    s->c.fd = fd;
+    s->c.path = path;
+    s->c.in = http_in_create(HTTP_IN_RESPONSE, &endless);
+    s->c.out_fd = -1;
+    kind = send_request(fd, path, &request, err);
+    if (kind == ERR_OK)
+        kind = read_head(s, refused, err);
+    if (kind == ERR_OK && s->reply.status == 200)
+        *out = s;
+    else
+        client_stream_close(&s);
+    if (kind != ERR_OK)
+        buf_free(&refused->body);
+    return kind;
+}
+
+int client_stream_fd(const struct client_stream *s)
+{
+    return s->c.fd;
+}
+
+enum err_kind client_stream_read(struct client_stream *s, bool receives, struct err *err)
+{
+    enum http_in_part part = HTTP_IN_MORE;
+    struct str piece;
+
+    if (receives && receive(&s->c) <= 0)
+        return err_set(err, ERR_CLOSED, 0, "%s: informerd has ended the stream", s->c.path);
+    while ((part = http_in_read(s->c.in, &s->c.left, &piece, err)) == HTTP_IN_BODY &&
+           s->follow.state == FOLLOWING)
+        take_piece(&s->follow, piece);
+    if (s->follow.state == FOLLOWING_TOO_LONG)
+        return err_set(err, ERR_TOO_BIG, 0, "%s: a line is longer than %zu MiB", s->c.path,
+                       CLIENT_LINE_BYTES >> 20);
+    if (part == HTTP_IN_FAILED)
+        return err_wrap(err, "%s", s->c.path);
+    if (part == HTTP_IN_END)
+        return err_set(err, ERR_CLOSED, 0, "%s: informerd has ended the stream", s->c.path);
+    return ERR_OK;
+}
+
+void client_stream_close(struct client_stream **sp)
+{
+    struct client_stream *s = *sp;
+
+    if (s == NULL)
+        return;
+    *sp = NULL;
+    close(s->c.fd);
+    http_in_destroy(&s->c.in);
+    buf_free(&s->follow.text);
+    free(s);
 }

@@ -25,6 +25,11 @@ struct client_reply {
 enum err_kind client_ask(const char *path, const char *method, const char *target,
                          struct client_reply *out, struct err *err) MUST_CHECK;
 
+/* The same with another timeout, in seconds. */
+enum err_kind client_ask_within(const char *path, unsigned timeout_s, const char *method,
+                                const char *target, struct client_reply *out,
+                                struct err *err) MUST_CHECK;
+
 /* A longer line ends the answer with an error: no object that informerd accepts makes a line as
  * long as this. */
 #define CLIENT_LINE_BYTES ((size_t)64 * 1024 * 1024)
@@ -35,14 +40,38 @@ struct client_lines {
     bool (*on_line)(void *arg, struct str line);
     void *arg;
     int out_fd; /* a pipe or socket that on_line writes to: a reader that goes ends it; -1 = none */
+    const char *method; /* NULL = GET */
+    uint64_t until_ms;  /* when no more lines are wanted (clock_ms()); 0 = never */
 };
 
-/* Sends a GET whose answer has no end, and calls on_line for each line that comes, however long the
+/* Sends a request (lines->method) whose answer has no end, and calls on_line for each line that comes, however long the
  * daemon is quiet. *refused is overwritten. ERR_OK with status 200: on_line has returned false,
- * or the reader of out_fd is gone. ERR_OK with another status: the daemon has refused, and
+ * the reader of out_fd is gone, or it is until_ms. ERR_OK with another status: the daemon has refused, and
  * refused->body, which the caller frees, says why. ERR_CLOSED: informerd has ended the answer.
  * ERR_TOO_BIG: a line is too long. Other errors are those of client_ask(). */
 enum err_kind client_follow(const char *path, const char *target, const struct client_lines *lines,
                             struct client_reply *refused, struct err *err) MUST_CHECK;
+
+/* One of several answers without end that are read side by side. */
+struct client_stream;
+
+/* Sends a GET whose answer has no end, and waits for its head. ERR_OK with *out NULL: the daemon has
+ * refused, as with client_follow(). lines is copied; its out_fd does not count. Errors are those of
+ * client_ask(). Release with client_stream_close(). */
+enum err_kind client_stream_open(const char *path, const char *target,
+                                 const struct client_lines *lines, struct client_stream **out,
+                                 struct client_reply *refused, struct err *err) MUST_CHECK;
+
+/* The socket, for poll(). */
+int client_stream_fd(const struct client_stream *s);
+
+/* Calls on_line for each whole line that has come. receives: first takes what the socket has; else
+ * only what came with the head is left. ERR_OK also if on_line has returned false. ERR_CLOSED,
+ * ERR_TOO_BIG and others: as client_follow(). */
+enum err_kind client_stream_read(struct client_stream *s, bool receives,
+                                 struct err *err) MUST_CHECK;
+
+/* Closes the connection, and sets *s to NULL. NULL is fine. */
+void client_stream_close(struct client_stream **s);
 
 #endif

@@ -5,21 +5,36 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/nearest.h"
 #include "ctl/action.h"
 #include "ctl/args.h"
 #include "ctl/ask.h"
 #include "ctl/events.h"
+#include "ctl/findings.h"
 #include "ctl/follow.h"
 #include "ctl/listing.h"
 #include "ctl/reader.h"
+#include "ctl/record.h"
+#include "ctl/reload.h"
+#include "ctl/repeat.h"
 #include "ctl/summary.h"
+#include "ctl/terminal.h"
+#include "ctl/top.h"
+#include "ctl/units.h"
+#include "ctl/wait.h"
 
 /* Options that not every command has. */
 enum command_option {
-    WITH_NAMES = 1,   /* -o name */
-    WITH_TIMEOUT = 2, /* --timeout */
-    WITH_WAIT = 4,    /* --wait */
-    WITH_FOLLOW = 8,  /* -f */
+    WITH_NAMES = 1,     /* -o name */
+    WITH_TIMEOUT = 2,   /* --timeout */
+    WITH_WAIT = 4,      /* --wait */
+    WITH_FOLLOW = 8,    /* -f */
+    WITH_FOR = 16,      /* --for */
+    WITH_SUBJECT = 32,  /* --watch, --hook */
+    WITH_SECRETS = 64,  /* --with-secrets */
+    WITH_REPEAT = 128,  /* -w */
+    WITH_FILES = 256,   /* --files */
+    WITH_DRY_RUN = 512, /* --dry-run */
 };
 
 /* An answer of the daemon that is being printed. */
@@ -70,8 +85,7 @@ static enum err_kind print_json(struct answer *c, struct err *err)
 static enum err_kind print_rows(struct answer *c, const struct listing *l, enum listing_rows rows,
                                 struct err *err)
 {
-    const struct listing_look look = {
-        .rows = rows, .wide = c->args->output == OUTPUT_WIDE, .now_s = now_s()};
+    const struct listing_look look = ask_look(c->args, rows);
 
     if (c->args->output == OUTPUT_NAME)
         return listing_put_keys(c->out, l, rows, c->json, err);
@@ -90,15 +104,17 @@ static enum err_kind print_status(struct answer *c, struct err *err)
         return err->kind;
     c->exit = degraded ? EXIT_NO : EXIT_FINE;
     if (c->args->output != OUTPUT_JSON)
-        return summary_put(c->out, c->json, wide, now_s(), err);
+        return summary_put(c->out, c->json,
+                           &(struct summary_look){wide, terminal_width_of_tables(), now_s(),
+                                                  terminal_has_colour()},
+                           err);
     return print_json(c, err);
 }
 
 /* The answer has two groups of rows: the views come below the watches, where there are any. */
 static enum err_kind print_watches(struct answer *c, struct err *err)
 {
-    const struct listing_look look = {
-        .rows = LISTING_GROUP, .wide = c->args->output == OUTPUT_WIDE, .now_s = now_s()};
+    const struct listing_look look = ask_look(c->args, LISTING_GROUP);
 
     if (print_rows(c, &listing_watches, LISTING_GROUP, err) != ERR_OK)
         return err->kind;
@@ -185,6 +201,40 @@ static void on_left_out(void *arg, const struct leaf *leaf)
         *left_out = reader_whole(leaf);
 }
 
+/* Collects each advice once, in the order of the units; three at most. */
+struct advices {
+    struct buf lines;
+    size_t n;
+};
+
+static void on_advice(void *arg, const struct leaf *leaf)
+{
+    struct advices *a = arg;
+    struct buf line = {0};
+
+    if (leaf->depth != 3 || leaf->type != JSON_STRING || !str_is(leaf->path[0], "units") ||
+        !str_is(leaf->path[2], "advice"))
+        return;
+    units_put_visible(&line, leaf->text);
+    buf_putc(&line, '\n');
+    if (a->n < 3 && strstr(buf_cstr(&a->lines), buf_cstr(&line)) == NULL) {
+        buf_append_str(&a->lines, buf_str(&line));
+        a->n++;
+    }
+    buf_free(&line);
+}
+
+static enum err_kind put_advices(struct answer *c, struct err *err)
+{
+    struct advices a = {0};
+    enum err_kind kind = reader_scan(c->json, on_advice, &a, err);
+
+    if (kind == ERR_OK && a.n > 0)
+        buf_printf(c->out, "\n%.*s", STR_ARG(buf_str(&a.lines)));
+    buf_free(&a.lines);
+    return kind;
+}
+
 static enum err_kind print_why(struct answer *c, struct err *err)
 {
     uint64_t left_out = 0;
@@ -192,9 +242,10 @@ static enum err_kind print_why(struct answer *c, struct err *err)
     if (reader_scan(c->json, on_left_out, &left_out, err) != ERR_OK ||
         print_rows(c, &listing_explain, LISTING_GROUP, err) != ERR_OK)
         return err->kind;
+    enum err_kind kind = is_for_people(c) ? put_advices(c, err) : ERR_OK;
     if (left_out > 0 && is_for_people(c))
         buf_printf(c->out, "\nand %" PRIu64 " more keys\n", left_out);
-    return ERR_OK;
+    return kind;
 }
 
 /* "kept":false in the answer: the state is not on disk, so the pause ends with the process. */
@@ -204,6 +255,23 @@ static void on_unkept(void *arg, const struct leaf *leaf)
 
     if (reader_leads(leaf, 0, "kept"))
         *unkept = leaf->type == JSON_FALSE;
+}
+
+/* Anything that was found is a "no", in every output format. */
+static enum err_kind print_findings(struct answer *c, struct err *err)
+{
+    struct buf lines = {0};
+    size_t n = 0;
+    enum err_kind kind = findings_put(&lines, c->json, terminal_width_of_tables(), &n, err);
+
+    if (kind == ERR_OK) {
+        c->exit = n > 0 ? EXIT_NO : EXIT_FINE;
+        kind = c->args->output == OUTPUT_JSON ? print_json(c, err) : ERR_OK;
+        if (c->args->output != OUTPUT_JSON)
+            buf_append_str(c->out, buf_str(&lines));
+    }
+    buf_free(&lines);
+    return kind;
 }
 
 static enum err_kind print_pause(struct answer *c, struct err *err)
@@ -226,6 +294,31 @@ static bool fits_run(const struct args *a)
     return a->wait || a->timeout == NULL;
 }
 
+/* One watch or one hook, and then the level must be there. */
+static bool fits_log_level(const struct args *a)
+{
+    bool special = a->watch != NULL || a->hook != NULL;
+
+    return !(a->watch != NULL && a->hook != NULL) && (a->word_count > 1 || !special);
+}
+
+/* The screen is for people; `status -o json` has its figures. */
+static bool fits_top(const struct args *a)
+{
+    return a->output == OUTPUT_TABLE;
+}
+
+static bool fits_wait(const struct args *a)
+{
+    return a->wait_for != NULL;
+}
+
+/* --timeout only limits the wait for the removal of files. */
+static bool fits_forget(const struct args *a)
+{
+    return a->files || a->timeout == NULL;
+}
+
 /* Prints the lines as they come; out stays empty. */
 static enum command_exit run_stream(const struct args *a, struct buf *out, struct buf *complaint)
 {
@@ -238,16 +331,25 @@ static const struct command commands[] = {
     {
      .name = "status",
      .arguments = "",
-     .help = "is all well? version, clusters, watches, views, hooks",
+     .help = "is all well? clusters, watches, views, hooks",
+     .options = WITH_REPEAT,
      .method = "GET",
      .path = "/v1/status",
      .print = print_status,
      },
     {
+     .name = "doctor",
+     .arguments = "",
+     .help = "what is wrong, where, and what to type",
+     .method = "GET",
+     .path = "/v1/doctor",
+     .print = print_findings,
+     },
+    {
      .name = "watches",
      .arguments = "",
      .help = "watches and views: state, freshness, size",
-     .options = WITH_NAMES,
+     .options = WITH_NAMES | WITH_REPEAT,
      .method = "GET",
      .path = "/v1/watches",
      .print = print_watches,
@@ -255,10 +357,10 @@ static const struct command commands[] = {
     {
      .name = "get",
      .arguments = "SOURCE [KEY]",
-     .help = "cached objects; KEY is NAMESPACE/NAME, or NAME",
+     .help = "cached objects; KEY: NAMESPACE/NAME, or NAME",
      .min = 1,
      .max = 2,
-     .options = WITH_NAMES,
+     .options = WITH_NAMES | WITH_REPEAT,
      .method = "GET",
      .path = "/v1/sources/%1/objects/%2",
      .print = print_objects,
@@ -272,10 +374,19 @@ static const struct command commands[] = {
      .run = run_stream,
      },
     {
+     .name = "record",
+     .arguments = "WATCH... > FILE",
+     .help = "the same of several, for informerd --replay",
+     .min = 1,
+     .max = ARGS_WORDS - 1,
+     .options = WITH_SECRETS,
+     .run = record_run,
+     },
+    {
      .name = "hooks",
      .arguments = "",
      .help = "the hooks: keys that wait, runs, failures",
-     .options = WITH_NAMES,
+     .options = WITH_NAMES | WITH_REPEAT,
      .method = "GET",
      .path = "/v1/hooks",
      .listing = &listing_hooks,
@@ -286,7 +397,7 @@ static const struct command commands[] = {
      .arguments = "[HOOK]",
      .help = "the last runs, and how they ended",
      .max = 1,
-     .options = WITH_NAMES,
+     .options = WITH_NAMES | WITH_REPEAT,
      .method = "GET",
      .path = "/v1/hooks/%1/runs",
      .path_of_all = "/v1/runs",
@@ -299,7 +410,7 @@ static const struct command commands[] = {
      .help = "what the hook or the key waits for",
      .min = 1,
      .max = 2,
-     .options = WITH_NAMES,
+     .options = WITH_NAMES | WITH_REPEAT,
      .method = "GET",
      .path = "/v1/hooks/%1/why/%2",
      .print = print_why,
@@ -327,7 +438,7 @@ static const struct command commands[] = {
     {
      .name = "pause",
      .arguments = "[HOOK]",
-     .help = "starts no more runs of the hook, or of any hook",
+     .help = "starts no more runs of it, or of any hook",
      .max = 1,
      .options = WITH_NAMES,
      .method = "POST",
@@ -346,6 +457,16 @@ static const struct command commands[] = {
      .path_of_all = "/v1/%0",
      .listing = &listing_pauses,
      .rows = LISTING_GROUP,
+     },
+    {
+     .name = "forget",
+     .arguments = "HOOK [--files]",
+     .help = "forgets a hook that is not configured",
+     .min = 1,
+     .max = 1,
+     .options = WITH_FILES | WITH_TIMEOUT,
+     .fits = fits_forget,
+     .run = action_forget,
      },
     {
      .name = "events",
@@ -367,7 +488,7 @@ static const struct command commands[] = {
     {
      .name = "verify",
      .arguments = "WATCH [--timeout D]",
-     .help = "compares the cache with the server; changes nothing",
+     .help = "compares cache and server; changes nothing",
      .min = 1,
      .max = 1,
      .options = WITH_NAMES | WITH_TIMEOUT,
@@ -384,6 +505,37 @@ static const struct command commands[] = {
      .path = "/v1/watches/%2/guard/%1",
      .print = print_guard,
      },
+    {
+     .name = "reload",
+     .arguments = "[--dry-run]",
+     .help = "takes a changed configuration",
+     .options = WITH_DRY_RUN,
+     .run = reload_run,
+     },
+    {
+     .name = "top",
+     .arguments = "",
+     .help = "a live view of watches and hooks",
+     .fits = fits_top,
+     .run = top_run,
+     },
+    {
+     .name = "wait",
+     .arguments = "--for synced|ready|idle [--timeout D]",
+     .help = "waits until informerd is that",
+     .options = WITH_FOR | WITH_TIMEOUT,
+     .fits = fits_wait,
+     .run = wait_run,
+     },
+    {
+     .name = "log-level",
+     .arguments = "[LEVEL|default] [--watch W|--hook H]",
+     .help = "shows or sets the level of the log",
+     .max = 1,
+     .options = WITH_SUBJECT,
+     .fits = fits_log_level,
+     .run = action_log_level,
+     },
 };
 
 static const struct command *find(const char *name)
@@ -394,26 +546,99 @@ static const struct command *find(const char *name)
     return NULL;
 }
 
+/* Arguments that are longer than their column push the help to a line of its own. */
+static void put_help_of(struct buf *out, const struct command *c)
+{
+    enum { ARGUMENTS = 21 };
+
+    buf_printf(out, "  %-10s%-*s", c->name, ARGUMENTS, c->arguments);
+    if (strlen(c->arguments) >= ARGUMENTS)
+        buf_printf(out, "\n  %-10s%-*s", "", ARGUMENTS, "");
+    buf_printf(out, "%s\n", c->help);
+}
+
 void command_put_help(struct buf *out)
 {
     buf_puts(out, "usage: informerctl [--socket PATH] COMMAND [-o json|name|wide]\n\n");
     for (size_t i = 0; i < ARRAY_LEN(commands); i++)
-        buf_printf(out, "  %-8s%-23s%s\n", commands[i].name, commands[i].arguments,
-                   commands[i].help);
+        put_help_of(out, &commands[i]);
     buf_puts(out,
              "\n"
              "  --socket PATH    control socket of informerd (" ARGS_SOCKET ")\n"
              "  --wait           run: waits until the runs have ended\n"
-             "  --timeout D      verify, run --wait: how long to wait (2min)\n"
+             "  --files          forget: removes the output files of the hook, too\n"
+             "  --dry-run        reload: shows what would change, and changes nothing\n"
+             "  --timeout D      verify, run --wait, forget --files, wait: how long (" ARGS_TIMEOUT
+             ")\n"
+             "  --for CONDITION  wait: synced, ready or idle\n"
+             "  --watch W, --hook H\n"
+             "                   log-level: of the lines about this watch or hook only\n"
              "  -f, --follow     events: follows new events\n"
+             "  -w, --repeat     status, watches, get, hooks, runs, why: again when changed\n"
+             "  --with-secrets   record: also watches of Secrets, with their data\n"
              "  -o json          the daemon's own answer\n"
              "  -o name          one name or key a line\n"
              "  -o wide          more columns\n"
              "  -h, --help       this text\n"
              "  -V, --version    the version\n\n"
-             "Exit codes: 0 fine; 1 the answer is no (degraded, differences found, a run failed,\n"
-             "nothing held, no such watch, hook or key, timeout); 2 informerd is not reachable;\n"
-             "64 usage; 77 not allowed.\n");
+             "Exit codes: 0 fine; 1 the answer is no (degraded, differences found, a run\n"
+             "failed, nothing held, no such watch, hook or key, timeout); 2 informerd is not\n"
+             "reachable; 64 usage; 77 not allowed; 78 the configuration is not good.\n");
+}
+
+void command_each(void (*cb)(void *arg, const char *name), void *arg)
+{
+    for (size_t i = 0; i < ARRAY_LEN(commands); i++)
+        cb(arg, commands[i].name);
+}
+
+const char *command_arguments(const char *command)
+{
+    const struct command *c = find(command);
+
+    return c != NULL ? c->arguments : NULL;
+}
+
+/* For choose_option(). */
+struct option_choice {
+    const struct command *command; /* NULL: of any command */
+    void (*cb)(void *arg, const char *name);
+    void *arg;
+};
+
+/* Options that are not in the table belong to every command. */
+static void choose_option(void *arg, const char *name)
+{
+    static const struct {
+        const char *name;
+        enum command_option option;
+    } rows[] = {
+        {"timeout",      WITH_TIMEOUT},
+        {"wait",         WITH_WAIT   },
+        {"follow",       WITH_FOLLOW },
+        {"for",          WITH_FOR    },
+        {"watch",        WITH_SUBJECT},
+        {"hook",         WITH_SUBJECT},
+        {"with-secrets", WITH_SECRETS},
+        {"repeat",       WITH_REPEAT },
+        {"files",        WITH_FILES  },
+        {"dry-run",      WITH_DRY_RUN},
+    };
+    const struct option_choice *c = arg;
+    bool has = true;
+
+    for (size_t i = 0; c->command != NULL && i < ARRAY_LEN(rows); i++)
+        if (strcmp(rows[i].name, name) == 0)
+            has = (c->command->options & rows[i].option) != 0;
+    if (has)
+        c->cb(c->arg, name);
+}
+
+void command_each_option(const char *command, void (*cb)(void *arg, const char *name), void *arg)
+{
+    struct option_choice c = {command != NULL ? find(command) : NULL, cb, arg};
+
+    args_each_option(choose_option, &c);
 }
 
 /* The option that was given although the command does not have it, or NULL. Ignored silently, it
@@ -425,10 +650,17 @@ static const char *foreign_option(const struct command *c, const struct args *a)
         bool given;
         const char *name;
     } rows[] = {
-        {WITH_NAMES,   a->output == OUTPUT_NAME, "-o name"  },
-        {WITH_TIMEOUT, a->timeout != NULL,       "--timeout"},
-        {WITH_WAIT,    a->wait,                  "--wait"   },
-        {WITH_FOLLOW,  a->follow,                "-f"       },
+        {WITH_NAMES,   a->output == OUTPUT_NAME, "-o name"       },
+        {WITH_TIMEOUT, a->timeout != NULL,       "--timeout"     },
+        {WITH_WAIT,    a->wait,                  "--wait"        },
+        {WITH_FOLLOW,  a->follow,                "-f"            },
+        {WITH_SECRETS, a->with_secrets,          "--with-secrets"},
+        {WITH_FOR,     a->wait_for != NULL,      "--for"         },
+        {WITH_SUBJECT, a->watch != NULL,         "--watch"       },
+        {WITH_SUBJECT, a->hook != NULL,          "--hook"        },
+        {WITH_REPEAT,  a->repeat,                "-w"            },
+        {WITH_FILES,   a->files,                 "--files"       },
+        {WITH_DRY_RUN, a->dry_run,               "--dry-run"     },
     };
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++)
@@ -451,26 +683,61 @@ static bool fits(const struct command *command, const struct args *a, struct buf
     return false;
 }
 
-/* Sends the request of a command, and prints the answer. */
-static enum command_exit ask_and_print(const struct command *command, const struct args *a,
-                                       struct buf *out, struct buf *complaint)
+/* A command that is carried out. */
+struct execution {
+    const struct command *command;
+    const struct args *args;
+};
+
+/* Sends the request of a command, and prints the answer, of which *json is a copy; a repeat_ask. */
+static enum command_exit ask_and_print(void *arg, struct buf *json, struct buf *out,
+                                       struct buf *complaint)
 {
+    const struct execution *e = arg;
+    const struct command *command = e->command;
+    const struct args *a = e->args;
     const char *path =
         a->word_count == 1 && command->path_of_all != NULL ? command->path_of_all : command->path;
-    struct buf json;
     struct err err = {0};
-    enum command_exit code = ask_daemon(a, command->method, path, &json, complaint);
+    enum command_exit code = ask_daemon(a, command->method, path, json, complaint);
 
     if (code == EXIT_FINE) {
-        struct answer answer = {.args = a, .json = buf_str(&json), .out = out};
+        struct answer answer = {.args = a, .json = buf_str(json), .out = out};
         enum err_kind kind = command->print != NULL
                                  ? command->print(&answer, &err)
                                  : print_rows(&answer, command->listing, command->rows, &err);
 
         code = kind == ERR_OK ? answer.exit : ask_unreadable(a, &err, complaint);
     }
+    return code;
+}
+
+static enum command_exit carry_out(const struct command *command, const struct args *a,
+                                   struct buf *out, struct buf *complaint)
+{
+    struct execution e = {command, a};
+    struct buf json = {0};
+
+    if (command->run != NULL)
+        return command->run(a, out, complaint);
+    if (a->repeat)
+        return repeat_run(ask_and_print, &e, complaint);
+    enum command_exit code = ask_and_print(&e, &json, out, complaint);
     buf_free(&json);
     return code;
+}
+
+static enum command_exit complain_unknown(const char *name, struct buf *complaint)
+{
+    struct nearest nearest = {.word = name};
+
+    for (size_t i = 0; i < ARRAY_LEN(commands); i++)
+        nearest_try(&nearest, commands[i].name);
+    buf_printf(complaint, "unknown command %s: ", name);
+    if (nearest.found != NULL)
+        buf_printf(complaint, "did you mean %s? ", nearest.found);
+    buf_puts(complaint, "informerctl --help lists them\n");
+    return EXIT_USAGE;
 }
 
 enum command_exit command_run(const struct args *a, struct buf *out, struct buf *complaint)
@@ -481,13 +748,9 @@ enum command_exit command_run(const struct args *a, struct buf *out, struct buf 
         buf_puts(complaint, "a command is missing: informerctl --help lists them\n");
         return EXIT_USAGE;
     }
-    if (command == NULL) {
-        buf_printf(complaint, "unknown command %s: informerctl --help lists them\n", a->words[0]);
-        return EXIT_USAGE;
-    }
+    if (command == NULL)
+        return complain_unknown(a->words[0], complaint);
     if (!fits(command, a, complaint))
         return EXIT_USAGE;
-    if (command->run != NULL)
-        return command->run(a, out, complaint);
-    return ask_and_print(command, a, out, complaint);
+    return carry_out(command, a, out, complaint);
 }

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ctl/follow.h"
 
-#include <errno.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "ctl/args.h"
 #include "ctl/ask.h"
 #include "ctl/client.h"
+#include "ctl/write_out.h"
 
 /* The receiver of the lines. */
 struct printer {
@@ -15,34 +14,17 @@ struct printer {
     int failure; /* errno of the write that failed; 0 = no write has failed */
 };
 
-/* Writes without a buffer: a reader of the pipe sees each line at once. */
-static bool print_bytes(struct printer *p, struct str line)
-{
-    while (line.n > 0) {
-        ssize_t n = write(STDOUT_FILENO, line.p, line.n);
-
-        if (n < 0 && errno != EINTR) {
-            p->failure = errno;
-            return false;
-        }
-        if (n > 0)
-            line = str_of(line.p + n, line.n - (size_t)n);
-    }
-    return true;
-}
-
 /* A callback for client_lines.on_line. */
 static bool print_line(void *arg, struct str line)
 {
     struct printer *p = arg;
     struct buf text = {0};
 
-    if (p->put == NULL)
-        return print_bytes(p, line);
-    p->put(&text, line);
-    bool more = print_bytes(p, buf_str(&text));
+    if (p->put != NULL)
+        p->put(&text, line);
+    p->failure = write_out(p->put != NULL ? buf_str(&text) : line);
     buf_free(&text);
-    return more;
+    return p->failure == 0;
 }
 
 enum command_exit follow_daemon(const struct args *a, const char *path,
@@ -50,20 +32,19 @@ enum command_exit follow_daemon(const struct args *a, const char *path,
                                 struct buf *complaint)
 {
     struct printer p = {.put = put};
-    const struct client_lines lines = {print_line, &p, STDOUT_FILENO};
+    const struct client_lines lines = {.on_line = print_line, .arg = &p, .out_fd = STDOUT_FILENO};
     struct client_reply refused;
     struct err err = {0};
-    enum command_exit code = EXIT_FINE;
     struct buf target = {0};
+    enum command_exit code;
 
     ask_put_path(&target, path, a);
     if (client_follow(a->socket, buf_cstr(&target), &lines, &refused, &err) != ERR_OK) {
         code = ask_failed(&err, complaint);
     } else if (refused.status != 200) {
         code = ask_refused(&refused, complaint);
-    } else if (p.failure != 0 && p.failure != EPIPE) { /* EPIPE: the reader has enough */
-        buf_printf(complaint, "stdout: %s\n", strerror(p.failure)); /* NOLINT(concurrency-*) */
-        code = EXIT_NO;
+    } else {
+        code = write_out_judge(p.failure, complaint);
     }
     buf_free(&target);
     buf_free(&refused.body);

@@ -5,141 +5,144 @@
 #include "ctl/table.h"
 #include "ctl/units.h"
 
-/* heading, path, format, wide, key */
+/* heading, path, format, when, key */
 const struct listing listing_clusters = {
     "clusters",
     {
-      {"CLUSTER", NULL, LISTING_TEXT, false, true},
-      {"SERVER", "server", LISTING_TEXT, false, false},
-      {"CONTACT", "contact_age_s", LISTING_SECONDS, false, false},
-      {"EXPIRES", "credential_expires", LISTING_EXPIRES, false, false},
+      {"CLUSTER", NULL, LISTING_TEXT, LISTING_ALWAYS, true},
+      {"SERVER", "server", LISTING_TEXT, LISTING_ALWAYS, false},
+      {"CONTACT", "contact_age_s", LISTING_SECONDS, LISTING_ALWAYS, false},
+      {"EXPIRES", "credential_expires", LISTING_EXPIRES, LISTING_ALWAYS, false},
       },
 };
 
 const struct listing listing_servers = {
     "clusters",
     {
-      {"CLUSTER", NULL, LISTING_TEXT, false, false},
-      {"SERVER", "url", LISTING_TEXT, false, true},
-      {"TIER", "tier", LISTING_TEXT, true, false},
-      {"USED", "in_use", LISTING_YES, false, false},
-      {"STATE", "state", LISTING_TEXT, false, false},
-      {"FOR", "state_age_s", LISTING_SECONDS, false, false},
-      {"FAILED", "failed_age_s", LISTING_SECONDS, true, false},
-      {"ERROR", "error", LISTING_TEXT, false, false},
+      {"CLUSTER", NULL, LISTING_TEXT, LISTING_ALWAYS, false},
+      {"SERVER", "url", LISTING_TEXT, LISTING_ALWAYS, true},
+      {"TIER", "tier", LISTING_TEXT, LISTING_WIDE, false},
+      {"USED", "in_use", LISTING_YES, LISTING_ALWAYS, false},
+      {"STATE", "state", LISTING_TEXT, LISTING_ALWAYS, false},
+      {"FOR", "state_age_s", LISTING_SECONDS, LISTING_ALWAYS, false},
+      {"FAILED", "failed_age_s", LISTING_SECONDS, LISTING_WIDE, false},
+      {"ERROR", "error", LISTING_PROSE, LISTING_SAID, false},
       },
 };
 
 const struct listing listing_watches = {
     "watches",
     {
-      {"WATCH", NULL, LISTING_TEXT, false, true},
-      {"CLUSTER", "cluster", LISTING_TEXT, false, false},
-      {"RESOURCE", "resource", LISTING_TEXT, false, false},
-      {"STATE", "state", LISTING_TEXT, false, false},
-      {"SYNCED", "synced", LISTING_YES, false, false},
-      {"STALE", "stale", LISTING_YES, false, false},
-      {"HELD", "held_reason", LISTING_TEXT, false, false},
-      {"CONTACT", "contact_age_s", LISTING_SECONDS, false, false},
-      {"EVENT", "last_event_age_s", LISTING_SECONDS, true, false},
-      {"BOOKMARK", "last_bookmark_age_s", LISTING_SECONDS, true, false},
-      {"OBJECTS", "objects", LISTING_TEXT, false, false},
-      {"SKIPPED", "skipped", LISTING_TEXT, false, false},
-      {"SIZE", "bytes", LISTING_BYTES, false, false},
-      {"VERSION", "resource_version", LISTING_TEXT, true, false},
-      {"RELISTS", "relists", LISTING_TEXT, false, false},
-      {"REASONS", "relists_by", LISTING_MEMBERS, true, false},
-      {"RESUMED", "resumed", LISTING_TEXT, true, false},
-      {"ERROR", "last_error", LISTING_TEXT, false, false},
+      {"WATCH", NULL, LISTING_TEXT, LISTING_ALWAYS, true},
+      {"CLUSTER", "cluster", LISTING_TEXT, LISTING_DIFFERS, false},
+      {"RESOURCE", "resource", LISTING_PROSE, LISTING_ALWAYS, false},
+      {"STATE", "state", LISTING_TEXT, LISTING_ALWAYS, false},
+      {"SYNCED", "synced", LISTING_YES, LISTING_ALWAYS, false},
+      {"STALE", "stale", LISTING_YES, LISTING_SAID, false},
+      {"HELD", "held_reason", LISTING_TEXT, LISTING_SAID, false},
+      {"CONTACT", "contact_age_s", LISTING_SECONDS, LISTING_ALWAYS, false},
+      {"EVENT", "last_event_age_s", LISTING_SECONDS, LISTING_WIDE, false},
+      {"BOOKMARK", "last_bookmark_age_s", LISTING_SECONDS, LISTING_WIDE, false},
+      {"OBJECTS", "objects", LISTING_TEXT, LISTING_ALWAYS, false},
+      {"SKIPPED", "skipped", LISTING_TEXT, LISTING_SAID, false},
+      {"SIZE", "bytes", LISTING_BYTES, LISTING_ALWAYS, false},
+      {"VERSION", "resource_version", LISTING_TEXT, LISTING_WIDE, false},
+      {"RELISTS", "relists", LISTING_TEXT, LISTING_WIDE, false},
+      {"REASONS", "relists_by", LISTING_MEMBERS, LISTING_WIDE, false},
+      {"RESUMED", "resumed", LISTING_TEXT, LISTING_WIDE, false},
+      {"ERROR", "last_error", LISTING_PROSE, LISTING_SAID, false},
       },
 };
 
 const struct listing listing_views = {
     "views",
     {
-      {"VIEW", NULL, LISTING_TEXT, false, true},
-      {"SYNCED", "synced", LISTING_YES, false, false},
-      {"STALE", "stale", LISTING_YES, false, false},
-      {"OBJECTS", "objects", LISTING_TEXT, false, false},
+      {"VIEW", NULL, LISTING_TEXT, LISTING_ALWAYS, true},
+      {"SYNCED", "synced", LISTING_YES, LISTING_ALWAYS, false},
+      {"STALE", "stale", LISTING_YES, LISTING_ALWAYS, false},
+      {"OBJECTS", "objects", LISTING_TEXT, LISTING_ALWAYS, false},
       },
 };
 
 const struct listing listing_hooks = {
     "hooks",
     {
-      {"HOOK", NULL, LISTING_TEXT, false, true},
-      {"PENDING", "pending", LISTING_TEXT, false, false},
-      {"OLDEST", "oldest_pending_s", LISTING_SECONDS, false, false},
-      {"RUNNING", "running", LISTING_TEXT, false, false},
-      {"PARKED", "parked", LISTING_TEXT, false, false},
-      {"FORGOTTEN", "forgotten", LISTING_TEXT, false, false},
-      {"PAUSED", "paused", LISTING_YES, false, false},
-      {"OK", "runs_ok", LISTING_TEXT, false, false},
-      {"FAILED", "runs_failed", LISTING_TEXT, false, false},
-      {"SUCCESS", "last_success", LISTING_SINCE, false, false},
-      {"ERROR", "last_error", LISTING_TEXT, false, false},
+      {"HOOK", NULL, LISTING_TEXT, LISTING_ALWAYS, true},
+      {"PENDING", "pending", LISTING_TEXT, LISTING_ALWAYS, false},
+      {"OLDEST", "oldest_pending_s", LISTING_SECONDS, LISTING_ALWAYS, false},
+      {"RUNNING", "running", LISTING_TEXT, LISTING_ALWAYS, false},
+      {"PARKED", "parked", LISTING_TEXT, LISTING_SAID, false},
+      {"FORGOTTEN", "forgotten", LISTING_TEXT, LISTING_SAID, false},
+      {"PAUSED", "paused", LISTING_YES, LISTING_SAID, false},
+      {"OK", "runs_ok", LISTING_TEXT, LISTING_ALWAYS, false},
+      {"FAILED", "runs_failed", LISTING_TEXT, LISTING_ALWAYS, false},
+      {"P50", "latency_p50_s", LISTING_TOOK, LISTING_WIDE, false},
+      {"P99", "latency_p99_s", LISTING_TOOK, LISTING_WIDE, false},
+      {"SUCCESS", "last_success", LISTING_SINCE, LISTING_ALWAYS, false},
+      {"ERROR", "last_error", LISTING_PROSE, LISTING_SAID, false},
       },
 };
 
 const struct listing listing_runs = {
     NULL,
     {
-      {"RUN", "run", LISTING_TEXT, false, true},
-      {"HOOK", "hook", LISTING_TEXT, false, false},
-      {"PROGRAM", "program", LISTING_TEXT, true, false},
-      {"ENDED", "ended", LISTING_SINCE, false, false},
-      {"TOOK", "took_s", LISTING_TOOK, false, false},
-      {"CPU", "cpu_s", LISTING_TOOK, true, false},
-      {"SOURCE", "source", LISTING_TEXT, true, false},
-      {"KEY", "key", LISTING_TEXT, false, false},
-      {"EVENT", "event", LISTING_TEXT, false, false},
-      {"EVENTS", "events", LISTING_TEXT, true, false},
-      {"REASON", "reason", LISTING_TEXT, false, false},
-      {"ATTEMPT", "attempt", LISTING_TEXT, false, false},
-      {"OUTCOME", "outcome", LISTING_TEXT, false, false},
-      {"RESULT", "result", LISTING_TEXT, false, false},
-      {"FILE", "file", LISTING_TEXT, true, false},
-      {"DROPPED", "dropped_bytes", LISTING_BYTES, true, false},
-      {"OUTPUT", "last_line", LISTING_TEXT, false, false},
+      {"RUN", "run", LISTING_TEXT, LISTING_WIDE, true},
+      {"HOOK", "hook", LISTING_TEXT, LISTING_ALWAYS, false},
+      {"PROGRAM", "program", LISTING_TEXT, LISTING_WIDE, false},
+      {"ENDED", "ended", LISTING_SINCE, LISTING_ALWAYS, false},
+      {"TOOK", "took_s", LISTING_TOOK, LISTING_ALWAYS, false},
+      {"CPU", "cpu_s", LISTING_TOOK, LISTING_WIDE, false},
+      {"SOURCE", "source", LISTING_TEXT, LISTING_WIDE, false},
+      {"KEY", "key", LISTING_TEXT, LISTING_ALWAYS, false},
+      {"EVENT", "event", LISTING_TEXT, LISTING_SAID, false},
+      {"EVENTS", "events", LISTING_TEXT, LISTING_WIDE, false},
+      {"REASON", "reason", LISTING_TEXT, LISTING_ALWAYS, false},
+      {"ATTEMPT", "attempt", LISTING_TEXT, LISTING_WIDE, false},
+      {"OUTCOME", "outcome", LISTING_TEXT, LISTING_WIDE, false},
+      {"RESULT", "result", LISTING_PROSE, LISTING_ALWAYS, false},
+      {"HOOKS", "hooks", LISTING_LIST, LISTING_SAID, false},
+      {"FILE", "file", LISTING_TEXT, LISTING_WIDE, false},
+      {"DROPPED", "dropped_bytes", LISTING_BYTES, LISTING_WIDE, false},
+      {"OUTPUT", "last_line", LISTING_PROSE, LISTING_SAID, false},
       },
 };
 
 const struct listing listing_explain = {
     "units",
     {
-      {"KEY", "key", LISTING_TEXT, false, true},
-      {"SOURCE", "source", LISTING_TEXT, false, false},
-      {"WHY", "text", LISTING_TEXT, false, false},
-      {"UNTIL", "until", LISTING_UNTIL, false, false},
-      {"FAILURES", "failures", LISTING_TEXT, false, false},
-      {"EVENT", "event.type", LISTING_TEXT, false, false},
-      {"CAUSE", "event.cause", LISTING_TEXT, true, false},
-      {"RECEIVED", "event.received", LISTING_SINCE, false, false},
-      {"DIGEST", "digest", LISTING_TEXT, false, false},
-      {"RUN", "last_run.run", LISTING_TEXT, false, false},
-      {"ENDED", "last_run.ended", LISTING_SINCE, false, false},
-      {"RESULT", "last_run.result", LISTING_TEXT, false, false},
+      {"KEY", "key", LISTING_TEXT, LISTING_ALWAYS, true},
+      {"SOURCE", "source", LISTING_TEXT, LISTING_DIFFERS, false},
+      {"WHY", "text", LISTING_PROSE, LISTING_ALWAYS, false},
+      {"UNTIL", "until", LISTING_UNTIL, LISTING_SAID, false},
+      {"FAILURES", "failures", LISTING_TEXT, LISTING_SAID, false},
+      {"EVENT", "event.type", LISTING_TEXT, LISTING_SAID, false},
+      {"CAUSE", "event.cause", LISTING_TEXT, LISTING_WIDE, false},
+      {"RECEIVED", "event.received", LISTING_SINCE, LISTING_WIDE, false},
+      {"DIGEST", "digest", LISTING_TEXT, LISTING_WIDE, false},
+      {"RUN", "last_run.run", LISTING_TEXT, LISTING_WIDE, false},
+      {"ENDED", "last_run.ended", LISTING_SINCE, LISTING_WIDE, false},
+      {"RESULT", "last_run.result", LISTING_PROSE, LISTING_SAID, false},
       },
 };
 
 const struct listing listing_pauses = {
     "hooks",
     {
-      {"HOOK", NULL, LISTING_TEXT, false, true},
-      {"PAUSED", "paused", LISTING_YES, false, false},
-      {"CHANGED", "changed", LISTING_YES, false, false},
-      {"RUNNING", "running", LISTING_TEXT, false, false},
+      {"HOOK", NULL, LISTING_TEXT, LISTING_ALWAYS, true},
+      {"PAUSED", "paused", LISTING_YES, LISTING_ALWAYS, false},
+      {"CHANGED", "changed", LISTING_YES, LISTING_ALWAYS, false},
+      {"RUNNING", "running", LISTING_TEXT, LISTING_ALWAYS, false},
       },
 };
 
 const struct listing listing_objects = {
     NULL,
     {
-      {"NAMESPACE", "metadata.namespace", LISTING_TEXT, false, true},
-      {"NAME", "metadata.name", LISTING_TEXT, false, true},
-      {"AGE", "metadata.creationTimestamp", LISTING_SINCE, false, false},
-      {"VERSION", "metadata.resourceVersion", LISTING_TEXT, true, false},
-      {"UID", "metadata.uid", LISTING_TEXT, true, false},
+      {"NAMESPACE", "metadata.namespace", LISTING_TEXT, LISTING_ALWAYS, true},
+      {"NAME", "metadata.name", LISTING_TEXT, LISTING_ALWAYS, true},
+      {"AGE", "metadata.creationTimestamp", LISTING_SINCE, LISTING_ALWAYS, false},
+      {"VERSION", "metadata.resourceVersion", LISTING_TEXT, LISTING_WIDE, false},
+      {"UID", "metadata.uid", LISTING_TEXT, LISTING_WIDE, false},
       },
 };
 
@@ -147,21 +150,21 @@ const struct listing listing_objects = {
 const struct listing listing_endpoints = {
     NULL,
     {
-      {"NAMESPACE", "namespace", LISTING_TEXT, false, true},
-      {"NAME", "name", LISTING_TEXT, false, true},
-      {"TYPE", "service.spec.type", LISTING_TEXT, false, false},
-      {"READY", "ready", LISTING_TEXT, false, false},
-      {"LOCAL", "local_ready", LISTING_TEXT, false, false},
-      {"HELD", "held", LISTING_YES, false, false},
-      {"UID", "uid", LISTING_TEXT, true, false},
+      {"NAMESPACE", "namespace", LISTING_TEXT, LISTING_ALWAYS, true},
+      {"NAME", "name", LISTING_TEXT, LISTING_ALWAYS, true},
+      {"TYPE", "service.spec.type", LISTING_TEXT, LISTING_ALWAYS, false},
+      {"READY", "ready", LISTING_TEXT, LISTING_ALWAYS, false},
+      {"LOCAL", "local_ready", LISTING_TEXT, LISTING_ALWAYS, false},
+      {"HELD", "held", LISTING_YES, LISTING_ALWAYS, false},
+      {"UID", "uid", LISTING_TEXT, LISTING_WIDE, false},
       },
 };
 
 const struct listing listing_differences = {
     "keys",
     {
-      {"KEY", "key", LISTING_TEXT, false, true},
-      {"WHAT", "what", LISTING_TEXT, false, false},
+      {"KEY", "key", LISTING_TEXT, LISTING_ALWAYS, true},
+      {"WHAT", "what", LISTING_TEXT, LISTING_ALWAYS, false},
       },
 };
 
@@ -282,20 +285,31 @@ static void enter_row(struct walk *w, const struct leaf *leaf)
             buf_append_str(&w->cells[i], name);
 }
 
+/* Adds a member of an object, or an element of an array, to those that are in the cell. */
+static void add_part(struct buf *cell, enum listing_format format, struct str name,
+                     struct str value)
+{
+    if (cell->len > 0)
+        buf_putc(cell, ' ');
+    if (format == LISTING_MEMBERS)
+        buf_printf(cell, "%.*s=", STR_ARG(name));
+    buf_append_str(cell, value);
+}
+
 /* Puts the leaf into the cell of column i if it is the value of that column, or, with
- * LISTING_MEMBERS, a member of the value. skip is the number of path parts before the row's own. */
+ * LISTING_MEMBERS and LISTING_LIST, a part of the value. skip is the number of path parts before the
+ * row's own. */
 static void put_in_cell(struct walk *w, size_t i, const struct leaf *leaf, size_t skip)
 {
     const struct listing_column *column = &w->listing->columns[i];
+    bool has_parts = column->format == LISTING_MEMBERS || column->format == LISTING_LIST;
     struct buf *cell = &w->cells[i];
 
-    if (column->format == LISTING_MEMBERS) {
-        if (leaf->depth == skip + 2 && str_is(leaf->path[skip], column->path))
-            buf_printf(cell, "%s%.*s=%.*s", cell->len > 0 ? " " : "", STR_ARG(leaf->path[skip + 1]),
-                       STR_ARG(leaf->text));
-    } else if (reader_leads(leaf, skip, column->path)) {
+    if (!has_parts && reader_leads(leaf, skip, column->path)) {
         buf_clear(cell);
         put_value(cell, column->format, leaf, w->look->now_s);
+    } else if (has_parts && leaf->depth == skip + 2 && str_is(leaf->path[skip], column->path)) {
+        add_part(cell, column->format, leaf->path[skip + 1], leaf->text);
     }
 }
 
@@ -327,9 +341,33 @@ static enum err_kind walk(struct walk *w, struct str json, struct err *err)
     return kind;
 }
 
+/* Columns that depend on the rows are in the table until fit() hides them. */
 static bool is_shown(const struct walk *w, size_t column)
 {
-    return w->look->wide || !w->listing->columns[column].wide;
+    return w->look->wide || w->listing->columns[column].when != LISTING_WIDE;
+}
+
+/* Hides columns that say nothing, and cuts what has no room. */
+static void fit(const struct walk *w)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < column_count(w->listing); i++) {
+        const struct listing_column *c = &w->listing->columns[i];
+
+        if (!is_shown(w, i))
+            continue;
+        if ((c->when == LISTING_SAID && !table_says(w->table, n)) ||
+            (c->when == LISTING_DIFFERS && !table_differs(w->table, n)))
+            table_hide(w->table, n);
+        if (c->format == LISTING_PROSE)
+            table_may_cut(w->table, n);
+        else
+            table_may_shorten(w->table, n);
+        n++;
+    }
+    if (w->look->width > 0)
+        table_fit(w->table, w->look->width);
 }
 
 static void add_to_table(struct walk *w)
@@ -365,7 +403,11 @@ static enum err_kind put_rows(struct buf *out, const struct listing *l,
         if (is_shown(&w, i))
             headings[n++] = l->columns[i].heading;
     w.table = table_create(headings, n);
+    if (look->colour)
+        table_colour(w.table);
     enum err_kind kind = walk(&w, json, err);
+    if (kind == ERR_OK && !look->wide)
+        fit(&w);
     if (kind == ERR_OK)
         put_behind(out, before, w.table);
     table_destroy(&w.table);

@@ -13,6 +13,7 @@
 
 enum listing_format {
     LISTING_TEXT,
+    LISTING_PROSE,   /* a text that may be cut where the table would be wider than a terminal */
     LISTING_SECONDS, /* a number of seconds: "3s" */
     LISTING_BYTES,   /* a number of bytes: "1.2MiB" */
     LISTING_TOOK,    /* a number of seconds, not rounded: "0.012s" */
@@ -21,14 +22,23 @@ enum listing_format {
     LISTING_EXPIRES, /* the same; a time in the past is "expired" */
     LISTING_YES,     /* true: "yes", false: "no" */
     LISTING_MEMBERS, /* an object of scalars: "expired=2 manual=1" */
+    LISTING_LIST,    /* an array of scalars: "a b" */
+};
+
+/* When a column is shown in tables that are not wide; a wide table has all columns. */
+enum listing_when {
+    LISTING_ALWAYS,
+    LISTING_WIDE,    /* never */
+    LISTING_SAID,    /* if a row has anything there but nothing, 0 and "no" */
+    LISTING_DIFFERS, /* if the rows differ in it */
 };
 
 struct listing_column {
     const char *heading;
     const char *path; /* of the value in its row ("metadata.name"); NULL = the name of the row */
     enum listing_format format;
-    bool wide; /* shown in wide tables only */
-    bool key;  /* part of the row's key, the parts joined by '/' */
+    enum listing_when when;
+    bool key; /* part of the row's key, the parts joined by '/' */
 };
 
 enum listing_rows {
@@ -50,8 +60,10 @@ struct listing {
 struct listing_look {
     enum listing_rows rows;
     const char *nested; /* for LISTING_NESTED */
-    bool wide;
-    int64_t now_s; /* wall clock, for LISTING_SINCE and LISTING_UNTIL */
+    bool wide;          /* all columns, and nothing is cut */
+    size_t width;       /* if not wide: of the terminal; 0 = there is none, nothing is cut */
+    bool colour;        /* headings and cells have colours (ctl/tone) */
+    int64_t now_s;      /* wall clock, for LISTING_SINCE and LISTING_UNTIL */
 };
 
 /* Appends the table. ERR_PROTOCOL: json is no JSON; out is unchanged. */

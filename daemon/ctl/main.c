@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* informerctl: asks a running informerd. */
 #include <stdio.h>
+#include <string.h>
 
 #include "ctl/args.h"
 #include "ctl/command.h"
+#include "ctl/complete.h"
 
 /* Carries out one command. The answer goes to out, and complaint is for stderr; main() writes
  * both. */
@@ -13,6 +15,10 @@ static enum command_exit run(int argc, const char *const *argv, struct buf *out,
     struct args a;
     struct err err = {0};
 
+    if (argc > 1 && strcmp(argv[1], COMPLETE_COMMAND) == 0) {
+        complete_words(out, argc - 2, argv + 2);
+        return EXIT_FINE;
+    }
     if (args_parse(&a, argc, argv, &err) != ERR_OK) {
         buf_printf(complaint, "%s: see informerctl --help\n", err.text);
         return EXIT_USAGE;

@@ -2,9 +2,11 @@
 #include "ctl/summary.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "ctl/listing.h"
 #include "ctl/reader.h"
+#include "ctl/tone.h"
 #include "ctl/units.h"
 
 enum { FILES_SHOWN = 10 };
@@ -148,24 +150,44 @@ static void put_files(struct buf *out, const struct summary *s)
                    s->file_count - FILES_SHOWN);
 }
 
-static void put_head(struct buf *out, const struct summary *s, int64_t now_s)
+/* Each line gets a colour of its own, since a pager may show only some of the lines. */
+static void put_reasons(struct buf *out, const struct summary *s, bool colour)
+{
+    struct str left = buf_str(&s->reasons);
+
+    while (left.n > 0) {
+        size_t n = (size_t)((const char *)memchr(left.p, '\n', left.n) - left.p);
+
+        tone_put(out, colour, TONE_BAD, str_of(left.p, n));
+        buf_putc(out, '\n');
+        left = str_of(left.p + n + 1, left.n - n - 1);
+    }
+}
+
+static void put_head(struct buf *out, const struct summary *s, const struct summary_look *look)
 {
     uint64_t up_s = 0;
 
     buf_printf(out, "informerd %.*s, pid %.*s", STR_ARG(buf_str(&s->version)),
                STR_ARG(buf_str(&s->pid)));
-    if (age(&s->started, now_s, &up_s)) {
+    if (age(&s->started, look->now_s, &up_s)) {
         buf_puts(out, ", up ");
         units_put_duration(out, up_s);
     }
-    buf_puts(out, s->ready ? ", ready" : ", not ready yet");
-    buf_puts(out, s->degraded ? ", degraded:\n" : "\n");
-    buf_append_str(out, buf_str(&s->reasons));
-    put_state(out, s, now_s);
+    buf_puts(out, ", ");
+    tone_put(out, look->colour, s->ready ? TONE_PLAIN : TONE_WAITS,
+             str_c(s->ready ? "ready" : "not ready yet"));
+    if (s->degraded) {
+        buf_puts(out, ", ");
+        tone_put(out, look->colour, TONE_BAD, str_c("degraded:"));
+    }
+    buf_putc(out, '\n');
+    put_reasons(out, s, look->colour);
+    put_state(out, s, look->now_s);
     put_files(out, s);
 }
 
-enum err_kind summary_put(struct buf *out, struct str json, bool wide, int64_t now_s,
+enum err_kind summary_put(struct buf *out, struct str json, const struct summary_look *look,
                           struct err *err)
 {
     static const struct listing *const listings[] = {
@@ -174,23 +196,25 @@ enum err_kind summary_put(struct buf *out, struct str json, bool wide, int64_t n
     enum err_kind kind = reader_scan(json, on_leaf, &s, err);
 
     if (kind == ERR_OK)
-        put_head(out, &s, now_s);
+        put_head(out, &s, look);
     fini(&s);
     for (size_t i = 0; kind == ERR_OK && i < ARRAY_LEN(listings); i++) {
         bool servers = listings[i] == &listing_servers;
-        const struct listing_look look = {.rows = servers ? LISTING_NESTED : LISTING_GROUP,
-                                          .nested = "servers",
-                                          .wide = wide,
-                                          .now_s = now_s};
+        const struct listing_look table = {.rows = servers ? LISTING_NESTED : LISTING_GROUP,
+                                           .nested = "servers",
+                                           .wide = look->wide,
+                                           .width = look->width,
+                                           .colour = look->colour,
+                                           .now_s = look->now_s};
 
         if (servers && !s.several)
             continue; /* the table of clusters says it all */
         if (listings[i] == &listing_views) {
-            kind = listing_put_below(out, listings[i], &look, json, err);
+            kind = listing_put_below(out, listings[i], &table, json, err);
             continue;
         }
         buf_putc(out, '\n');
-        kind = listing_put_table(out, listings[i], &look, json, err);
+        kind = listing_put_table(out, listings[i], &table, json, err);
     }
     return kind;
 }

@@ -315,18 +315,67 @@ bool file_watch_take(struct file_watch *w, uint64_t now_ms, uint32_t *number)
 
 /* ---- Begin and end */
 
-struct file_watch *file_watch_create(const struct helper_file *files, size_t count)
+/* Puts files into *w, none of which is watched. */
+static void set_files(struct file_watch *w, const struct helper_file *files, size_t count)
 {
-    struct file_watch *w = MEM_NEW(struct file_watch, .fd = -1, .count = count,
-                                   .files = mem_array(count + 1, sizeof(struct watched)));
-
+    w->files = mem_array(count + 1, sizeof(*w->files));
+    w->count = count;
     for (size_t i = 0; i < count; i++)
         w->files[i] = (struct watched){.path = files[i].path, .due_ms = UINT64_MAX};
-    if (count > 0)
-        w->fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
-    if (w->fd < 0 && count > 0)
+    if (w->fd >= 0 || count == 0)
+        return;
+    w->fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+    if (w->fd < 0)
         warn(w, files[0].path, errno);
+}
+
+struct file_watch *file_watch_create(const struct helper_file *files, size_t count)
+{
+    struct file_watch *w = MEM_NEW(struct file_watch, .fd = -1);
+
+    set_files(w, files, count);
     return w;
+}
+
+/* Gives each interest in a file of before to all files of its path, with the burst that is to be
+ * told. */
+static void move_interest(struct file_watch *w, const struct watched *before, struct interest in,
+                          uint64_t now_ms)
+{
+    const struct watched *from = &before[in.file];
+
+    for (size_t i = 0; i < w->count; i++) {
+        struct watched *to = &w->files[i];
+
+        if (strcmp(to->path, from->path) != 0)
+            continue;
+        add_interest(w, (struct interest){in.folder, (uint32_t)i, in.mask});
+        if (from->due_ms != UINT64_MAX && to->due_ms == UINT64_MAX) {
+            to->due_ms = from->due_ms;
+            to->latest_ms = from->latest_ms;
+        }
+        to->rest_ms = most(to->rest_ms, from->rest_ms);
+        note_event(to, now_ms);
+    }
+}
+
+void file_watch_renew(struct file_watch *w, const struct helper_file *files, size_t count,
+                      uint64_t now_ms)
+{
+    struct interest *interests = w->interests;
+    struct watched *before = w->files;
+    size_t n = w->interest_count;
+
+    w->interests = NULL;
+    w->interest_count = w->interest_capacity = 0;
+    set_files(w, files, count);
+    for (size_t i = 0; i < n; i++)
+        move_interest(w, before, interests[i], now_ms);
+    for (size_t i = 0; i < n; i++)
+        if (w->fd >= 0 && !is_wanted(w, interests[i].folder))
+            inotify_rm_watch(w->fd, interests[i].folder);
+    free(interests);
+    free(before);
 }
 
 void file_watch_destroy(struct file_watch **wp)

@@ -49,6 +49,12 @@ bool file_watch_take(struct file_watch *w, uint64_t now_ms, uint32_t *number) MU
  * again. */
 void file_watch_add(struct file_watch *w, uint32_t number);
 
+/* From now on the numbers are those of files, which is borrowed. A file that is watched, and whose
+ * path stays, stays watched, without a gap, and counts as changed: what was told with its old number
+ * may not have been understood. The others are forgotten. */
+void file_watch_renew(struct file_watch *w, const struct helper_file *files, size_t count,
+                      uint64_t now_ms);
+
 /* Ends all watching; *w is NULL. NULL is fine. */
 void file_watch_destroy(struct file_watch **w);
 

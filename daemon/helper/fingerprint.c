@@ -99,12 +99,28 @@ static int add_file(const struct path_trust *path_trust, const char *path, struc
     return error;
 }
 
-static int put_digest(const struct buf *sums)
+/* Adds a file to the digests that it counts for. */
+static int add_content(const struct path_trust *path_trust, const struct helper_content *content,
+                       struct buf *now, struct buf *former)
 {
-    struct digest digest = digest_of(sums->data, sums->len);
-    ssize_t n = write(STDOUT_FILENO, &digest, sizeof(digest));
+    struct buf sums = {0};
+    int error = add_file(path_trust, content->path, &sums);
 
-    if (n == (ssize_t)sizeof(digest))
+    if (content->counts)
+        buf_append_str(now, buf_str(&sums));
+    if (content->counted)
+        buf_append_str(former, buf_str(&sums));
+    buf_free(&sums);
+    return error;
+}
+
+static int put_digests(const struct buf *now, const struct buf *former)
+{
+    struct digest_forms d = {.now = digest_of(now->data, now->len),
+                             .former = digest_of(former->data, former->len)};
+    ssize_t n = write(STDOUT_FILENO, &d, sizeof(d));
+
+    if (n == (ssize_t)sizeof(d))
         return 0;
     return n < 0 ? errno : EIO;
 }
@@ -113,17 +129,19 @@ void fingerprint_work(const struct child_spec *spec, struct run_end *out)
 {
     const struct path_trust path_trust = {
         .owners = {spec->hook->change_user ? spec->hook->uid : 0}};
-    struct buf sums = {0};
+    struct buf now = {0};
+    struct buf former = {0};
     int error = 0;
     sigset_t none;
 
     sigemptyset(&none);
     pthread_sigmask(SIG_SETMASK, &none, NULL); /* a read leaves nothing behind when it is ended */
-    for (const char *const *path = spec->hook->files; *path != NULL && error == 0; path++)
-        error = add_file(&path_trust, *path, &sums);
+    for (const struct helper_content *c = spec->hook->contents; c->path != NULL && error == 0; c++)
+        error = add_content(&path_trust, c, &now, &former);
     if (error == 0)
-        error = put_digest(&sums);
-    buf_free(&sums);
+        error = put_digests(&now, &former);
+    buf_free(&now);
+    buf_free(&former);
     if (error != 0)
         *out = run_end_refused(spec->program, RUN_STAGE_READ, error);
 }

@@ -13,44 +13,31 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/list.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/panic.h"
 #include "base/wire.h"
+#include "helper/channel.h"
 #include "helper/child.h"
 #include "helper/clock.h"
 #include "helper/fds.h"
 #include "helper/file_watch.h"
+#include "helper/reload.h"
 #include "helper/runs.h"
 #include "helper/slots.h"
+#include "helper/tables.h"
 #include "helper/work.h"
 
 /* SOCKET_FD: the place of the socket to main, right above the standard descriptors. FILE_MAX: bytes
  * of a credential file at most. */
 enum { SOCKET_FD = 3, FILE_MAX = 1024 * 1024 };
 
-/* main's socket. It never blocks: a reply that it does not take is queued. */
-struct channel {
-    int fd;            /* -1 once closed */
-    struct list queue; /* replies not sent yet, oldest first */
-};
-
-/* END: main has closed its end. BROKEN: main never sends such a message (too long, empty, too many
- * descriptors). */
-enum channel_got { CHANNEL_MESSAGE, CHANNEL_NOTHING, CHANNEL_END, CHANNEL_BROKEN };
-
-/* One message of main; the receiver closes its descriptors. */
-struct channel_message {
-    char data[WIRE_REQUEST_MAX];
-    size_t size;
-    int fds[WIRE_RUN_FDS];
-    size_t fd_count;
-    bool fds_lost; /* descriptors were lost: this process has too many open files */
-};
-
 struct helper {
-    const struct helper_params *params;
+    const struct helper_params *params;   /* of now */
+    struct helper_params *reloaded;       /* the same, to be released; NULL = those of the start */
+    const struct helper_reload *reloader; /* NULL = none */
+    struct reload reload;
+    uint64_t generation; /* how often the parameters were replaced */
     struct channel channel;
     struct runs runs;
     struct slots slots;
@@ -60,149 +47,6 @@ struct helper {
     struct channel_message message; /* the message that is being handled */
 };
 
-/* ---- The socket */
-
-/* A reply that the socket did not take. */
-struct queued {
-    struct list link;
-    int fd; /* -1 = none */
-    struct wire_reply reply;
-};
-
-/* The buffer of a control message, aligned for its head. */
-union control {
-    struct cmsghdr align;
-    char bytes[CMSG_SPACE(WIRE_RUN_FDS * sizeof(int))];
-};
-
-static void drop_queued(struct queued *q)
-{
-    if (q->fd >= 0)
-        close(q->fd);
-    list_remove(&q->link);
-    free(q);
-}
-
-/* Closes the socket and drops the queued replies. */
-static void channel_close(struct channel *c)
-{
-    list_each (pos, tmp, &c->queue)
-        drop_queued(list_entry(pos, struct queued, link));
-    if (c->fd >= 0)
-        close(c->fd);
-    c->fd = -1;
-}
-
-static void channel_message_close(struct channel_message *m)
-{
-    for (size_t i = 0; i < m->fd_count; i++)
-        close(m->fds[i]);
-    m->fd_count = 0;
-}
-
-/* Moves the descriptors that came with a message to m. The kernel never delivers more than the
- * buffer has room for, so they fit into m->fds. */
-static void take_fds(struct msghdr *msg, struct channel_message *m)
-{
-    for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c != NULL; c = CMSG_NXTHDR(msg, c)) {
-        if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
-            continue;
-        m->fd_count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-        memcpy(m->fds, CMSG_DATA(c), m->fd_count * sizeof(int));
-    }
-}
-
-/* recvmsg() returns 0 for an empty message as well as for the end: only poll() tells them apart. */
-static bool is_over(const struct channel *c)
-{
-    struct pollfd p = {.fd = c->fd, .events = POLLRDHUP};
-
-    return poll(&p, 1, 0) == 1 && (p.revents & (POLLHUP | POLLRDHUP | POLLERR)) != 0;
-}
-
-/* Receives one message; m has no descriptors unless the result is MESSAGE. */
-static enum channel_got channel_receive(struct channel *c, struct channel_message *m)
-{
-    union control control;
-    struct iovec iov = {m->data, sizeof(m->data)};
-    struct msghdr msg = {
-        .msg_iov = &iov,
-        .msg_iovlen = 1,
-        .msg_control = control.bytes,
-        /* Not CMSG_SPACE: its padding has room for a fourth descriptor. */
-        .msg_controllen = CMSG_LEN(WIRE_RUN_FDS * sizeof(int)),
-    };
-    ssize_t n = recvmsg(c->fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-
-    m->size = 0;
-    m->fd_count = 0;
-    m->fds_lost = false;
-    if (n < 0)
-        return errno == EAGAIN || errno == EINTR ? CHANNEL_NOTHING : CHANNEL_END;
-    take_fds(&msg, m);
-    /* A truncated control message has two reasons. With fewer descriptors than there is room for,
-     * this process is at its limit of open files: the message is good, and the run can be refused
-     * as a shortage. With all three, main has sent a fourth, which it never does. */
-    m->fds_lost = (msg.msg_flags & MSG_CTRUNC) != 0 && m->fd_count < WIRE_RUN_FDS;
-    if (n > 0 && ((msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == 0 || m->fds_lost)) {
-        m->size = (size_t)n;
-        return CHANNEL_MESSAGE;
-    }
-    channel_message_close(m);
-    return n == 0 && is_over(c) ? CHANNEL_END : CHANNEL_BROKEN;
-}
-
-/* False: the socket does not take the reply now; try again when it is writable. True: the reply is
- * sent, or can never be sent. */
-static bool send_now(const struct channel *c, struct queued *q)
-{
-    union control control = {0};
-    struct iovec iov = {&q->reply, sizeof(q->reply)};
-    struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
-
-    if (q->fd >= 0) {
-        msg.msg_control = control.bytes;
-        msg.msg_controllen = CMSG_SPACE(sizeof(int)); /* for one; the buffer has room for three */
-        control.align = (struct cmsghdr){CMSG_LEN(sizeof(int)), SOL_SOCKET, SCM_RIGHTS};
-        memcpy(CMSG_DATA(&control.align), &q->fd, sizeof(int));
-    }
-    while (sendmsg(c->fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) < 0) {
-        if (errno == EAGAIN || errno == ENOBUFS || errno == ENOMEM || errno == ETOOMANYREFS)
-            return false;
-        if (errno != EINTR)
-            return true; /* main is gone: the next channel_receive() returns END */
-    }
-    return true;
-}
-
-/* Sends the queued replies that the socket takes now. */
-static void channel_flush(struct channel *c)
-{
-    list_each (pos, tmp, &c->queue) {
-        struct queued *q = list_entry(pos, struct queued, link);
-
-        if (!send_now(c, q))
-            return;
-        drop_queued(q);
-    }
-}
-
-/* Sends a reply, or queues it behind the replies that wait. Takes over fd, which goes with the reply
- * (-1 = none). A closed channel drops the reply. */
-static void channel_reply(struct channel *c, const struct wire_reply *reply, int fd)
-{
-    struct queued *q = mem_zalloc(sizeof(*q));
-
-    q->fd = fd;
-    list_init(&q->link);
-    q->reply = *reply;
-    /* A reply is sent at once only if no other waits: replies keep their order. */
-    if (c->fd < 0 || (list_is_empty(&c->queue) && send_now(c, q)))
-        drop_queued(q);
-    else
-        list_append(&c->queue, &q->link);
-}
-
 /* ---- Requests */
 
 /* A runs_end_cb. The slot is free before main hears of the end: main may ask for the next run at
@@ -211,13 +55,20 @@ static void reply_end(void *arg, uint64_t id, const struct run_end *end)
 {
     struct helper *h = arg;
 
+    if (id == RELOAD_RUN_ID) {
+        reload_on_end(&h->reload, end);
+        return;
+    }
     slots_free(&h->slots, id);
-    channel_reply(&h->channel, &(struct wire_reply){WIRE_EXITED, 0, id, *end}, -1);
+    channel_reply(&h->channel, &(struct wire_reply){.type = WIRE_EXITED, .id = id, .end = *end},
+                  -1);
 }
 
 static void refuse(struct helper *h, const struct wire_request *req, struct run_end why)
 {
-    channel_reply(&h->channel, &(struct wire_reply){WIRE_EXITED, 0, req->id, why}, -1);
+    const struct wire_reply reply = {.type = WIRE_EXITED, .id = req->id, .end = why};
+
+    channel_reply(&h->channel, &reply, -1);
 }
 
 /* The environment of a run: the fixed strings of the hook, then the strings that main sent. The
@@ -260,6 +111,9 @@ static void choose_program(struct child_spec *spec)
         break;
     case RUN_PROGRAM_SWEEP:
         spec->work = output_sweep_work;
+        break;
+    case RUN_PROGRAM_FILES:
+        spec->work = output_files_work;
         break;
     case RUN_PROGRAM_CHECK: /* main cannot ask for it */
         break;
@@ -326,7 +180,10 @@ static void on_run(struct helper *h, const struct wire_request *req)
     if (!slots_take(&h->slots, req->id, req->number, req->program)) {
         refuse_too_many(h, req);
     } else if (start_run(h, req, &child, &why)) {
-        runs_add(&h->runs, req->id, &h->params->hooks[req->number], child, run_name(req->env));
+        const struct helper_hook *hook = &h->params->hooks[req->number];
+        const struct runs_stop stop = {hook->kill_signal, hook->kill_grace_ms};
+
+        runs_add(&h->runs, req->id, stop, child, run_name(req->env));
     } else {
         slots_free(&h->slots, req->id);
         refuse(h, req, why);
@@ -388,9 +245,33 @@ static void tell_changes(struct helper *h)
 {
     uint32_t file;
 
-    while (list_is_empty(&h->channel.queue) &&
-           file_watch_take(h->file_watch, clock_now_ms(), &file))
-        channel_reply(&h->channel, &(struct wire_reply){.type = WIRE_CHANGED, .id = file}, -1);
+    while (!channel_is_waiting(&h->channel) &&
+           file_watch_take(h->file_watch, clock_now_ms(), &file)) {
+        const struct wire_reply reply = {
+            .type = WIRE_CHANGED, .id = file, .generation = h->generation};
+
+        channel_reply(&h->channel, &reply, -1);
+    }
+}
+
+/* From here on all numbers are those of the new parameters. What was told with the old numbers, and
+ * main reads only now, is told again by file_watch. The memory of the old parameters goes: no run
+ * points to it. */
+static enum err_kind on_commit(struct helper *h, const struct wire_request *req, struct err *err)
+{
+    struct helper_params *params;
+    enum err_kind kind = reload_commit(&h->reload, req->id, &params, err);
+
+    if (kind != ERR_OK)
+        return kind;
+    slots_renew(&h->slots, params);
+    file_watch_renew(h->file_watch, params->files, params->file_count, clock_now_ms());
+    free(h->refused);
+    h->refused = mem_array(params->file_count + 1, sizeof(*h->refused));
+    tables_free(&h->reloaded);
+    h->params = h->reloaded = params;
+    h->generation++;
+    return ERR_OK;
 }
 
 /* Does the hook have the parameters that this program needs? */
@@ -398,22 +279,24 @@ static bool has_program(const struct helper_hook *hook, enum run_program program
 {
     switch (program) {
     case RUN_PROGRAM_COMMAND:
-        break;
+        return hook->argv != NULL;
     case RUN_PROGRAM_OUTPUT:
     case RUN_PROGRAM_REMOVE:
-    case RUN_PROGRAM_SWEEP:
+    case RUN_PROGRAM_FILES:
         return hook->output != NULL;
+    case RUN_PROGRAM_SWEEP:
+        return hook->output != NULL || hook->argv == NULL;
     case RUN_PROGRAM_APPLY:
         return hook->apply != NULL;
     case RUN_PROGRAM_FINGERPRINT:
-        return hook->files != NULL;
+        return hook->contents != NULL;
     case RUN_PROGRAM_CHECK:
-        return false;
+        break;
     }
-    return true;
+    return false;
 }
 
-/* A request that names a hook, program, signal or file that does not exist is a bug of main, or
+/* A request that names a hook, program, signal, file or level that does not exist is a bug of main, or
  * main was broken into: the helper ends (ERR_PROTOCOL). An unknown id of a KILL is no error,
  * because the run may have ended while the request was under way. */
 static enum err_kind check_request(const struct helper *h, const struct wire_request *req,
@@ -426,12 +309,17 @@ static enum err_kind check_request(const struct helper *h, const struct wire_req
     if (req->type == WIRE_RUN && !has_program(&p->hooks[req->number], req->program))
         return err_set(err, ERR_PROTOCOL, 0, "message from main: hook %u has no program %d",
                        req->number, (int)req->program);
+    if ((req->type == WIRE_RUN || req->type == WIRE_CLEAR || req->type == WIRE_KILL) &&
+        req->id == RELOAD_RUN_ID)
+        return err_set(err, ERR_PROTOCOL, 0, "message from main: a run that is the helper's");
     if ((req->type == WIRE_RUN || req->type == WIRE_CLEAR) && runs_has(&h->runs, req->id))
         return err_set(err, ERR_PROTOCOL, 0, "message from main: a second run with the same id");
     if (req->type == WIRE_KILL && (req->number < 1 || req->number >= NSIG))
         return err_set(err, ERR_PROTOCOL, 0, "message from main: no signal %u", req->number);
     if (req->type == WIRE_OPEN && req->number >= p->file_count)
         return err_set(err, ERR_PROTOCOL, 0, "message from main: no file %u", req->number);
+    if (req->type == WIRE_LOG_LEVEL && req->number > LOG_LVL_TRACE)
+        return err_set(err, ERR_PROTOCOL, 0, "message from main: no log level %u", req->number);
     return ERR_OK;
 }
 
@@ -462,6 +350,18 @@ static enum err_kind on_message(struct helper *h, struct err *err)
     case WIRE_CLEAR:
         runs_reap(&h->runs);
         on_clear(h, &req);
+        break;
+    case WIRE_RELOAD:
+        reload_begin(&h->reload, req.id);
+        break;
+    case WIRE_COMMIT:
+        return on_commit(h, &req, err);
+    case WIRE_DROP:
+        reload_drop(&h->reload, req.id);
+        break;
+    case WIRE_LOG_LEVEL:
+        log_set_level((enum log_level)req.number);
+        log_debug("helper: log level is changed", KV_STR("to", log_level_words[req.number]));
         break;
     }
     return ERR_OK;
@@ -509,7 +409,7 @@ static int shorter(int a, int b)
  * request is read, so that replies cannot pile up, and no change of a file is told. */
 static enum err_kind wait_for(struct helper *h, struct pollfd p[3], struct err *err)
 {
-    bool is_waiting = !list_is_empty(&h->channel.queue);
+    bool is_waiting = channel_is_waiting(&h->channel);
     uint64_t now_ms = clock_now_ms();
     int changes_ms = is_waiting ? -1 : file_watch_wait_ms(h->file_watch, now_ms);
 
@@ -597,9 +497,9 @@ static enum err_kind run(struct helper *h, int socket_fd, struct err *err)
         kind = err_set(err, ERR_IO, errno, "subreaper: %s", strerrordesc_np(errno));
     if (kind != ERR_OK)
         return kind;
-    h->channel.fd = SOCKET_FD;
-    list_init(&h->channel.queue);
+    channel_init(&h->channel, SOCKET_FD);
     runs_init(&h->runs, reply_end, h);
+    reload_init(&h->reload, h->reloader, h->params->nofile_soft, &h->runs, &h->channel);
     slots_init(&h->slots, h->params);
     h->file_watch = file_watch_create(h->params->files, h->params->file_count);
     h->refused = mem_array(h->params->file_count + 1, sizeof(*h->refused));
@@ -607,11 +507,26 @@ static enum err_kind run(struct helper *h, int socket_fd, struct err *err)
     channel_close(&h->channel); /* first: main must not wait for answers while the runs end */
     runs_end_all(&h->runs, h->signal_fd);
     runs_fini(&h->runs);
+    reload_fini(&h->reload);
     slots_fini(&h->slots);
     file_watch_destroy(&h->file_watch);
     free(h->refused);
+    tables_free(&h->reloaded);
     close(h->signal_fd);
     return kind;
+}
+
+/* Shows as "informerd: helper" in ps and in systemd's tree. The kernel shows the strings in this
+ * memory; the last byte stays NUL. */
+static void show_title(const struct helper_params *params)
+{
+    static const char text[] = "informerd: helper";
+    size_t n = params->title_size < sizeof(text) ? params->title_size : sizeof(text);
+
+    if (n == 0)
+        return;
+    memset(params->title, 0, params->title_size);
+    memcpy(params->title, text, n - 1);
 }
 
 /* The helper from its fork to its end, in a process of its own with one thread. It takes over the
@@ -619,13 +534,16 @@ static enum err_kind run(struct helper *h, int socket_fd, struct err *err)
  * Then the process group of each run gets its kill_signal, and SIGKILL after the grace. Returns the
  * exit code: 0, or 1 if main broke the protocol or the system refused a thing that the helper
  * cannot do without. */
-static int live(const struct helper_params *params, int socket_fd)
+static int live(const struct helper_params *params, const struct helper_reload *reload,
+                int socket_fd)
 {
     struct helper *h = mem_zalloc(sizeof(*h));
     struct err err;
 
     ensure(socket_fd > STDERR_FILENO);
     h->params = params;
+    h->reloader = reload;
+    show_title(params);
     prctl(PR_SET_NAME, "informerd-help"); /* the kernel keeps 15 bytes of a name */
     if (chdir("/") < 0)
         log_debug("helper: cannot change to /", KV_INT("errno", errno));
@@ -637,7 +555,8 @@ static int live(const struct helper_params *params, int socket_fd)
     return 1;
 }
 
-enum err_kind helper_start(const struct helper_params *params, int *fd, pid_t *pid, struct err *err)
+enum err_kind helper_start(const struct helper_params *params, const struct helper_reload *reload,
+                           int *fd, pid_t *pid, struct err *err)
 {
     int ends[2];
 
@@ -646,7 +565,7 @@ enum err_kind helper_start(const struct helper_params *params, int *fd, pid_t *p
     ensure(ends[0] > STDERR_FILENO && ends[1] > STDERR_FILENO);
     *pid = fork();
     if (*pid == 0)
-        _exit(live(params, ends[1])); /* not exit(): atexit() handlers are main's */
+        _exit(live(params, reload, ends[1])); /* not exit(): atexit() handlers are main's */
     int error = errno;
     close(ends[1]);
     if (*pid > 0) {

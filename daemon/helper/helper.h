@@ -14,6 +14,7 @@
 #include <sys/resource.h>
 #include <sys/types.h>
 
+#include "base/buf.h"
 #include "base/compiler.h"
 #include "base/err.h"
 #include "helper/path_trust.h"
@@ -27,15 +28,24 @@ struct helper_output {
     gid_t gid;      /* with set_owner; (gid_t)-1 leaves the group */
 };
 
+/* A file whose content tells whether the hook has changed. */
+struct helper_content {
+    const char *path;
+    bool counts;  /* in digest_forms.now */
+    bool counted; /* in digest_forms.former */
+};
+
 struct helper_hook {
     const char *name; /* for log lines */
     /* Ends with NULL. argv[0] is the path of the program, or its name: then the program is looked up
-     * in the folders of PATH of env, whenever it starts. */
+     * in the folders of PATH of env, whenever it starts. NULL: the hook has no program (files_from);
+     * without output it stands for all hooks that are not configured any more, and only SWEEP can be
+     * asked for. */
     const char *const *argv;
     const char *const *check; /* like argv; ${file} in it is the new file's path; NULL = none */
     const char *const *apply; /* like argv; NULL = none */
-    const struct helper_output *output; /* NULL = none */
-    const char *const *files;           /* the files of FINGERPRINT; ends with NULL; NULL = none */
+    const struct helper_output *output;    /* NULL = none */
+    const struct helper_content *contents; /* of FINGERPRINT; ends with path NULL; NULL = none */
     /* Files that only root may be able to change, checked whenever a program starts; a name without
      * a slash is the program that was found in PATH. Ends with NULL; NULL = none. */
     const char *const *alone;
@@ -64,15 +74,31 @@ struct helper_params {
     const struct helper_file *files; /* main names them by number */
     size_t file_count;
     rlim_t nofile_soft;   /* soft limit of open files for programs; 0 leaves it as it is */
+    char *title;          /* where ps finds the command line of the process; NULL = not known */
+    size_t title_size;    /* bytes that the helper may overwrite there */
     unsigned shared_runs; /* further runs at a time besides one of each hook, of all together */
 };
 
-/* Creates the socket and forks the helper, which uses its own copy of the memory of params until it
- * ends. The caller owns *fd, the end of main (close-on-exec, SOCK_SEQPACKET, for
+/* Reads and checks the configuration anew, with the rights of the helper and in a child of it: it may
+ * take long, hang or crash. The working folder is /, nothing may be written to stdout, and memory
+ * need not be freed. True: *params has the new parameters (its nofile_soft is ignored), and bundle
+ * what main needs to make the same configuration. False: problems says what is wrong, for people.
+ * The buffers are empty before. */
+typedef bool helper_build_cb(void *arg, struct helper_params *params, struct buf *bundle,
+                             struct buf *problems);
+
+/* How to reload. */
+struct helper_reload {
+    helper_build_cb *build;
+    void *arg;
+};
+
+/* Creates the socket and forks the helper, which uses its own copy of the memory of params and
+ * reload until it ends. With reload = NULL the helper refuses to reload. The caller owns *fd, the end of main (close-on-exec, SOCK_SEQPACKET, for
  * helper_link_create()), and reaps *pid. Descriptors 0, 1 and 2 must be open. The helper ends when
  * main closes its end: each run gets kill_signal first, SIGKILL after its grace. ERR_IO: the system
  * refused. */
-enum err_kind helper_start(const struct helper_params *params, int *fd, pid_t *pid,
-                           struct err *err) MUST_CHECK;
+enum err_kind helper_start(const struct helper_params *params, const struct helper_reload *reload,
+                           int *fd, pid_t *pid, struct err *err) MUST_CHECK;
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The programs OUTPUT and REMOVE (helper/work.h): one output file (the target) in its open folder, and
- * the new file beside it, which replaces the target once it is complete. Links are never followed. */
+/* The programs OUTPUT, REMOVE and FILES (helper/work.h): output files (the targets), each in its open
+ * folder, and the new file beside it, which replaces the target once it is complete. Links are never
+ * followed. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -9,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -19,6 +21,7 @@
 #include "base/mem.h"
 #include "base/path_template.h"
 #include "helper/output_folder.h"
+#include "helper/output_mark.h"
 #include "helper/work.h"
 
 /* FOLDER_TRIES: the removal of another object's file may remove the folder again, while it is
@@ -32,9 +35,11 @@ enum {
     PRIVATE = 0600
 };
 
+/* One file while it is written or removed. */
 struct output_run {
     const struct child_spec *spec;
     const struct helper_output *output;
+    const char *key; /* borrowed: the value of ${key}; NULL = the file is the whole input */
     struct buf path;
     size_t fixed; /* bytes of the path that are the fixed folder */
     struct output_folder folder;
@@ -42,11 +47,13 @@ struct output_run {
     const char *name;     /* of the target in it, borrowed from path */
     char temp[TEMP_SIZE]; /* name of the new file, the same in each run */
     int fd;               /* the new file; -1 = this process has made none */
-    off_t size;           /* bytes of stdin */
+    off_t from;           /* where its bytes begin in stdin */
+    off_t size;           /* how many there are */
+    bool is_late; /* another file of the run is renamed before: a signal comes too late then */
     bool is_removed;
     bool prunes_all;       /* removes all empty folders; else only those that it made */
     enum run_stage result; /* SAME, WRITTEN, REMOVED; NONE = the steps are not done yet */
-    struct run_end *end;   /* filled by the check if that fails, else by walk() */
+    struct run_end *end;   /* filled by the check if that fails, else when a step fails */
 };
 
 static int result(int rc)
@@ -146,15 +153,16 @@ static ssize_t read_at(int fd, char *out, size_t n, off_t at)
     return (ssize_t)done;
 }
 
-/* A read error counts as a difference: the target is then replaced. */
-static bool has_same_bytes(int a, int b, off_t size)
+/* Does file a have the bytes that stand in file b at an offset? A read error counts as a difference:
+ * the target is then replaced. */
+static bool has_same_bytes(int a, int b, off_t from, off_t size)
 {
     char *chunks = mem_alloc((size_t)2 * CHUNK);
     bool is_same = true;
 
     for (off_t at = 0; is_same && at < size; at += CHUNK) {
         ssize_t n = read_at(a, chunks, CHUNK, at);
-        ssize_t m = read_at(b, chunks + CHUNK, CHUNK, at);
+        ssize_t m = n > 0 ? read_at(b, chunks + CHUNK, (size_t)n, from + at) : 0;
 
         is_same = n > 0 && n == m && memcmp(chunks, chunks + CHUNK, (size_t)n) == 0;
     }
@@ -176,6 +184,13 @@ static bool set_mode_in_place(int fd, const struct stat *st, const struct helper
     return fchmod(fd, o->mode) == 0 && fsync(fd) == 0;
 }
 
+/* If main has the rights of the helper, nobody asks for the mark. */
+static void mark_file(const struct output_run *r, int fd)
+{
+    if (!r->spec->hook->main_is_alike)
+        output_mark_set(fd, r->spec->hook->name);
+}
+
 /* Is the target a file with the wanted owner and the bytes of stdin? If so, it gets the wanted mode
  * if it has another one, and a new file that a crash left is removed. A file with a second name is
  * replaced, not touched: the other name may be in somebody else's folder, who would get the new
@@ -189,7 +204,10 @@ static bool is_same(const struct output_run *r)
         return false;
     bool same = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink == 1 &&
                 has_owner(&st, r->output) && st.st_size == r->size &&
-                has_same_bytes(fd, STDIN_FILENO, r->size) && set_mode_in_place(fd, &st, r->output);
+                has_same_bytes(fd, STDIN_FILENO, r->from, r->size) &&
+                set_mode_in_place(fd, &st, r->output);
+    if (same)
+        mark_file(r, fd);
     close(fd);
     if (same)
         (void)remove_temp(r); /* a new file that stays harms nobody */
@@ -275,6 +293,7 @@ static int expand(struct output_run *r)
          [PATH_TEMPLATE_NAMESPACE] = value_of(env, "INFORMERD_NAMESPACE"),
          [PATH_TEMPLATE_NAME] = value_of(env, "INFORMERD_NAME"),
          [PATH_TEMPLATE_CLUSTER] = value_of(env, "INFORMERD_CLUSTER"),
+         [PATH_TEMPLATE_KEY] = r->key,
          }
     };
     enum err_kind kind =
@@ -287,7 +306,7 @@ static int expand(struct output_run *r)
 
 /* A file with seals is memory, so main cannot have the helper read a file that main itself may not
  * read. And its bytes stay as they are while they are compared, written and checked. */
-static int measure_input(struct output_run *r)
+static int measure(off_t *size)
 {
     struct stat st;
     int error = result(fstat(STDIN_FILENO, &st));
@@ -297,8 +316,14 @@ static int measure_input(struct output_run *r)
         error = EINVAL;
     if (error == 0 && st.st_size > WIRE_OUTPUT_MAX)
         error = EFBIG;
-    r->size = error == 0 ? st.st_size : 0;
+    *size = error == 0 ? st.st_size : 0;
     return error;
+}
+
+/* With ${key} the file is a part of the input, which is measured already. */
+static int measure_input(struct output_run *r)
+{
+    return r->key == NULL ? measure(&r->size) : 0;
 }
 
 static int open_folder(struct output_run *r, bool make)
@@ -393,7 +418,8 @@ static int fill(struct output_run *r)
     int error = 0;
 
     for (off_t at = 0; error == 0 && at < r->size; at += CHUNK) {
-        ssize_t n = read_at(STDIN_FILENO, chunk, CHUNK, at);
+        off_t rest = r->size - at;
+        ssize_t n = read_at(STDIN_FILENO, chunk, rest < CHUNK ? (size_t)rest : CHUNK, r->from + at);
 
         error = result((int)n);
         if (error == 0 && n == 0)
@@ -405,6 +431,12 @@ static int fill(struct output_run *r)
     }
     free(chunk);
     return error;
+}
+
+static int mark(struct output_run *r)
+{
+    mark_file(r, r->fd);
+    return 0;
 }
 
 static int own(struct output_run *r)
@@ -441,7 +473,7 @@ static int check(struct output_run *r)
 /* The last moment at which a signal leaves the old file. */
 static int commit(struct output_run *r)
 {
-    int error = told_signal(r) != 0 ? EINTR : check_ours(r);
+    int error = !r->is_late && told_signal(r) != 0 ? EINTR : check_ours(r);
 
     if (error == 0)
         error = result(renameat(r->at, r->temp, r->at, r->name));
@@ -492,22 +524,46 @@ struct step {
     int (*run)(struct output_run *r);
 };
 
-/* The owner comes before the mode, which chown() may change; both and the bytes are on disk before
- * the check and the rename, so that after a power cut the file has them. */
-static const struct step write_steps[] = {
-    {RUN_STAGE_TEMPLATE,     expand       },
-    {RUN_STAGE_INPUT,        measure_input},
-    {RUN_STAGE_FOLDER,       make_folder  },
-    {RUN_STAGE_TARGET,       look         },
-    {RUN_STAGE_NONE,         compare      }, /* cannot fail */
-    {RUN_STAGE_CREATE,       create       },
-    {RUN_STAGE_WRITE,        fill         },
-    {RUN_STAGE_OWNER,        own          },
-    {RUN_STAGE_MODE,         set_mode     },
-    {RUN_STAGE_FSYNC,        sync_file    },
-    {RUN_STAGE_NONE,         check        }, /* says by itself how it failed */
-    {RUN_STAGE_RENAME,       commit       },
-    {RUN_STAGE_FSYNC_FOLDER, sync_written },
+/* Steps that all files of a run take before one of them goes on to the next phase. */
+struct phase {
+    const struct step *steps;
+    size_t count;
+};
+
+/* The owner comes before the mode, which chown() may change. */
+static const struct step make_steps[] = {
+    {RUN_STAGE_TEMPLATE, expand       },
+    {RUN_STAGE_INPUT,    measure_input},
+    {RUN_STAGE_FOLDER,   make_folder  },
+    {RUN_STAGE_TARGET,   look         },
+    {RUN_STAGE_NONE,     compare      }, /* cannot fail */
+    {RUN_STAGE_CREATE,   create       },
+    {RUN_STAGE_WRITE,    fill         },
+    {RUN_STAGE_NONE,     mark         }, /* cannot fail */
+    {RUN_STAGE_OWNER,    own          },
+    {RUN_STAGE_MODE,     set_mode     },
+};
+static const struct step sync_steps[] = {
+    {RUN_STAGE_FSYNC, sync_file},
+};
+static const struct step check_steps[] = {
+    {RUN_STAGE_NONE, check}, /* says by itself how it failed */
+};
+static const struct step commit_steps[] = {
+    {RUN_STAGE_RENAME, commit},
+};
+static const struct step sync_folder_steps[] = {
+    {RUN_STAGE_FSYNC_FOLDER, sync_written},
+};
+
+/* Owner, mode and bytes are on disk before the check and the rename, so that after a power cut the
+ * file has them. No file is renamed before all of them have passed their check. */
+static const struct phase write_phases[] = {
+    {make_steps,        ARRAY_LEN(make_steps)       },
+    {sync_steps,        ARRAY_LEN(sync_steps)       },
+    {check_steps,       ARRAY_LEN(check_steps)      },
+    {commit_steps,      ARRAY_LEN(commit_steps)     },
+    {sync_folder_steps, ARRAY_LEN(sync_folder_steps)},
 };
 
 static const struct step remove_steps[] = {
@@ -516,6 +572,9 @@ static const struct step remove_steps[] = {
     {RUN_STAGE_TARGET,       look        },
     {RUN_STAGE_REMOVE,       remove_file },
     {RUN_STAGE_FSYNC_FOLDER, sync_removed},
+};
+static const struct phase remove_phases[] = {
+    {remove_steps, ARRAY_LEN(remove_steps)},
 };
 
 /* Fills the end for a step that failed. */
@@ -532,38 +591,202 @@ static void explain(const struct output_run *r, const struct step *step, int err
         *r->end = run_end_refused(r->spec->program, step->stage, error);
 }
 
-/* Runs the steps until one fails or one sets the result; then tidies up. The new file goes before
- * the folders, as only an empty folder can be removed. */
-static void walk(struct output_run *r, const struct step *steps, size_t count)
+/* False: a step failed, and r->end says how. */
+static bool run_phase(struct output_run *r, const struct phase *phase)
 {
     int error = 0;
 
-    umask(0); /* modes are what they are set to */
-    for (size_t i = 0; i < count && error == 0 && r->result == RUN_STAGE_NONE; i++) {
-        error = steps[i].run(r);
+    for (size_t i = 0; i < phase->count && error == 0 && r->result == RUN_STAGE_NONE; i++) {
+        error = phase->steps[i].run(r);
         if (error != 0)
-            explain(r, &steps[i], error);
+            explain(r, &phase->steps[i], error);
     }
+    return error == 0;
+}
+
+/* The new file goes before the folders, as only an empty folder can be removed. */
+static void tidy_up(struct output_run *r)
+{
     drop(r);
     output_folder_prune(&r->folder, !r->prunes_all);
     output_folder_close(&r->folder);
     buf_free(&r->path);
-    /* The check may have left its own good end. */
-    if (error == 0)
+}
+
+/* Returns the number of the file that failed, from 1; 0 = none did. A file that is done gives its
+ * descriptors back at once. At the end the last file goes first: the folders that an earlier one
+ * has made are empty then. */
+static size_t walk(struct output_run *all, size_t n, const struct phase *phases, size_t count)
+{
+    size_t failed = 0;
+
+    umask(0); /* modes are what they are set to */
+    for (size_t k = 0; k < count && failed == 0; k++)
+        for (size_t i = 0; i < n && failed == 0; i++) {
+            if (!run_phase(&all[i], &phases[k]))
+                failed = i + 1;
+            else if (all[i].result != RUN_STAGE_NONE)
+                tidy_up(&all[i]);
+        }
+    for (size_t i = n; i-- > 0;)
+        tidy_up(&all[i]);
+    return failed;
+}
+
+/* Writes all files, or none if a step before the first rename fails. Returns 0, or the number of the
+ * file that failed, from 1: its end says how. */
+static size_t write_all_files(struct output_run *all, size_t n)
+{
+    return walk(all, n, write_phases, ARRAY_LEN(write_phases));
+}
+
+/* The same for files to remove, until one fails. */
+static size_t remove_all_files(struct output_run *all, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        all[i].prunes_all = true;
+    return walk(all, n, remove_phases, ARRAY_LEN(remove_phases));
+}
+
+/* A file that nothing is done for yet. */
+static struct output_run new_file(const struct child_spec *spec, struct run_end *end)
+{
+    return (struct output_run){.spec = spec, .output = spec->hook->output, .fd = -1, .end = end};
+}
+
+/* The one file of a run that has no members. The check may have left its own good end. */
+static void conclude(const struct output_run *r, size_t failed)
+{
+    if (failed == 0)
         *r->end = (struct run_end){.program = r->spec->program, .stage = r->result};
 }
 
 void output_run_write(const struct child_spec *spec, struct run_end *out)
 {
-    struct output_run r = {.spec = spec, .output = spec->hook->output, .fd = -1, .end = out};
+    struct output_run r = new_file(spec, out);
 
-    walk(&r, write_steps, ARRAY_LEN(write_steps));
+    conclude(&r, write_all_files(&r, 1));
 }
 
 void output_run_remove(const struct child_spec *spec, struct run_end *out)
 {
-    struct output_run r = {
-        .spec = spec, .output = spec->hook->output, .fd = -1, .prunes_all = true, .end = out};
+    struct output_run r = new_file(spec, out);
 
-    walk(&r, remove_steps, ARRAY_LEN(remove_steps));
+    conclude(&r, remove_all_files(&r, 1));
+}
+
+/* ---- FILES: the files of one object with files_from */
+
+struct output_files {
+    const struct child_spec *spec;
+    struct run_end *end;
+    off_t size;             /* bytes of the input */
+    off_t at;               /* how much of it is read */
+    struct output_run *all; /* those to write, then those to remove; keys are owned */
+    char **keys;
+    size_t count;
+    size_t writes;
+};
+
+/* Reads n bytes of the input; false: it has fewer. */
+static bool take(struct output_files *f, void *out, size_t n)
+{
+    if (f->size - f->at < (off_t)n || pread(STDIN_FILENO, out, n, f->at) != (ssize_t)n)
+        return false;
+    f->at += (off_t)n;
+    return true;
+}
+
+/* Adds a file at the end. Those to write come first in the input, those to remove last. */
+static void add(struct output_files *f, const struct wire_member *head, char *key)
+{
+    f->all = mem_realloc(f->all, (f->count + 1) * sizeof(*f->all));
+    f->keys = mem_realloc(f->keys, (f->count + 1) * sizeof(*f->keys));
+    struct output_run *r = &f->all[f->count];
+
+    *r = new_file(f->spec, f->end);
+    r->key = f->keys[f->count] = key;
+    r->from = f->at;
+    r->size = (off_t)head->size;
+    r->is_late = f->count > 0;
+    f->count++;
+    f->writes += head->goes == 0;
+    f->at += (off_t)head->size;
+}
+
+/* Takes one file off the input. False: it is not as main writes it. */
+static bool take_member(struct output_files *f)
+{
+    struct wire_member head;
+    bool is_last = f->writes < f->count; /* a file to remove was there already */
+
+    if (!take(f, &head, sizeof(head)) || head.length > PATH_TEMPLATE_COMPONENT_MAX || head.goes > 1)
+        return false;
+    char *key = mem_zalloc(head.length + 1);
+    if (!take(f, key, head.length) || strlen(key) != head.length ||
+        (head.goes == 1 ? head.size > 0 : is_last || head.size > (uint64_t)(f->size - f->at))) {
+        free(key);
+        return false;
+    }
+    add(f, &head, key);
+    return true;
+}
+
+static int take_all(struct output_files *f)
+{
+    int error = measure(&f->size);
+
+    while (error == 0 && f->at < f->size)
+        error = take_member(f) ? 0 : EINVAL;
+    return error;
+}
+
+/* Each new file stays open until it is renamed, with its folders: more than the soft limit of open
+ * files may be needed. If the hard one is not enough, the run fails. */
+static void raise_limit(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
+/* Files that go are removed when all others are written: nothing is lost if a check fails. */
+static void work_on(struct output_files *f)
+{
+    size_t failed = write_all_files(f->all, f->writes);
+    uint32_t changed = 0;
+
+    if (failed == 0) {
+        failed = remove_all_files(f->all + f->writes, f->count - f->writes);
+        failed += failed > 0 ? f->writes : 0;
+    }
+    if (failed > 0) {
+        f->end->member = (uint32_t)failed;
+        return;
+    }
+    for (size_t i = 0; i < f->count; i++)
+        changed += f->all[i].result != RUN_STAGE_SAME;
+    enum run_stage became = f->writes > 0 ? RUN_STAGE_WRITTEN : RUN_STAGE_REMOVED;
+    *f->end = (struct run_end){.program = f->spec->program,
+                               .stage = changed > 0 ? became : RUN_STAGE_SAME,
+                               .changed = changed};
+}
+
+void output_files_work(const struct child_spec *spec, struct run_end *out)
+{
+    struct output_files f = {.spec = spec, .end = out};
+    int error = take_all(&f);
+
+    raise_limit();
+    if (error == 0)
+        work_on(&f);
+    else
+        *out = run_end_refused(spec->program, RUN_STAGE_INPUT, error);
+    for (size_t i = 0; i < f.count; i++)
+        free(f.keys[i]);
+    free(f.keys);
+    free(f.all);
 }

@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "base/path_template.h"
 #include "helper/output_folder.h"
+#include "helper/output_mark.h"
 
 /* One stray file; used for one after the other. */
 struct sweep {
@@ -30,11 +31,18 @@ struct sweep {
 static size_t fixed_folder(const struct helper_output *o, struct buf *path)
 {
     static const struct path_template_values any = {
-        {"a", "a", "a", "a"}
+        {"a", "a", "a", "a", "a"}
     };
     size_t fixed = 0;
 
     return path_template_expand(o->path, &any, path, &fixed, NULL) == ERR_OK ? fixed : 0;
+}
+
+/* Is it a file of a hook that is not configured any more? Then the file itself has to show that
+ * informerd wrote it. */
+static bool is_gone(const struct sweep *s)
+{
+    return s->hook->output == NULL;
 }
 
 /* Finds the fixed folder of the stray file. False: the file may not be touched, because the path is
@@ -44,7 +52,7 @@ static size_t fixed_folder(const struct helper_output *o, struct buf *path)
 static bool find_fixed(struct sweep *s)
 {
     struct buf now = {0};
-    size_t n = fixed_folder(s->hook->output, &now);
+    size_t n = is_gone(s) ? 0 : fixed_folder(s->hook->output, &now);
     unsigned used;
 
     s->is_below = n > 0 && strncmp(s->path, buf_cstr(&now), n) == 0 &&
@@ -54,7 +62,7 @@ static bool find_fixed(struct sweep *s)
         s->fixed = 1;
     buf_free(&now);
     return path_template_check(s->path, &used, NULL) == ERR_OK && used == 0 &&
-           (s->is_below || s->hook->main_is_alike);
+           (s->is_below || s->hook->main_is_alike || is_gone(s));
 }
 
 static const char *name_of(const struct sweep *s)
@@ -79,14 +87,18 @@ static int read_all(int fd, struct buf *out, size_t size)
 
 /* Could the hook's output be this file? A file with a second name could be somebody else's file,
  * and so could one of another owner: without `owner` the output belongs to the helper's user. The
- * helper's own user counts in any case, as `owner` may have been set since the file was written. */
-static bool is_ours(const struct sweep *s, const struct stat *st)
+ * helper's own user counts in any case, as `owner` may have been set since the file was written. Of a
+ * hook that is gone nobody knows the owner. */
+static bool is_ours(const struct sweep *s, int fd, const struct stat *st)
 {
     const struct helper_output *o = s->hook->output;
-    uid_t uid = o->set_owner && o->uid != (uid_t)-1 ? o->uid : geteuid();
 
-    return S_ISREG(st->st_mode) && st->st_nlink == 1 &&
-           (s->hook->main_is_alike || st->st_uid == uid || st->st_uid == geteuid());
+    if (!S_ISREG(st->st_mode) || st->st_nlink != 1)
+        return false;
+    if (s->hook->main_is_alike || is_gone(s))
+        return s->hook->main_is_alike || output_mark_is(fd);
+    uid_t uid = o->set_owner && o->uid != (uid_t)-1 ? o->uid : geteuid();
+    return st->st_uid == uid || st->st_uid == geteuid();
 }
 
 /* REMOVED if the file has the bytes that informerd wrote. A file that somebody has changed
@@ -96,7 +108,7 @@ static enum wire_swept compare(const struct sweep *s, int fd, const struct stat 
     struct buf bytes = {0};
     enum wire_swept swept = WIRE_SWEPT_CHANGED;
 
-    if (!is_ours(s, st))
+    if (!is_ours(s, fd, st))
         return WIRE_SWEPT_FOREIGN;
     if (st->st_size > WIRE_OUTPUT_MAX)
         return WIRE_SWEPT_CHANGED;

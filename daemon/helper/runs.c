@@ -34,9 +34,9 @@ enum run_state {
 
 struct run {
     uint64_t id;
-    const struct helper_hook *hook; /* NULL = a run of runs_clear() */
-    struct child child;             /* from CLEARING on its number may be another process' */
-    char *name;                     /* INFORMERD_RUN; NULL = not set */
+    struct runs_stop stop; /* not used by a run of runs_clear() */
+    struct child child;    /* from CLEARING on its number may be another process' */
+    char *name;            /* INFORMERD_RUN; NULL = not set */
     enum run_state state;
     /* Descendants that were seen when the run was signaled, or later. They may have lost their
      * parent since, and lack the name in their environment. */
@@ -93,7 +93,7 @@ bool runs_has(const struct runs *r, uint64_t id)
     return find(r, id) != NULL;
 }
 
-void runs_add(struct runs *r, uint64_t id, const struct helper_hook *hook, struct child child,
+void runs_add(struct runs *r, uint64_t id, struct runs_stop stop, struct child child,
               const char *name)
 {
     if (r->count == r->capacity) {
@@ -101,7 +101,7 @@ void runs_add(struct runs *r, uint64_t id, const struct helper_hook *hook, struc
         r->all = mem_realloc(r->all, r->capacity * sizeof(*r->all));
     }
     r->all[r->count++] =
-        (struct run){.id = id, .hook = hook, .child = child, .name = mem_strdup(name)};
+        (struct run){.id = id, .stop = stop, .child = child, .name = mem_strdup(name)};
 }
 
 /* ---- The processes of a run besides its group */
@@ -297,7 +297,7 @@ static void start_clearing(struct runs *r, struct run *run)
 
 void runs_clear(struct runs *r, uint64_t id, const char *name)
 {
-    runs_add(r, id, NULL, (struct child){.status_fd = -1}, name);
+    runs_add(r, id, (struct runs_stop){0}, (struct child){.status_fd = -1}, name);
     start_clearing(r, &r->all[r->count - 1]);
 }
 
@@ -390,9 +390,9 @@ static void start_end(const struct runs *r, struct run *run, uint64_t now)
 {
     if (run->state == RUN_CLEARING)
         return;
-    uint64_t grace = run->hook->kill_grace_ms;
+    uint64_t grace = run->stop.grace_ms;
     run->deadline_ms = now + (grace < MAX_GRACE_MS ? grace : MAX_GRACE_MS);
-    signal_run(r, run, run->hook->kill_signal);
+    signal_run(r, run, run->stop.signal_number);
 }
 
 /* Even SIGKILL does not end the program of the run (it hangs in the kernel): the helper does not

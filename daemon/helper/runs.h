@@ -16,8 +16,14 @@
 #include "helper/orphans.h"
 
 /* A run is over; runs has forgotten it already, so its id is free. end is borrowed. Called inside
- * of runs_reap(), runs_clear() and runs_end_all(). */
+ * of runs_reap(), runs_clear() and runs_end_all(); may call runs_add(). */
 typedef void runs_end_cb(void *arg, uint64_t id, const struct run_end *end);
+
+/* How a run is stopped when main is gone. */
+struct runs_stop {
+    int signal_number;
+    uint64_t grace_ms; /* from this signal to SIGKILL */
+};
 
 struct runs {
     struct run *all; /* in no order */
@@ -39,9 +45,10 @@ void runs_fini(struct runs *r);
 /* Is there a run of this id? */
 bool runs_has(const struct runs *r, uint64_t id) MUST_CHECK;
 
-/* Takes over a child that was started. No other run may have the id. hook is borrowed. name is the
- * value of INFORMERD_RUN in the child's environment, copied; NULL = the variable is not set. */
-void runs_add(struct runs *r, uint64_t id, const struct helper_hook *hook, struct child child,
+/* Takes over a child that was started. No other run may have the id. name is the value of
+ * INFORMERD_RUN in the child's environment, copied; NULL = the variable is not set. A run needs
+ * nothing more of its hook: it outlives the configuration that it was started by. */
+void runs_add(struct runs *r, uint64_t id, struct runs_stop stop, struct child child,
               const char *name);
 
 /* Sends a signal to the process group of a run, and to its program if that has left the group. An

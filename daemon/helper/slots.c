@@ -2,6 +2,7 @@
 #include "helper/slots.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "base/panic.h"
@@ -14,67 +15,113 @@ enum slot_kind {
     WORK_QUEUES
 };
 
-struct slot {
-    uint64_t id;
-    size_t wq;
+/* The work queues of a hook. Freed when a reload has dropped the hook, and its last run is over. */
+struct slots_hook {
+    char *name; /* NULL = none: it is never recognised */
+    bool is_plugin;
+    bool is_dropped; /* has no number any more */
+    unsigned concurrency;
+    unsigned running[WORK_QUEUES];
 };
 
-/* The work queues of hook n are n * WORK_QUEUES and following; the one work queue for the CLEARs of
- * all hooks comes behind them. */
-static size_t clear_work_queue(const struct slots *s)
-{
-    return s->params->hook_count * WORK_QUEUES;
-}
+struct slot {
+    uint64_t id;
+    struct slots_hook *hook; /* NULL = a CLEAR */
+    enum slot_kind wq;
+};
 
 /* A CLEAR follows a command that has ended: at a time there are as many as commands at most, which
  * is one of each hook and the shared ones. */
-static size_t clear_most(const struct slots *s)
+static size_t clear_most(const struct helper_params *params)
 {
-    return s->params->hook_count + s->params->shared_runs;
+    return params->hook_count + params->shared_runs;
+}
+
+/* An exec plugin has the name of its cluster, which a hook may have, too. Only a plugin has no files
+ * to take a fingerprint of. */
+static bool is_plugin(const struct helper_hook *hook)
+{
+    return hook->contents == NULL;
+}
+
+static struct slots_hook *create_hook(const struct helper_hook *hook)
+{
+    return MEM_NEW(struct slots_hook, .name = mem_strdup(hook->name), .is_plugin = is_plugin(hook));
+}
+
+/* Frees the hook if it has neither a number nor a run. */
+static void release_hook(struct slots_hook *h)
+{
+    for (size_t i = 0; i < WORK_QUEUES; i++)
+        if (!h->is_dropped || h->running[i] > 0)
+            return;
+    free(h->name);
+    free(h);
+}
+
+/* The hook of that name that had a number before, and has none now; NULL = there is none. */
+static struct slots_hook *find_dropped(struct slots_hook *const *hooks, size_t n,
+                                       const struct helper_hook *hook)
+{
+    for (size_t i = 0; i < n; i++)
+        if (hooks[i]->is_dropped && hook->name != NULL && hooks[i]->name != NULL &&
+            strcmp(hooks[i]->name, hook->name) == 0 && hooks[i]->is_plugin == is_plugin(hook))
+            return hooks[i];
+    return NULL;
+}
+
+/* A hook that is dropped, and comes back with a later reload while it has runs, begins anew: main
+ * ends the runs of a hook before it drops it. */
+void slots_renew(struct slots *s, const struct helper_params *params)
+{
+    struct slots_hook **before = s->hooks;
+    size_t n = s->hook_count;
+
+    for (size_t i = 0; i < n; i++)
+        before[i]->is_dropped = true;
+    s->hooks = mem_array(params->hook_count + 1, sizeof(struct slots_hook *));
+    s->hook_count = params->hook_count;
+    for (size_t i = 0; i < s->hook_count; i++) {
+        struct slots_hook *h = find_dropped(before, n, &params->hooks[i]);
+
+        s->hooks[i] = h != NULL ? h : create_hook(&params->hooks[i]);
+        s->hooks[i]->is_dropped = false;
+        s->hooks[i]->concurrency = params->hooks[i].concurrency;
+    }
+    for (size_t i = 0; i < n; i++)
+        release_hook(before[i]);
+    free(before);
+    s->shared_most = params->shared_runs;
+    s->clear_more = s->clear_most;
+    s->clear_most = clear_most(params);
 }
 
 void slots_init(struct slots *s, const struct helper_params *params)
 {
-    *s = (struct slots){.params = params};
-    size_t most = clear_work_queue(s) + params->shared_runs + clear_most(s);
-
-    s->all = mem_array(most + 1, sizeof(*s->all));
-    s->running = mem_array(clear_work_queue(s) + 1, sizeof(*s->running));
+    *s = (struct slots){0};
+    slots_renew(s, params);
 }
 
 void slots_fini(struct slots *s)
 {
+    while (s->count > 0)
+        slots_free(s, s->all[0].id);
+    for (size_t i = 0; i < s->hook_count; i++) {
+        s->hooks[i]->is_dropped = true;
+        release_hook(s->hooks[i]);
+    }
+    free(s->hooks);
     free(s->all);
-    free(s->running);
     *s = (struct slots){0};
 }
 
-/* Only the work queues of commands have more than one slot, and use shared ones. */
-static bool is_command(const struct slots *s, size_t wq)
+static void add(struct slots *s, struct slot slot)
 {
-    return wq != clear_work_queue(s) && wq % WORK_QUEUES == WORK_QUEUE_COMMAND;
-}
-
-/* The most runs of this work queue at a time. */
-static size_t most(const struct slots *s, size_t wq)
-{
-    if (wq == clear_work_queue(s))
-        return clear_most(s);
-    return is_command(s, wq) ? s->params->hooks[wq / WORK_QUEUES].concurrency : 1;
-}
-
-/* The first command of a hook has the hook's own slot, so a hook that hangs cannot keep another one
- * from running (docs/design.md "Slots"). */
-static bool take(struct slots *s, uint64_t id, size_t wq)
-{
-    bool shares = is_command(s, wq) && s->running[wq] > 0;
-
-    if (s->running[wq] >= most(s, wq) || (shares && s->shared >= s->params->shared_runs))
-        return false;
-    s->shared += shares;
-    s->running[wq]++;
-    s->all[s->count++] = (struct slot){id, wq};
-    return true;
+    if (s->count == s->capacity) {
+        s->capacity = 2 * s->capacity + 16;
+        s->all = mem_realloc(s->all, s->capacity * sizeof(*s->all));
+    }
+    s->all[s->count++] = slot;
 }
 
 /* A run writes its file after its command has ended, and a removal takes the place of the command:
@@ -85,6 +132,7 @@ static enum slot_kind work_queue_of(enum run_program program)
     case RUN_PROGRAM_COMMAND:
     case RUN_PROGRAM_OUTPUT:
     case RUN_PROGRAM_REMOVE:
+    case RUN_PROGRAM_FILES:
     case RUN_PROGRAM_CHECK: /* main cannot ask for it */
         break;
     case RUN_PROGRAM_APPLY:
@@ -97,14 +145,31 @@ static enum slot_kind work_queue_of(enum run_program program)
     return WORK_QUEUE_COMMAND;
 }
 
+/* The first command of a hook has the hook's own slot, so a hook that hangs cannot keep another one
+ * from running (docs/design.md "Slots"). Only the work queues of commands have more than one slot,
+ * and use shared ones. */
 bool slots_take(struct slots *s, uint64_t id, uint32_t hook, enum run_program program)
 {
-    return take(s, id, (size_t)hook * WORK_QUEUES + work_queue_of(program));
+    struct slots_hook *h = s->hooks[hook];
+    enum slot_kind wq = work_queue_of(program);
+    unsigned most = wq == WORK_QUEUE_COMMAND ? h->concurrency : 1;
+    bool shares = wq == WORK_QUEUE_COMMAND && h->running[wq] > 0;
+
+    if (h->running[wq] >= most || (shares && s->shared >= s->shared_most))
+        return false;
+    s->shared += shares;
+    h->running[wq]++;
+    add(s, (struct slot){id, h, wq});
+    return true;
 }
 
 bool slots_take_clear(struct slots *s, uint64_t id)
 {
-    return take(s, id, clear_work_queue(s));
+    if (s->clears >= s->clear_most + s->clear_more)
+        return false;
+    s->clears++;
+    add(s, (struct slot){.id = id});
+    return true;
 }
 
 void slots_free(struct slots *s, uint64_t id)
@@ -114,10 +179,15 @@ void slots_free(struct slots *s, uint64_t id)
     while (i < s->count && s->all[i].id != id)
         i++;
     ensure(i < s->count);
-    size_t wq = s->all[i].wq;
+    struct slot slot = s->all[i];
     s->all[i] = s->all[--s->count];
-    s->running[wq]--;
+    if (slot.hook == NULL) {
+        s->clears--;
+        return;
+    }
+    slot.hook->running[slot.wq]--;
     /* As long as another command of the hook runs, a shared slot is freed: whichever command is
      * left over at the end has the hook's own slot. */
-    s->shared -= is_command(s, wq) && s->running[wq] > 0;
+    s->shared -= slot.wq == WORK_QUEUE_COMMAND && slot.hook->running[slot.wq] > 0;
+    release_hook(slot.hook);
 }

@@ -5,6 +5,10 @@
  * hook has four work queues here: for its command and the writes and removals of its file, for
  * apply, for fingerprints, and for stray files. Each work queue has a slot of its own. Further
  * commands at the same time use the slots that all hooks share.
+ *
+ * Runs that a reload finds still count: a hook of the same name takes its work queues over, and the
+ * shared slots that are taken stay taken. Else a broken main could reload again and again, and have
+ * more programs run each time.
  */
 #ifndef HELPER_SLOTS_H
 #define HELPER_SLOTS_H
@@ -18,15 +22,23 @@
 #include "helper/helper.h"
 
 struct slots {
-    const struct helper_params *params;
+    struct slots_hook **hooks; /* by number */
+    size_t hook_count;
     struct slot *all; /* the slots that are taken, in no order */
     size_t count;
-    unsigned *running; /* the runs of each work queue */
-    unsigned shared;   /* how many of the shared slots are taken */
+    size_t capacity;
+    unsigned shared; /* how many of the shared slots are taken */
+    unsigned shared_most;
+    size_t clears;     /* CLEARs under way */
+    size_t clear_most; /* by the configuration of now */
+    size_t clear_more; /* by the one before: its commands may still end */
 };
 
-/* All slots are free; params is borrowed. */
+/* All slots are free. */
 void slots_init(struct slots *s, const struct helper_params *params);
+
+/* From now on the numbers are those of params, the configuration after a reload. */
+void slots_renew(struct slots *s, const struct helper_params *params);
 
 /* Frees the memory. */
 void slots_fini(struct slots *s);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * work - the programs that are functions of the helper, each one run in a process of its own as the
- * `work` of a child_spec; driver. helper/output_run, output_sweep and fingerprint have one or two of
+ * `work` of a child_spec; driver. helper/output_run, output_sweep and fingerprint have one or more of
  * them.
  */
 #ifndef HELPER_WORK_H
@@ -21,17 +21,25 @@ void output_run_write(const struct child_spec *spec, struct run_end *out);
  * *out: a good end with REMOVED or SAME, or REFUSED. */
 void output_run_remove(const struct child_spec *spec, struct run_end *out);
 
+/* FILES: writes and removes the files of one object, which stdin names (RUN_PROGRAM_FILES in
+ * base/run_end.h), each with its own ${key}: first those to write, as OUTPUT does, then those to
+ * remove. No file is renamed before all new ones are complete and have passed the check. *out: a
+ * good end with WRITTEN, REMOVED or SAME and `changed`, or a bad one with the `member` that
+ * failed. */
+void output_files_work(const struct child_spec *spec, struct run_end *out);
+
 /* SWEEP: reads stray files (docs/design.md "Stray files") from stdin, WIRE_SWEEP_MAX at most, removes
  * them unless somebody has changed them, and answers on stdout (RUN_PROGRAM_SWEEP in base/run_end.h).
  * main names them by path, and knows them from the state, which belongs to the user of main. If main
  * has fewer rights than the helper, no file outside of the folder that the hook's output has now is
- * touched (docs/decisions.md "The helper does not trust the state where it removes files"). *out: a
+ * touched (docs/decisions.md "The helper does not trust the state where it removes files"); of a hook
+ * that is not configured any more only files with a mark (helper/output_mark). *out: a
  * good end, or REFUSED with SWEEP if stdin or stdout fails. */
 void output_sweep_work(const struct child_spec *spec, struct run_end *out);
 
-/* FINGERPRINT: makes one digest of the files of the hook (helper_hook.files), which main may have no
- * right to read; it shows at a start whether the hook changed (docs/design.md "Renewal"). Reads 64 MiB
- * of each at most, and follows links; writes a struct digest to stdout. Of a larger file the size
+/* FINGERPRINT: makes the digests of the files of the hook (helper_hook.contents), which main may have
+ * no right to read; they show at a start whether the hook changed (docs/design.md "Renewal"). Reads
+ * 64 MiB of each at most, and follows links; writes a struct digest_forms to stdout. Of a larger file the size
  * counts, too. A path that is no file, or that does not exist or cannot be opened, counts as "no
  * file". *out: a good end, or REFUSED with READ when the system failed (EIO, EMFILE) and another try
  * may help. Signals end the process. */

@@ -10,6 +10,7 @@ void apply_init(struct apply *a, struct scheduler *s, const struct work_queue_pa
                         .touched_ms = NEVER_MS,
                         .covered_ms = NEVER_MS,
                         .held_ms = NEVER_MS};
+    list_init(&a->link);
     if (params == NULL)
         return;
     scheduler_add(s, &a->work_queue, params);
@@ -51,24 +52,18 @@ bool apply_waits(const struct apply *a)
     return apply_due(a) && a->work_item.state != WORK_ITEM_PARKED;
 }
 
-void apply_hold(struct apply *a, bool shut, bool busy, uint64_t now_ms)
+void apply_note_order(struct apply *a, uint64_t now_ms)
 {
-    if (!a->wanted)
-        return;
-    /* A manual run that no write belongs to counts as a write: it waits for a busy command, too,
-     * and no longer than a write does. */
     if (a->work_item.manual_runs != 0 && a->touched_ms == NEVER_MS &&
         a->work_item.state == WORK_ITEM_READY)
         a->touched_ms = now_ms;
-    bool holds = busy && a->touched_ms != NEVER_MS && now_ms - a->touched_ms < APPLY_HOLD_MS;
-    /* A hook that is shut has no time at which it opens, so there is nothing to wake up for. */
-    a->held_ms = holds && !shut ? a->touched_ms + APPLY_HOLD_MS : NEVER_MS;
-    scheduler_block(&a->work_queue, shut || holds);
 }
 
-bool apply_is_held(const struct apply *a)
+void apply_set_hold(struct apply *a, enum apply_hold hold, uint64_t until_ms)
 {
-    return a->held_ms != NEVER_MS;
+    a->hold = hold;
+    a->held_ms = until_ms;
+    scheduler_block(&a->work_queue, hold != APPLY_FREE);
 }
 
 uint64_t apply_wake_ms(const struct apply *a)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * apply - decides when the program `apply` of a hook runs (docs/design.md "Apply"); pure. It has a
- * work queue of its own beside that of the hook's command, with one work item. Files that are
- * written in one burst are applied once, and a failed apply is tried again although no file
- * changes. Used by the files of hook/hook alone.
+ * apply - what a hook has to apply (docs/design.md "Apply"); pure. It has a work queue of its own
+ * beside that of the hook's command, with one work item. Files that are written in one burst are
+ * applied once, and a failed apply is tried again although no file changes. hook/apply_group decides
+ * when it starts. Used by the files of hook/hook alone.
  */
 #ifndef HOOK_APPLY_H
 #define HOOK_APPLY_H
@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/list.h"
 #include "hook/run.h"
 #include "hook/scheduler.h"
 
@@ -18,9 +19,24 @@
  * (docs/design.md "Apply"). */
 #define APPLY_HOLD_MS 10000
 
+struct apply_group;
+
+/* May a run of apply start? Decided by hook/apply_group before each scheduler_next(). */
+enum apply_hold {
+    APPLY_FREE,
+    APPLY_SHUT,     /* its hook is paused, retires, has first runs left or stray files to remove */
+    APPLY_GATHERS,  /* more files may be written, by its hook or by one that shares the program */
+    APPLY_PAUSES,   /* the program has failed for another hook a moment ago */
+    APPLY_INTERVAL, /* min_interval, since a run for another hook */
+    APPLY_BESIDE,   /* the program runs, for other hooks */
+};
+
 /* Embedded in its hook. Read-only outside apply.c, but for work_item.manual_runs. */
 struct apply {
-    bool wanted; /* the hook has a program `apply`; else nothing is ever due */
+    bool wanted;               /* the hook has a program `apply`; else nothing is ever due */
+    struct apply_group *group; /* with whom it shares the program; NULL = not wanted */
+    struct list link;          /* in group->applies */
+    uint64_t timeout_ms;       /* of its runs: of several hooks, the one with the longest runs it */
     struct work_queue work_queue;
     struct work_item work_item;
     uint64_t since_ms;   /* since when a file waits to be applied; NEVER_MS = no file waits */
@@ -28,8 +44,8 @@ struct apply {
     /* The value of touched_ms at the last start: to be put back if that run could not be
      * started. */
     uint64_t covered_ms;
-    /* Held back until then at the latest; NEVER_MS = not held back for a time. */
-    uint64_t held_ms;
+    enum apply_hold hold;
+    uint64_t held_ms; /* when hold ends at the latest; NEVER_MS = not at a time */
     uint64_t runs_ok;
     uint64_t runs_failed;
     char last_error[200]; /* of the last run if it failed or was not started, else "" */
@@ -55,15 +71,15 @@ bool apply_may_repeat(const struct apply *a);
 /* Is apply due or under way, and not parked? */
 bool apply_waits(const struct apply *a);
 
-/* Call it before each scheduler_next(). No apply starts while the hook is shut. While its command
- * is busy no apply starts for APPLY_HOLD_MS after the first write, because more files may be
- * written. */
-void apply_hold(struct apply *a, bool shut, bool busy, uint64_t now_ms);
+/* A manual run that no write belongs to counts as a write: it waits for a busy command, too, and no
+ * longer than a write does. */
+void apply_note_order(struct apply *a, uint64_t now_ms);
 
-/* Is apply held back because the command is busy? */
-bool apply_is_held(const struct apply *a);
+/* Lets no run start, or lets it start (APPLY_FREE). until_ms: when that ends at the latest;
+ * NEVER_MS = not at a time. */
+void apply_set_hold(struct apply *a, enum apply_hold hold, uint64_t until_ms);
 
-/* When apply_hold() will let it start even if nothing happens until then; NEVER_MS = never. */
+/* When apply may start even if nothing happens until then; NEVER_MS = never. */
 uint64_t apply_wake_ms(const struct apply *a);
 
 /* A run of apply starts. */

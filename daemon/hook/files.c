@@ -8,13 +8,91 @@
 #include "base/panic.h"
 #include "base/path_template.h"
 #include "hook/hook.h"
+#include "hook/members.h"
 
-void files_init(struct files *f, const char *template)
+void files_init(struct files *f, const char *template, bool from_members)
 {
-    *f = (struct files){.template = mem_strdup(template)};
+    *f = (struct files){.template = mem_strdup(template), .from_members = from_members};
     list_init(&f->dirty);
     list_init(&f->gone);
 }
+
+/* ---- The objects of files_from: each one finds its files */
+
+struct str files_object(const struct files *f, struct str key)
+{
+    const char *slash = f->from_members && key.n > 0 ? memchr(key.p, '/', key.n) : NULL;
+    const char *second = NULL;
+
+    if (slash != NULL)
+        second = memchr(slash + 1, '/', key.n - (size_t)(slash + 1 - key.p));
+    return second != NULL ? str_of(key.p, (size_t)(second - key.p)) : key;
+}
+
+/* The name of the member in the key of a file; empty if there is none. */
+static struct str member_of(const struct files *f, struct str key)
+{
+    struct str object = files_object(f, key);
+
+    return object.n < key.n ? str_of(key.p + object.n + 1, key.n - object.n - 1) : str_of("", 0);
+}
+
+static struct buf owner_id(size_t source, struct str object)
+{
+    struct buf id = {0};
+
+    buf_printf(&id, "%zu:", source);
+    buf_append_str(&id, object);
+    return id;
+}
+
+static struct files_owner *find_owner(const struct files *f, size_t source, struct str object)
+{
+    struct buf id = owner_id(source, object);
+    struct map_node *node = map_get(&f->by_owner, buf_str(&id));
+
+    buf_free(&id);
+    return node != NULL ? map_entry(node, struct files_owner, node) : NULL;
+}
+
+static struct files_owner *make_owner(struct files *f, size_t source, struct str object)
+{
+    struct buf id = owner_id(source, object);
+    struct files_owner *owner = mem_zalloc(sizeof(*owner) + id.len + 1);
+
+    memcpy(owner->id, id.data, id.len);
+    list_init(&owner->files);
+    map_put(&f->by_owner, &owner->node, str_of(owner->id, id.len));
+    buf_free(&id);
+    return owner;
+}
+
+/* The file belongs to the object in its key now. */
+static void join(struct files *f, struct file *file)
+{
+    struct str object = files_object(f, str_c(file->key));
+
+    if (!f->from_members)
+        return;
+    file->owner = find_owner(f, file->source, object);
+    if (file->owner == NULL)
+        file->owner = make_owner(f, file->source, object);
+    list_append(&file->owner->files, &file->sibling);
+}
+
+static void leave(struct files *f, struct file *file)
+{
+    struct files_owner *owner = file->owner;
+
+    file->owner = NULL;
+    list_remove(&file->sibling);
+    if (owner == NULL || !list_is_empty(&owner->files))
+        return;
+    map_remove(&f->by_owner, &owner->node);
+    free(owner);
+}
+
+/* ---- All files */
 
 static void free_file(struct file *file)
 {
@@ -25,6 +103,7 @@ static void free_file(struct file *file)
 
 static void drop(struct files *f, struct file *file)
 {
+    leave(f, file);
     map_remove(&f->by_path, &file->node);
     free_file(file);
 }
@@ -60,9 +139,10 @@ static char *name_of(struct str name)
     return whole ? mem_strndup(name.p, name.n) : mem_strdup("");
 }
 
-/* The path of the run's file, with the reason if there can be none. files_path() does the same for
- * a key without a run. */
-static enum err_kind expand(const struct run *run, struct buf *path, struct err *err)
+/* The path of the run's file, or with files_from of the file of a member, with the reason if there
+ * can be none. files_path() does the same for a key without a run. */
+static enum err_kind expand(const struct run *run, const char *member, struct buf *path,
+                            struct err *err)
 {
     const struct files *f = &run->hook->files;
     const struct run_event *re = event_of(run);
@@ -75,6 +155,7 @@ static enum err_kind expand(const struct run *run, struct buf *path, struct err 
     values.of[PATH_TEMPLATE_NAMESPACE] = namespace;
     values.of[PATH_TEMPLATE_NAME] = name;
     values.of[PATH_TEMPLATE_CLUSTER] = source_cluster(run->hook->sources[re->delivery->source].of);
+    values.of[PATH_TEMPLATE_KEY] = member;
     enum err_kind kind = path_template_expand(f->template, &values, path, NULL, err);
     free(namespace);
     free(name);
@@ -83,21 +164,25 @@ static enum err_kind expand(const struct run *run, struct buf *path, struct err 
 
 bool files_path(const struct hook *h, size_t source, struct str key, struct buf *path)
 {
-    const char *slash = key.n > 0 ? memchr(key.p, '/', key.n) : NULL;
-    size_t ns = slash != NULL ? (size_t)(slash - key.p) : 0;
+    struct str object = files_object(&h->files, key);
+    const char *slash = key.n > 0 ? memchr(object.p, '/', object.n) : NULL;
+    size_t ns = slash != NULL ? (size_t)(slash - object.p) : 0;
     size_t at = slash != NULL ? ns + 1 : 0;
     struct path_template_values values = {0};
 
     if (key.n == 0)
         return path_template_expand(h->files.template, &values, path, NULL, NULL) == ERR_OK;
     char *namespace = name_of(str_of(key.p, ns));
-    char *name = name_of(str_of(key.p + at, key.n - at));
+    char *name = name_of(str_of(object.p + at, object.n - at));
+    char *member = object.n < key.n ? name_of(member_of(&h->files, key)) : NULL;
     values.of[PATH_TEMPLATE_NAMESPACE] = namespace;
     values.of[PATH_TEMPLATE_NAME] = name;
     values.of[PATH_TEMPLATE_CLUSTER] = source_cluster(h->sources[source].of);
+    values.of[PATH_TEMPLATE_KEY] = member;
     enum err_kind kind = path_template_expand(h->files.template, &values, path, NULL, NULL);
     free(namespace);
     free(name);
+    free(member);
     return kind == ERR_OK;
 }
 
@@ -116,7 +201,9 @@ static struct file *add(struct files *f, struct str path, size_t source, struct 
     file->source = source;
     file->key = mem_strndup(key.n > 0 ? key.p : "", key.n);
     list_init(&file->dirty);
+    list_init(&file->sibling);
     map_put(&f->by_path, &file->node, str_of(file->path, path.n));
+    join(f, file);
     return file;
 }
 
@@ -126,10 +213,10 @@ static void touch(struct files *f, struct file *file)
         list_append(&f->dirty, &file->dirty);
 }
 
-/* Does the key of this run have the file? */
-static bool has(const struct run *run, const struct file *file)
+/* Is this the key of the file? */
+static bool has(const struct run *run, const struct file *file, const char *key)
 {
-    return file->source == source_of(run) && strcmp(file->key, run_key(run)) == 0;
+    return file->source == source_of(run) && strcmp(file->key, key) == 0;
 }
 
 /* How the user can give the two keys different paths. */
@@ -141,6 +228,8 @@ static const char *advice(const struct run *run, const struct file *file)
 
     if (strcmp(one, other) != 0)
         return "put ${cluster} into output as a folder";
+    if (run->members != NULL && strcmp(file->key, run_key(run)) != 0)
+        return "put ${namespace} and ${name} into output as folders";
     if (strcmp(file->key, run_key(run)) != 0)
         return "put ${namespace} into output as a folder";
     return "make a hook for each source";
@@ -159,39 +248,154 @@ static enum err_kind refuse(const struct run *run, struct file *file, struct err
  * another cluster now, or because of `persist`. */
 static bool is_abandoned(const struct run *run, const struct file *file)
 {
-    return delivery_queue_find(&run->hook->queue, file->source, str_c(file->key)) == NULL;
+    struct str object = files_object(&run->hook->files, str_c(file->key));
+
+    return delivery_queue_find(&run->hook->queue, file->source, object) == NULL;
 }
 
 /* The file passes from a key that nobody knows any more to the key of this run. */
-static void take_over(const struct run *run, struct file *file)
+static void take_over(const struct run *run, struct file *file, const char *key)
 {
+    struct files *f = &run->hook->files;
+
+    leave(f, file);
     free(file->key);
-    file->key = mem_strdup(run_key(run));
+    file->key = mem_strdup(key);
     file->source = source_of(run);
-    touch(&run->hook->files, file);
+    join(f, file);
+    touch(f, file);
+}
+
+/* May the key have the file with this path? */
+static enum err_kind may_claim(const struct run *run, const char *key, struct str path,
+                               struct err *err)
+{
+    struct file *file = find(&run->hook->files, path);
+
+    if (file == NULL || has(run, file, key) || is_abandoned(run, file))
+        return ERR_OK;
+    return refuse(run, file, err);
+}
+
+/* The key has the file with this path from now on. True: the file is new. */
+static bool give(const struct run *run, const char *key, struct str path)
+{
+    struct file *file = find(&run->hook->files, path);
+
+    if (file != NULL) {
+        if (!has(run, file, key))
+            take_over(run, file, key);
+        return false;
+    }
+    /* A stray with this path is the run's file now, and the record of the stray becomes that of the
+     * file. */
+    bool is_kept = strays_claim(run->hook, path);
+
+    file = add(&run->hook->files, path, source_of(run), str_c(key));
+    file->kept = is_kept;
+    return true;
 }
 
 static enum err_kind claim(struct run *run, struct str path, struct err *err)
 {
-    struct file *file = find(&run->hook->files, path);
+    const struct file *file = find(&run->hook->files, path);
 
-    if (file == NULL) {
-        /* A stray with this path is the run's file now, and the record of the stray becomes that of
-         * the file. */
-        bool is_kept = strays_claim(run->hook, path);
-
-        file = add(&run->hook->files, path, source_of(run), str_c(run_key(run)));
-        file->kept = is_kept;
-    } else if (!has(run, file)) {
-        /* The file is that of another key: the end of this one must not remove it. */
-        if (run->kind == RUN_REMOVE)
-            return ERR_OK;
-        if (!is_abandoned(run, file))
-            return refuse(run, file, err);
-        take_over(run, file);
-    }
+    /* The file is that of another key: the end of this one must not remove it. */
+    if (run->kind == RUN_REMOVE && file != NULL && !has(run, file, run_key(run)))
+        return ERR_OK;
+    enum err_kind kind = may_claim(run, run_key(run), path, err);
+    if (kind != ERR_OK)
+        return kind;
+    give(run, run_key(run), path);
     run->file = mem_strndup(path.p, path.n);
     return ERR_OK;
+}
+
+/* ---- The members of an object */
+
+static char *member_key(const struct run *run, const struct member *x)
+{
+    return mem_printf("%s/%s", run_key(run), x->name);
+}
+
+/* Finds the path of a member that the object has, and whether its file may be written. */
+static enum err_kind place_member(const struct run *run, struct member *x, struct err *err)
+{
+    struct buf path = {0};
+    char *key = member_key(run, x);
+    enum err_kind kind = expand(run, x->name, &path, err);
+
+    if (kind == ERR_OK)
+        kind = may_claim(run, key, buf_str(&path), err);
+    if (kind == ERR_OK)
+        x->path = mem_strndup(path.data, path.len);
+    free(key);
+    buf_free(&path);
+    return kind;
+}
+
+/* A new file gets a record before the run starts: after a crash nothing else would say that it is
+ * of this object, which may be gone by then. */
+static void give_member(const struct run *run, struct member *x)
+{
+    struct files *f = &run->hook->files;
+    char *key = member_key(run, x);
+
+    x->is_new = give(run, key, str_c(x->path));
+    struct file *file = find(f, str_c(x->path));
+    file->wanted = true;
+    if (x->is_new)
+        touch(f, file);
+    free(key);
+}
+
+/* Files that the object had, and has no member for now. */
+static void add_gone(const struct run *run)
+{
+    const struct files *f = &run->hook->files;
+    const struct files_owner *owner = find_owner(f, source_of(run), str_c(run_key(run)));
+
+    if (owner == NULL)
+        return;
+    list_each (pos, tmp, &owner->files) {
+        struct file *file = list_entry(pos, struct file, sibling);
+
+        if (!file->wanted)
+            members_add_gone(run->members, member_of(f, str_c(file->key)), file->path);
+        file->wanted = false;
+    }
+}
+
+/* The keys of files rely on it: kube/object_scan takes no name with a slash, and ConfigMaps and
+ * Secrets have a namespace. */
+static enum err_kind check_key(const struct run *run, struct err *err)
+{
+    if (strchr(run_key(run), '/') != NULL)
+        return ERR_OK;
+    return err_set(err, ERR_CONFIG, 0, "\"%.200s\" is no namespace/name", run_key(run));
+}
+
+/* The object gets all files, or it keeps those that it has. */
+static enum err_kind claim_members(struct run *run, struct err *err)
+{
+    enum err_kind kind = check_key(run, err);
+
+    run->members = members_create();
+    if (kind == ERR_OK && run->kind == RUN_WRITE)
+        kind = members_read(run->members, run->events[0].ev.object, err);
+    for (size_t i = 0; i < run->members->n && kind == ERR_OK; i++)
+        kind = place_member(run, &run->members->v[i], err);
+    if (kind != ERR_OK)
+        return run->kind == RUN_REMOVE ? ERR_OK : err_wrap(err, "files_from");
+    for (size_t i = 0; i < run->members->n; i++)
+        give_member(run, &run->members->v[i]);
+    add_gone(run);
+    return ERR_OK;
+}
+
+size_t files_count(const struct run *run)
+{
+    return run->members != NULL ? run->members->n : run->file != NULL;
 }
 
 enum err_kind files_claim(struct run *run, struct err *err)
@@ -200,7 +404,9 @@ enum err_kind files_claim(struct run *run, struct err *err)
 
     if (run->hook->files.template == NULL || run->kind == RUN_APPLY)
         return ERR_OK;
-    enum err_kind kind = expand(run, &path, err);
+    if (run->hook->files.from_members)
+        return claim_members(run, err);
+    enum err_kind kind = expand(run, NULL, &path, err);
     if (kind == ERR_OK)
         kind = claim(run, buf_str(&path), err);
     /* If there can be no such path, no file was ever written to it. */
@@ -216,9 +422,32 @@ static struct file *file_of(const struct run *run)
     return run->file != NULL ? find(&run->hook->files, str_c(run->file)) : NULL;
 }
 
-bool files_is_seen(const struct run *run)
+static struct file *file_of_member(const struct run *run, size_t i)
 {
-    return file_of(run) != NULL && file_of(run)->seen;
+    return find(&run->hook->files, str_c(run->members->v[i].path));
+}
+
+/* The members of the run are written and removed. True if there is anything to apply. */
+static bool members_ended(const struct run *run, const struct run_end *end)
+{
+    bool is_changed = end->stage != RUN_STAGE_SAME;
+
+    for (size_t i = 0; i < run->members->n; i++) {
+        const struct member *x = &run->members->v[i];
+        struct file *file = file_of_member(run, i);
+
+        if (x->goes)
+            is_changed = is_changed || file->seen;
+        if (x->goes)
+            continue;
+        if (!file->seen || !digest_eq(file->digest, x->digest)) {
+            is_changed = true;
+            touch(&run->hook->files, file);
+        }
+        file->seen = true;
+        file->digest = x->digest;
+    }
+    return is_changed;
 }
 
 bool files_ended(const struct run *run, const struct run_result *result)
@@ -226,6 +455,8 @@ bool files_ended(const struct run *run, const struct run_result *result)
     struct file *file = file_of(run);
     struct file was;
 
+    if (run->members != NULL && run_end_file(&result->end) != NULL)
+        return members_ended(run, &result->end);
     if (file == NULL || run_end_file(&result->end) == NULL)
         return false;
     was = *file;
@@ -241,37 +472,69 @@ bool files_ended(const struct run *run, const struct run_result *result)
            !digest_eq(was.digest, result->digest);
 }
 
-bool files_forget(const struct run *run)
+/* Takes the file from its key. True if another key was refused because of it. */
+static bool forget(struct files *f, struct file *file)
+{
+    bool contested = file->contested;
+
+    /* The record must be dropped before the file can be freed: files_put() does both. */
+    if (file->kept) {
+        leave(f, file);
+        map_remove(&f->by_path, &file->node);
+        list_remove(&file->dirty);
+        list_append(&f->gone, &file->dirty);
+        return contested;
+    }
+    drop(f, file);
+    return contested;
+}
+
+/* A file that an earlier run claimed stays: that run may have written it, though it failed. */
+static bool members_let_go(const struct run *run, bool started, bool ok)
+{
+    bool contested = false;
+
+    for (size_t i = 0; i < run->members->n; i++) {
+        const struct member *x = &run->members->v[i];
+        struct file *file = file_of_member(run, i);
+
+        if (file != NULL && (started ? ok && x->goes : x->is_new))
+            contested = forget(&run->hook->files, file) || contested;
+    }
+    return contested;
+}
+
+bool files_let_go(const struct run *run, bool started, bool ok)
 {
     struct file *file = file_of(run);
 
-    if (file == NULL)
+    if (run->members != NULL)
+        return members_let_go(run, started, ok);
+    if (file == NULL || !(started ? ok && run->kind == RUN_REMOVE : !file->seen))
         return false;
-    /* The record must be dropped before the file can be freed: files_put() does both. */
-    if (file->kept) {
-        map_remove(&run->hook->files.by_path, &file->node);
-        list_remove(&file->dirty);
-        list_append(&run->hook->files.gone, &file->dirty);
-        return file->contested;
-    }
-    bool contested = file->contested;
-    drop(&run->hook->files, file);
-    return contested;
+    return forget(&run->hook->files, file);
+}
+
+/* Has the file a record? With files_from it has one before it is written. */
+static bool has_record(const struct file *file)
+{
+    return file->seen || file->owner != NULL;
 }
 
 static void put_file(struct file *file, const struct files_sink *sink, void *arg)
 {
+    static const struct digest unknown;
     const struct files_seen seen = {.path = str_c(file->path),
                                     .source = file->source,
                                     .key = str_c(file->key),
-                                    .digest = file->digest};
+                                    .digest = file->seen ? file->digest : unknown};
 
     list_remove(&file->dirty);
-    if (file->seen)
+    if (has_record(file))
         sink->put(arg, &seen);
     else if (file->kept)
         sink->drop(arg, seen.path);
-    file->kept = file->seen;
+    file->kept = has_record(file);
 }
 
 void files_touch_all(struct files *f)
@@ -279,7 +542,7 @@ void files_touch_all(struct files *f)
     for (struct map_node *n = map_first(&f->by_path); n != NULL; n = map_next(n)) {
         struct file *file = map_entry(n, struct file, node);
 
-        if (file->seen)
+        if (has_record(file))
             touch(f, file);
     }
 }
@@ -324,7 +587,8 @@ void files_restore(struct files *f, const struct files_seen *seen)
         return;
     struct file *file = add(f, seen->path, seen->source, seen->key);
 
-    file->seen = file->kept = true;
+    file->kept = true;
+    file->seen = seen->digest.lo != 0 || seen->digest.hi != 0;
     file->digest = seen->digest;
 }
 

@@ -20,13 +20,24 @@ struct hook;
 struct run;
 struct run_result;
 
+/* The files of one object of a hook with files_from. */
+struct files_owner {
+    struct map_node node; /* in files.by_owner */
+    struct list files;
+    char id[]; /* of files_owner_id() */
+};
+
 /* A file that belongs to a key; in modes batch and snapshot the hook's one file, with an empty
  * key. */
 struct file {
     struct map_node node; /* in files.by_path */
     size_t source;
+    /* With files_from "KEY/MEMBER": the name of the member stands behind the key of its object. */
     char *key;
-    bool contested;    /* another key was refused because it has the same path */
+    struct files_owner *owner; /* with files_from; else NULL */
+    struct list sibling;       /* in owner->files */
+    bool wanted;               /* used by files_claim(): the object has the member now */
+    bool contested;            /* another key was refused because it has the same path */
     bool seen;         /* a run wrote the file or found it equal, and digest is of these bytes */
     bool kept;         /* the sink has a record of it */
     struct list dirty; /* in files.dirty, or files.gone */
@@ -36,10 +47,12 @@ struct file {
 
 /* Embedded in its hook. */
 struct files {
-    char *template; /* NULL = the hook has no output */
+    char *template;    /* NULL = the hook has no output */
+    bool from_members; /* files_from: an object has a file for each member */
     struct map by_path;
-    struct list dirty; /* files that changed since they were put */
-    struct list gone;  /* files with a record that belong to no key any more */
+    struct map by_owner; /* with files_from */
+    struct list dirty;   /* files that changed since they were put */
+    struct list gone;    /* files with a record that belong to no key any more */
 };
 
 /* The record of a file. Borrowed. */
@@ -47,7 +60,9 @@ struct files_seen {
     struct str path;
     size_t source;          /* SIZE_MAX: the hook has no source with that name */
     struct str source_name; /* used if source is SIZE_MAX */
-    struct str key;
+    struct str key;         /* as in struct file */
+    /* All zero: no run is known that wrote the file or found it equal. Only with files_from: the
+     * record is put before the first run, as nothing else names the file after a crash. */
     struct digest digest;
 };
 
@@ -59,13 +74,14 @@ struct files_sink {
 
 /* Makes it empty. template (base/path_template, with ${node_name} replaced) is copied; NULL = no
  * output. */
-void files_init(struct files *f, const char *template);
+void files_init(struct files *f, const char *template, bool from_members);
 
 /* Frees the template and all records. */
 void files_fini(struct files *f);
 
-/* Sets run->file to the path of the run's file before the run starts; NULL = the run has none. The
- * first key with a path has the file until it is removed, or until the delivery queue does not know
+/* Sets run->file to the path of the run's file before the run starts; NULL = the run has none. With
+ * files_from it makes run->members: those that the object has, and those that go. The run gets all
+ * of their files, or none of them. The first key with a path has the file until it is removed, or until the delivery queue does not know
  * that key any more. ERR_CONFIG, ERR_TOO_BIG: there can be no such file, or another key has it. A
  * run that is to remove such a file has nothing to do, which is no error. */
 enum err_kind files_claim(struct run *run, struct err *err) MUST_CHECK;
@@ -74,12 +90,13 @@ enum err_kind files_claim(struct run *run, struct err *err) MUST_CHECK;
  * applied. */
 bool files_ended(const struct run *run, const struct run_result *result);
 
-/* Is there a digest of the bytes of the run's file? */
-bool files_is_seen(const struct run *run);
+/* How many files the run is about; 0 = there is nothing to do for a run that only has files. */
+size_t files_count(const struct run *run);
 
-/* The run's file is removed, or was never written: takes it from its key. True if another key was
- * refused because of it, so that keys that are parked can be tried again. */
-bool files_forget(const struct run *run);
+/* The run has ended, with success or not, or could not be started. Its file leaves the key when it
+ * was removed, and when the run that claimed it never started and no earlier run wrote it. True if
+ * another key was refused because of it, so that keys that are parked can be tried again. */
+bool files_let_go(const struct run *run, bool started, bool ok);
 
 /* Puts the records that changed since they were put last, and drops those of files that belong to
  * no key any more. */
@@ -92,8 +109,11 @@ void files_touch_all(struct files *f);
  * already. */
 void files_restore(struct files *f, const struct files_seen *seen);
 
-/* Appends the path of a key's file by the template of today; key is empty in modes batch and
- * snapshot. False: there can be no such file. */
+/* The key of the object in the key of a file or of its record. */
+struct str files_object(const struct files *f, struct str key);
+
+/* Appends the path of a file by the template of today; key as in struct file, empty in modes batch
+ * and snapshot. False: there can be no such file. */
 bool files_path(const struct hook *h, size_t source, struct str key, struct buf *path) MUST_CHECK;
 
 /* Does a key have the file with this path? */

@@ -39,15 +39,18 @@ const struct hook_source *gate_stale(const struct hook *h)
 
 const struct hook *gate_before(const struct hooks *hs, const struct hook *h)
 {
-    for (size_t i = 0; i < h->rules.after_count; i++)
-        if (!hook_first_ended(hs->v[h->rules.after[i]]))
-            return hs->v[h->rules.after[i]];
+    for (size_t i = 0; i < h->rules.after_count; i++) {
+        const struct hook *before = hooks_find(hs, str_c(h->rules.after[i]));
+
+        if (before != NULL && !hook_first_ended(before))
+            return before;
+    }
     return NULL;
 }
 
 void gate_block(struct hook *h)
 {
-    bool closed = h->gate == GATE_CLOSED;
+    bool closed = h->gate == GATE_CLOSED || h->stage != HOOK_SERVES;
 
     scheduler_block(&h->work_queue,
                     h->paused || closed || gate_stale(h) != NULL || h->strays.due > 0);
@@ -108,6 +111,10 @@ static bool open_sources(struct hook *h, uint64_t now_ms)
 
 bool gate_update(const struct hooks *hs, struct hook *h, uint64_t now_ms)
 {
+    /* RETIRES: its sources may belong to its successor already. STARTS: a hook that is renewed must
+     * not have opened any. */
+    if (h->stage != HOOK_SERVES)
+        return false;
     /* Behind an open gate a source that syncs later is opened at once; `after` and `require`
      * concern the first run only. */
     if (h->gate != GATE_CLOSED)

@@ -21,7 +21,7 @@ bool gate_update(const struct hooks *hs, struct hook *h, uint64_t now_ms);
 void gate_close(struct hook *h);
 
 /* Tells the scheduler whether the hook's command may run. It may not while the gate is closed,
- * while the hook is paused, while too few sources are fresh (when_stale = "wait"), and while stray
+ * while the hook is paused or retires, while too few sources are fresh (when_stale = "wait"), and while stray
  * files are to be removed. */
 void gate_block(struct hook *h);
 

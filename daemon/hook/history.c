@@ -13,6 +13,7 @@ static void clear(struct history_run *r)
     free(r->key);
     free(r->text);
     free(r->file);
+    free(r->hooks);
     buf_free(&r->out);
     buf_free(&r->err);
     *r = (struct history_run){0};
@@ -23,6 +24,22 @@ const char *history_outcome_name(enum history_outcome outcome)
     static const char *const names[] = {"ok", "failed", "parked"};
 
     return names[outcome];
+}
+
+/* Names, as a hook may be gone when people look. A name has no space. */
+static char *names_of_hooks(const struct run *run)
+{
+    struct buf names = {0};
+    char *text;
+
+    if (run->other_count == 0)
+        return NULL;
+    buf_puts(&names, run->hook->name);
+    for (size_t i = 0; i < run->other_count; i++)
+        buf_printf(&names, " %s", run->others[i].hook->name);
+    text = mem_strdup(buf_cstr(&names));
+    buf_free(&names);
+    return text;
 }
 
 void history_add(struct history *h, const struct run *run, const struct run_result *result,
@@ -47,6 +64,7 @@ void history_add(struct history *h, const struct run *run, const struct run_resu
         .end = result->end,
         .text = mem_strdup(result->text),
         .file = mem_strdup(run->file),
+        .hooks = names_of_hooks(run),
         .ended_ns = result->wall_ns,
         .took_ms = now_ms - run->started_ms,
         .dropped = result->dropped,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * history - the last HISTORY_RUNS runs of a hook, for informerctl runs; pure, bounded.
+ * history - the last HISTORY_RUNS runs of a hook, for informerctl runs, and figures of all of them; pure,
+ * bounded.
  */
 #ifndef HOOK_HISTORY_H
 #define HOOK_HISTORY_H
@@ -8,7 +9,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/histogram.h"
 #include "cache/delta.h"
+#include "hook/latency.h"
 #include "hook/run.h"
 
 /* So many runs are kept for each hook, the newest ones. */
@@ -30,8 +33,10 @@ struct history_run {
     unsigned attempt;
     enum history_outcome outcome;
     struct run_end end;
-    char *text;        /* as run_result.text */
-    char *file;        /* path of its file; NULL = none */
+    char *text; /* as run_result.text */
+    char *file; /* path of its file; NULL = none */
+    /* APPLY: all hooks whose files it was for, as names with a space between; NULL = of one hook */
+    char *hooks;
     uint64_t ended_ns; /* wall clock */
     uint64_t took_ms;
     uint64_t dropped; /* bytes of output over log_limit */
@@ -44,6 +49,21 @@ struct history {
     struct history_run v[HISTORY_RUNS];
     size_t next; /* where the next run goes */
     size_t n;
+};
+
+/* What the process has counted of a hook, for people and metrics: nothing is decided by it. A reload that
+ * replaces the hook hands all of it to the new one. Zero-initialised is empty. */
+struct hook_figures {
+    uint64_t runs_ok;
+    uint64_t runs_failed;       /* with those that timed out */
+    uint64_t runs_timed_out;    /* killed at `timeout` */
+    struct histogram durations; /* of the same runs, good or not */
+    /* From when a key became due until a run has handled it; in modes batch and snapshot also, each
+     * key by itself. Reruns and manual runs of what was handled do not count. */
+    struct latency latency;
+    /* From the change that a controller has noted in the object (hook/trigger_time) until a run has
+     * handled it. */
+    struct histogram since_trigger;
 };
 
 /* Adds a run that has ended, in place of the oldest one when there is no room. Copies all that it

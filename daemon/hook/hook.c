@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "base/panic.h"
+#include "hook/apply_group.h"
 #include "hook/delivery_log.h"
 #include "hook/gate.h"
 #include "hook/hook_parked.h"
@@ -20,10 +21,12 @@ void hooks_init(struct hooks *hs, unsigned shared_slots, uint64_t seed)
     *hs = (struct hooks){.next_id = 1};
     scheduler_init(&hs->scheduler, shared_slots, seed);
     list_init(&hs->runs);
+    list_init(&hs->apply_groups);
 }
 
-static void free_hook(struct hook *h)
+void hook_free(struct hook *h)
 {
+    apply_group_leave(h);
     delivery_queue_fini(&h->queue);
     files_fini(&h->files);
     strays_fini(&h->strays);
@@ -41,7 +44,7 @@ void hooks_fini(struct hooks *hs)
     list_each (pos, tmp, &hs->runs)
         run_free(list_entry(pos, struct run, link));
     for (size_t i = 0; i < hs->n; i++)
-        free_hook(hs->v[i]);
+        hook_free(hs->v[i]);
     free(hs->v);
     *hs = (struct hooks){0};
 }
@@ -53,6 +56,8 @@ void hook_rules_fini(struct hook_rules *r)
         json_path_destroy(&r->fields[i].path);
     }
     free(r->fields);
+    for (size_t i = 0; i < r->after_count; i++)
+        free(r->after[i]);
     free(r->after);
     free(r->park_exit);
     *r = (struct hook_rules){0};
@@ -77,7 +82,7 @@ static struct hook_source *copy_sources(const struct hook_source *v, size_t n)
     return out;
 }
 
-void hooks_add(struct hooks *hs, struct hook_params *p)
+struct hook *hook_create(struct hooks *hs, struct hook_params *p)
 {
     struct hook *h = mem_zalloc(sizeof(*h));
 
@@ -94,11 +99,20 @@ void hooks_add(struct hooks *hs, struct hook_params *p)
     h->trim_ms = NEVER_MS;
     delivery_queue_init(&h->queue, &h->filter, h->source_count, h->rules.mode == HOOK_OBJECT);
     scheduler_add(&hs->scheduler, &h->work_queue, &p->work_queue);
-    files_init(&h->files, p->output);
+    files_init(&h->files, p->output, p->from_members);
     strays_init(&h->strays);
     apply_init(&h->apply, &hs->scheduler, p->applies ? &p->apply : NULL);
+    h->apply.timeout_ms = p->timeout_ms;
+    if (p->applies)
+        apply_group_join(hs, h, p->apply_key);
+    return h;
+}
+
+struct hook *hooks_add(struct hooks *hs, struct hook_params *p)
+{
     hs->v = mem_realloc(hs->v, (hs->n + 1) * sizeof(struct hook *));
-    hs->v[hs->n++] = h;
+    hs->v[hs->n] = hook_create(hs, p);
+    return hs->v[hs->n++];
 }
 
 struct hook *hooks_find(const struct hooks *hs, struct str name)
@@ -193,9 +207,7 @@ void hook_check_first(struct hook *h)
 
 /* ---- From a change to the start of a run. */
 
-/* Nothing is due for the key, and no run is under way. Its rerun counts from its last run, or from
- * now if there was no run, as long as a rerun can deliver anything. */
-static void rest_delivery(struct hook *h, struct delivery *dl, uint64_t now_ms)
+void hook_rest_delivery(struct hook *h, struct delivery *dl, uint64_t now_ms)
 {
     struct work_item *u = dl->work_item;
 
@@ -216,7 +228,7 @@ static void reschedule_delivery(struct hook *h, struct delivery *dl, bool counts
     bool failed = u->failures > 0 && !runs;
 
     if (!runs && !delivery_is_due(dl))
-        rest_delivery(h, dl, now_ms);
+        hook_rest_delivery(h, dl, now_ms);
     if (!hook_work_item_due(h, u, dl))
         scheduler_drop(&h->work_queue, u);
     else if (failed && (!delivery_is_due(dl) || delivery_is_new_matter(&h->queue, dl)))
@@ -251,7 +263,7 @@ static void note_early(struct hook *h, struct delivery *dl, const struct delta *
         dl->work_item->changed_ms = now_ms;
 }
 
-static void take_delta(struct hook *h, size_t source, const struct delta *d)
+void hook_take(struct hook *h, size_t source, const struct delta *d)
 {
     uint64_t now_ms = d->now_ms;
     bool counts;
@@ -276,8 +288,8 @@ static void take_delta(struct hook *h, size_t source, const struct delta *d)
 static void take_from(struct hook *h, struct source from, const struct delta *d)
 {
     for (size_t i = 0; i < h->source_count; i++)
-        if (source_equal(h->sources[i].of, from))
-            take_delta(h, i, d);
+        if (source_equal(h->sources[i].of, from) && !h->sources[i].is_cut)
+            hook_take(h, i, d);
 }
 
 static void on_delta(void *hooks, struct source from, const struct delta *d)
@@ -290,9 +302,12 @@ static void on_delta(void *hooks, struct source from, const struct delta *d)
 
 /* In the delivery queue the outage of a source is the incarnation of an object without bytes, under
  * the empty key: so merging, order and retries hold for it as for any key. */
-static void on_stale(void *hooks, struct source from, bool stale, struct now now)
+void hook_note_stale(struct hook *h, size_t source, bool stale, struct now now)
 {
-    const struct hooks *hs = hooks;
+    h->sources[source].stale = stale;
+    gate_block(h);
+    if (!filter_takes(&h->filter, DELTA_STALE) && !filter_takes(&h->filter, DELTA_FRESH))
+        return;
     struct object *outage =
         object_create(&(struct object_parts){.rv_at = SIZE_MAX, .generation_at = SIZE_MAX});
     const struct delta d = {.type = stale ? DELTA_STALE : DELTA_FRESH,
@@ -301,17 +316,18 @@ static void on_stale(void *hooks, struct source from, bool stale, struct now now
                             .received_ns = now.wall_ns,
                             .now_ms = now.ms};
 
-    for (size_t i = 0; i < hs->n; i++) {
-        struct hook *h = hs->v[i];
-
-        for (size_t k = 0; k < h->source_count; k++)
-            if (source_equal(h->sources[k].of, from))
-                h->sources[k].stale = stale;
-        gate_block(h);
-        if (filter_takes(&h->filter, DELTA_STALE) || filter_takes(&h->filter, DELTA_FRESH))
-            take_from(h, from, &d);
-    }
+    hook_take(h, source, &d);
     object_unref(&outage);
+}
+
+static void on_stale(void *hooks, struct source from, bool stale, struct now now)
+{
+    const struct hooks *hs = hooks;
+
+    for (size_t i = 0; i < hs->n; i++)
+        for (size_t k = 0; k < hs->v[i]->source_count; k++)
+            if (source_equal(hs->v[i]->sources[k].of, from) && !hs->v[i]->sources[k].is_cut)
+                hook_note_stale(hs->v[i], k, stale, now);
 }
 
 const struct subscriber hooks_subscriber = {
@@ -417,7 +433,7 @@ static void schedule_delivery(void *arg, struct delivery *dl)
     } else if (delivery_is_due(dl))
         start_first(o->hook, dl->work_item, o->now_ms);
     else
-        rest_delivery(o->hook, dl, o->now_ms);
+        hook_rest_delivery(o->hook, dl, o->now_ms);
 }
 
 /* Schedules the whole hook. If a run is under way, has failed or could not be started, the new
@@ -488,10 +504,9 @@ static void number_run(struct hooks *hs, struct run *run)
 
 static struct run *start_apply(struct hooks *hs, struct hook *h, uint64_t now_ms)
 {
-    struct run *run = run_of_apply(h, now_ms);
+    struct run *run = apply_group_start(h, now_ms);
 
     number_run(hs, run);
-    apply_started(&h->apply, now_ms);
     return run;
 }
 
@@ -521,20 +536,6 @@ static void end_void(struct hooks *hs, struct hook *h, struct work_item *u, uint
     hook_check_first(h);
 }
 
-/* Decides for each hook whether apply must wait. It waits for the end of the first runs, but not
- * for a command that fails, perhaps for good: then files that an earlier process wrote are applied
- * all the same. */
-static void hold_applies(struct hooks *hs, uint64_t now_ms)
-{
-    for (size_t i = 0; i < hs->n; i++) {
-        struct hook *h = hs->v[i];
-        bool first = h->gate < GATE_APPLY && !hook_first_ended(h);
-
-        apply_hold(&h->apply, h->paused || first || h->strays.due > 0,
-                   scheduler_is_busy(&h->work_queue, now_ms), now_ms);
-    }
-}
-
 struct run *hooks_next(struct hooks *hs, uint64_t now_ms)
 {
     for (;;) {
@@ -546,9 +547,10 @@ struct run *hooks_next(struct hooks *hs, uint64_t now_ms)
         /* Parked ends that are given up, and stray files, may change what may start. */
         for (size_t i = 0; i < hs->n; i++) {
             hook_parked_trim(hs->v[i], now_ms);
-            strays_look(hs, hs->v[i]);
+            if (hs->v[i]->stage == HOOK_SERVES)
+                strays_look(hs, hs->v[i]);
         }
-        hold_applies(hs, now_ms);
+        apply_groups_hold(hs, now_ms);
         struct work_item *u = scheduler_next(&hs->scheduler, now_ms, &work_queue);
         if (u == NULL)
             return NULL;
@@ -588,9 +590,7 @@ void hook_pause(struct hook *h, bool paused)
  * object the gate opens when each existing key has had one. */
 bool hook_first_ended(const struct hook *h)
 {
-    bool tried = h->rules.mode != HOOK_OBJECT && h->runs_failed > 0;
-
-    return h->gate == GATE_OPEN || (h->gate == GATE_FIRST && tried);
+    return h->gate == GATE_OPEN || (h->gate == GATE_FIRST && h->first_failed);
 }
 
 /* Recursive, as a hook may wait for a hook that waits for a paused one. The configuration refuses
@@ -600,9 +600,10 @@ bool hook_waits_for_people(const struct hooks *hs, const struct hook *h)
     bool behind = false;
 
     for (size_t i = 0; i < h->rules.after_count && h->gate == GATE_CLOSED; i++) {
-        const struct hook *before = hs->v[h->rules.after[i]];
+        const struct hook *before = hooks_find(hs, str_c(h->rules.after[i]));
 
-        behind = behind || (!hook_first_ended(before) && hook_waits_for_people(hs, before));
+        behind = behind ||
+                 (before != NULL && !hook_first_ended(before) && hook_waits_for_people(hs, before));
     }
     return h->paused || behind;
 }
@@ -610,7 +611,8 @@ bool hook_waits_for_people(const struct hooks *hs, const struct hook *h)
 bool hooks_ready(const struct hooks *hs)
 {
     for (size_t i = 0; i < hs->n; i++)
-        if (!hook_first_ended(hs->v[i]) && !hook_waits_for_people(hs, hs->v[i]))
+        if (!hook_first_ended(hs->v[i]) && !hook_waits_for_people(hs, hs->v[i]) &&
+            hs->v[i]->stage != HOOK_RETIRES)
             return false;
     return true;
 }
@@ -641,13 +643,18 @@ static bool is_quiet(const struct hook *h)
     return h->work_item.state == WORK_ITEM_PARKED || !hook_work_item_due(h, &h->work_item, NULL);
 }
 
+/* The run of a hook that was paused meanwhile still has to end. */
+bool hook_is_quiet(const struct hooks *hs, const struct hook *h)
+{
+    return is_quiet(h) || (h->work_queue.running == 0 && hook_waits_for_people(hs, h));
+}
+
 bool hooks_quiet(const struct hooks *hs)
 {
     for (size_t i = 0; i < hs->n; i++) {
         const struct hook *h = hs->v[i];
 
-        /* The run of a hook that was paused meanwhile still has to end. */
-        if (!is_quiet(h) && (h->work_queue.running > 0 || !hook_waits_for_people(hs, h)))
+        if (!hook_is_quiet(hs, h) && (h->stage != HOOK_RETIRES || hook_running(h) > 0))
             return false;
     }
     return true;

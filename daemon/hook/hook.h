@@ -38,6 +38,7 @@ enum hook_gate {
 struct hook {
     char *name;
     size_t index;
+    enum hook_stage stage;
     struct hook_rules rules;
     enum hook_gate gate;
     struct hook_source *sources;
@@ -52,14 +53,16 @@ struct hook {
     bool paused;
     bool snapshot_due; /* snapshot: one more run is due, even if no key has a change left */
     bool restored;     /* an earlier process ran this hook (hook/hook_record) */
+    bool replaces;     /* a reload has put it in the place of another one (hook/reload) */
     /* Batch, snapshot: the effects of its runs are gone, and no run has succeeded since. */
     bool renew;
     const char *renew_why; /* why it was renewed, a constant text for people; NULL = not known */
     struct manual_runs manual_runs;
     struct history history;
-    uint64_t runs_ok;
-    uint64_t runs_failed;
-    uint64_t trim_ms;         /* batch, snapshot, parked: when hook_parked_trim() has work */
+    struct hook_figures figures;
+    bool
+        first_failed; /* batch, snapshot: a first run has failed, so nobody waits for it any more */
+    uint64_t trim_ms; /* batch, snapshot, parked: when hook_parked_trim() has work */
     uint64_t forgotten;       /* parked ends (DELETED, LEFT) that were given up, by all processes */
     char last_forgotten[320]; /* the key of the last one; cut off if it is longer */
     uint64_t given_up;        /* runs that parked a work item though no park_exit asked for it */
@@ -68,12 +71,22 @@ struct hook {
     char last_error[200];
 };
 
+/* Does the process start runs? Only what `why` says depends on it: the runner asks for no runs
+ * unless it does. */
+enum hooks_phase {
+    HOOKS_RUN,
+    HOOKS_STARTING, /* it is not known yet which programs have changed */
+    HOOKS_STOPPING,
+};
+
 /* All hooks and their runs. */
 struct hooks {
-    struct hook **v;
+    struct hook **v; /* in no order; a replaced hook leaves its place to the new one */
     size_t n;
     struct scheduler scheduler;
     struct list runs; /* under way */
+    struct list apply_groups;
+    enum hooks_phase phase; /* written by io/runner */
     uint64_t next_id;
 };
 
@@ -84,9 +97,10 @@ void hooks_init(struct hooks *hs, unsigned shared_slots, uint64_t seed);
 /* Frees all hooks and the runs that are under way. */
 void hooks_fini(struct hooks *hs);
 
-/* Adds a hook. Takes over params->rules and params->filter, which are empty afterwards, and copies
- * the rest. */
-void hooks_add(struct hooks *hs, struct hook_params *params);
+/* Adds a hook behind the others. Takes over params->rules and params->filter, which are empty
+ * afterwards, and copies the rest. If its sources may have content already, hook_attach() of
+ * hook/reload follows. */
+struct hook *hooks_add(struct hooks *hs, struct hook_params *params);
 
 /* The hook with this name, or NULL. */
 struct hook *hooks_find(const struct hooks *hs, struct str name);
@@ -146,8 +160,11 @@ bool hooks_ready(const struct hooks *hs);
 /* Have the first runs of this hook ended, well or not? */
 bool hook_first_ended(const struct hook *h);
 
-/* Is no run under way, no file left to apply, and no key due but parked ones, those of paused
- * hooks, and reruns? */
+/* Is no run of the hook under way, no file left to apply, and no key due but parked ones and reruns?
+ * If hook_waits_for_people(), only its runs under way count. */
+bool hook_is_quiet(const struct hooks *hs, const struct hook *h);
+
+/* The same for all hooks. */
 bool hooks_quiet(const struct hooks *hs);
 
 /* How many keys wait for a run, without running and parked keys; in modes batch and snapshot: how

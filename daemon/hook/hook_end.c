@@ -2,9 +2,11 @@
 /* The end of a run: hooks_began() and hooks_finish() of hook/hook.h. */
 #include <stdio.h>
 
+#include "base/rfc3339.h"
 #include "hook/hook_parked.h"
 #include "hook/hook_work_item.h"
 #include "hook/shortage.h"
+#include "hook/trigger_time.h"
 
 /* The delivery whose work item ran; NULL in modes batch and snapshot. */
 static struct delivery *delivery_of(const struct run *run)
@@ -48,15 +50,20 @@ static void note_result(const struct run *run, const struct run_result *r, bool 
 {
     struct hook *h = run->hook;
 
+    if (!is_not_started(r)) {
+        h->figures.runs_timed_out += !ok && r->end.cut == RUN_CUT_TIMEOUT;
+        histogram_add(&h->figures.durations, now_ms - run->started_ms);
+    }
     if (!ok) {
-        h->runs_failed += !is_not_started(r);
+        h->figures.runs_failed += !is_not_started(r);
+        h->first_failed |= !is_not_started(r) && h->rules.mode != HOOK_OBJECT;
         /* A snapshot that failed is owed, even if no key has changed. */
         h->snapshot_due =
             h->snapshot_due || (h->rules.mode == HOOK_SNAPSHOT && !stays_rerun(run, r));
         snprintf(h->last_error, sizeof(h->last_error), "%s", r->text);
         return;
     }
-    h->runs_ok++;
+    h->figures.runs_ok++;
     h->success_ms = now_ms;
     /* `changes` had no room for an incarnation that this snapshot showed, so another run must
      * deliver it. */
@@ -65,6 +72,41 @@ static void note_result(const struct run *run, const struct run_result *r, bool 
     h->renew = false;
     if (h->gate == GATE_FIRST && h->rules.mode != HOOK_OBJECT)
         hook_end_first(h);
+}
+
+/* The change that the object was made for, if its controller has noted it, and if the hook has not
+ * handled another state since that change. Objects that were listed, and runs for another reason, tell
+ * of changes long ago. */
+static void note_trigger(struct hook *h, const struct run *run, const struct run_event *re,
+                         uint64_t wall_ns)
+{
+    bool is_live = (run->reason == RUN_CHANGE || run->reason == RUN_RETRY) &&
+                   re->ev.cause == CAUSE_WATCH &&
+                   (re->ev.type == DELTA_ADDED || re->ev.type == DELTA_MODIFIED);
+    struct str then = is_live ? trigger_time_of(re->ev.object) : str_c("");
+    int64_t now_ms = (int64_t)(wall_ns / 1000000);
+    int64_t then_ms;
+
+    if (then.n == 0 || (re->old != NULL && str_eq(trigger_time_of(re->old), then)) ||
+        !rfc3339_read(then, &then_ms))
+        return;
+    histogram_add(&h->figures.since_trigger, now_ms > then_ms ? (uint64_t)(now_ms - then_ms) : 0);
+}
+
+/* The run has handled its events: how long were their keys due? A key with two events was due
+ * once. */
+static void note_latency(struct hook *h, const struct run *run, uint64_t wall_ns, uint64_t now_ms)
+{
+    for (size_t i = 0; i < run->event_count; i++) {
+        const struct delivery *dl = run->events[i].delivery;
+        bool again = i > 0 && run->events[i - 1].delivery == dl;
+
+        if (list_is_empty(&dl->pending))
+            continue;
+        note_trigger(h, run, &run->events[i], wall_ns);
+        if (!again)
+            latency_add(&h->figures.latency, now_ms - dl->pending_since_ms, now_ms);
+    }
 }
 
 /* The events of the run are handled, or due again. First all of them end, the later ones first, as
@@ -81,6 +123,8 @@ static void note_events(struct hook *h, const struct run *run, const struct run_
         else
             delivery_ended(&h->queue, re->delivery);
     }
+    if (ok)
+        note_latency(h, run, r->wall_ns, now_ms);
     for (size_t i = 0; i < run->event_count; i++) {
         const struct run_event *re = &run->events[i];
 
@@ -180,20 +224,18 @@ static void schedule_rerun(struct hook *h, const struct run *run, const struct r
         scheduler_rest_until(&h->work_queue, u, at_ms);
 }
 
-/* Settles the manual runs of this run. If the run could not be started they go back to the work
- * item, whose next run serves them. */
-static void note_manual_run(struct hook *h, const struct run *run, const struct run_result *r,
-                            bool ok)
+/* Settles the manual runs in set, which the run had for this work item. If the run could not be
+ * started they go back to the work item, whose next run serves them. */
+static void note_manual_run(struct hook *h, struct work_item *u, uint32_t set,
+                            const struct run_result *r, bool ok)
 {
-    uint32_t *work_item = &run->work_item->manual_runs;
-
     if (!is_not_started(r)) {
-        manual_runs_ended(&h->manual_runs, run->manual_runs, ok);
+        manual_runs_ended(&h->manual_runs, set, ok);
         return;
     }
     /* A manual run that both have, because it was ordered again meanwhile, was counted twice. */
-    manual_runs_ended(&h->manual_runs, run->manual_runs & *work_item, true);
-    *work_item |= run->manual_runs;
+    manual_runs_ended(&h->manual_runs, set & u->manual_runs, true);
+    u->manual_runs |= set;
 }
 
 /* A person who ordered the run wants its effect, so apply follows if there is anything to apply. If
@@ -229,10 +271,7 @@ static void note_file(struct hook *h, const struct run *run, const struct run_re
         apply_touch(&h->apply, now_ms);
     if (!is_not_started(r))
         want_apply(h, run, touched);
-    /* The file leaves its key when it is removed, and when the run that claimed it never started
-     * and no earlier run wrote it. */
-    bool lets_go = is_not_started(r) ? !files_is_seen(run) : ok && run->kind == RUN_REMOVE;
-    if (lets_go && files_forget(run))
+    if (files_let_go(run, !is_not_started(r), ok))
         retry_parked(h, now_ms);
 }
 
@@ -251,13 +290,13 @@ static void note_parked(struct hook *h, const struct run *run, const struct run_
     hook_parked_note(h, dl, r->wall_ns, now_ms);
 }
 
-/* The work item has left RUNNING: notes the run in the history, and returns the verdict. A result that
- * parks may have met a change, which brings the next try forward: the work item's state decides. */
-static struct hooks_verdict conclude(const struct run *run, const struct run_result *r,
+/* The work item of the hook has left RUNNING: notes the run in the history, and returns the verdict. A
+ * result that parks may have met a change, which brings the next try forward: the work item's state
+ * decides. */
+static struct hooks_verdict conclude(struct hook *h, const struct work_item *u,
+                                     const struct run *run, const struct run_result *r,
                                      enum history_outcome judged, uint64_t now_ms)
 {
-    struct hook *h = run->hook;
-    const struct work_item *u = run->work_item;
     bool parked = u->state == WORK_ITEM_PARKED;
     struct hooks_verdict v = {.outcome = HISTORY_OK, .retry_ms = NEVER_MS};
 
@@ -271,22 +310,33 @@ static struct hooks_verdict conclude(const struct run *run, const struct run_res
     return v;
 }
 
-static struct hooks_verdict finish_apply(struct hooks *hs, struct run *run,
-                                         const struct run_result *r, uint64_t now_ms)
+/* The run of apply as one of its hooks must know it. Each has retries and attempts of its own. */
+static struct hooks_verdict end_apply(struct hooks *hs, struct hook *h, uint32_t manual_runs,
+                                      const struct run *run, const struct run_result *r,
+                                      uint64_t now_ms)
 {
-    struct hook *h = run->hook;
+    struct work_item *u = &h->apply.work_item;
     enum history_outcome judged = judge(h, r);
     enum scheduler_result end = SCHEDULER_DONE;
 
     if (is_not_started(r))
         end = SCHEDULER_NOT_STARTED;
     else if (judged != HISTORY_OK)
-        end = failed(&h->apply.work_queue, run->work_item, false);
-    note_manual_run(h, run, r, judged == HISTORY_OK);
+        end = failed(&h->apply.work_queue, u, false);
+    note_manual_run(h, u, manual_runs, r, judged == HISTORY_OK);
     apply_ended(&h->apply, &hs->scheduler, run, end, r->text, now_ms);
     if (end != SCHEDULER_NOT_STARTED && h->gate == GATE_APPLY)
         h->gate = GATE_OPEN;
-    struct hooks_verdict v = conclude(run, r, judged, now_ms);
+    return conclude(h, u, run, r, judged, now_ms);
+}
+
+static struct hooks_verdict finish_apply(struct hooks *hs, struct run *run,
+                                         const struct run_result *r, uint64_t now_ms)
+{
+    struct hooks_verdict v = end_apply(hs, run->hook, run->manual_runs, run, r, now_ms);
+
+    for (size_t i = 0; i < run->other_count; i++)
+        end_apply(hs, run->others[i].hook, run->others[i].manual_runs, run, r, now_ms);
     run_free(run);
     return v;
 }
@@ -297,6 +347,8 @@ void hooks_began(struct run *run, uint64_t now_ms)
 
     scheduler_began(run->kind == RUN_APPLY ? &h->apply.work_queue : &h->work_queue, run->started_ms,
                     now_ms);
+    for (size_t i = 0; i < run->other_count; i++)
+        scheduler_began(&run->others[i].hook->apply.work_queue, run->started_ms, now_ms);
     run->started_ms = now_ms;
 }
 
@@ -315,14 +367,14 @@ struct hooks_verdict hooks_finish(struct hooks *hs, struct run *run,
     note_file(h, run, result, ok, now_ms);
     note_result(run, result, ok, now_ms);
     note_events(h, run, result, ok, now_ms);
-    note_manual_run(h, run, result, ok);
+    note_manual_run(h, u, run->manual_runs, result, ok);
     if (is_not_started(result))
         scheduler_unstarted(&h->work_queue, run->started_ms);
     scheduler_done(&hs->scheduler, &h->work_queue, u, outcome(h, run, result, judged, now_ms),
                    now_ms);
     if (u->state == WORK_ITEM_PARKED)
         note_parked(h, run, result, now_ms);
-    struct hooks_verdict v = conclude(run, result, judged, now_ms);
+    struct hooks_verdict v = conclude(h, u, run, result, judged, now_ms);
     schedule_rerun(h, run, result, now_ms);
     if (u->manual_runs != 0 && !u->not_started) /* ordered while this run was under way */
         scheduler_now(&h->work_queue, u);

@@ -20,8 +20,20 @@ struct hook_source {
     const char *name;
     struct source of; /* borrowed: must outlive the hook */
     bool stale;       /* as its last on_stale said */
+    /* A reload has made it anew: the hook, which retires, takes no change of it (hook/reload). */
+    bool is_cut;
     /* The last snapshot lacked this source, which an earlier process had seen; set by hook/gate. */
     bool is_lacked;
+};
+
+/* Does the hook start runs, and is it to stay (hook/reload)? */
+enum hook_stage {
+    HOOK_SERVES,
+    /* A reload has made it, and its programs are being read: it takes changes, and starts no run
+     * before it is known whether they renew it. */
+    HOOK_STARTS,
+    /* A reload drops or replaces it: it takes changes, and starts no run any more. */
+    HOOK_RETIRES,
 };
 
 enum hook_mode { HOOK_OBJECT, HOOK_BATCH, HOOK_SNAPSHOT };
@@ -42,7 +54,9 @@ struct hook_rules {
     enum hook_require require;
     enum hook_when_stale when_stale;
     bool include_old;
-    size_t *after; /* hooks, by their index in struct hooks, whose first runs come first */
+    /* Names of hooks whose first runs come first. Names, as hooks may come, go and be replaced
+     * (hook/reload); one that names no hook waits for nothing. */
+    char **after;
     size_t after_count;
     int *park_exit; /* exit statuses of the command that park the key */
     size_t park_exit_count;
@@ -65,8 +79,13 @@ struct hook_params {
     struct work_queue_params work_queue;
     /* Copied: the template of its file's path (files_init()); NULL = no output. */
     const char *output;
+    bool from_members;              /* files_from: a file for each member of an object */
     bool applies;                   /* the hook has a program `apply` for its files */
     struct work_queue_params apply; /* the same for `apply`; concurrency is 1 */
+    /* Equal for hooks whose program `apply` is the same in all that it can see; NULL = of no other
+     * hook. Copied. */
+    const char *apply_key;
+    uint64_t timeout_ms; /* of a run of apply */
 };
 
 /* Frees the arrays and what they own. */

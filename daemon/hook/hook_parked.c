@@ -106,6 +106,12 @@ void hook_parked_note(struct hook *h, struct delivery *dl, uint64_t wall_ns, uin
     }
 }
 
+void hook_parked_follow(struct hook *h, struct delivery *dl)
+{
+    if (dl->work_item->state == WORK_ITEM_PARKED && dl->work_item->expires)
+        scheduler_expire(&h->work_queue, dl->work_item, due_ms(h, dl));
+}
+
 static void forget(struct hook *h, struct delivery *dl, uint64_t now_ms)
 {
     h->forgotten++;

@@ -13,6 +13,10 @@
  * earlier process (wall_ns 0). dl is its delivery in mode object, else NULL. */
 void hook_parked_note(struct hook *h, struct delivery *dl, uint64_t wall_ns, uint64_t now_ms);
 
+/* parked_age has changed: the key, if it is parked with an end, is given up when the new one says
+ * so. Mode object. */
+void hook_parked_follow(struct hook *h, struct delivery *dl);
+
 /* Gives up the ends that have been parked for longer than parked_age, and the oldest ones beyond
  * parked_deletes. Must not be called within hooks_finish(), whose run still points to its
  * deliveries. */

@@ -34,6 +34,22 @@ void hook_want_apply(struct hook *h, uint32_t manual_runs);
 bool hook_gives_way(const struct hook *h, const struct delivery *dl, unsigned failures,
                     bool parked);
 
+/* Nothing is due for the key, and no run is under way. Its rerun counts from its last run, or from
+ * now if there was no run, as long as a rerun can deliver anything. */
+void hook_rest_delivery(struct hook *h, struct delivery *dl, uint64_t now_ms);
+
+/* A source of the hook has changed, or shows an object for the first time. */
+void hook_take(struct hook *h, size_t source, const struct delta *d);
+
+/* A source became stale, or fresh again. */
+void hook_note_stale(struct hook *h, size_t source, bool stale, struct now now);
+
+/* Makes a hook that is not in hs->v yet (hooks_add()). */
+struct hook *hook_create(struct hooks *hs, struct hook_params *params);
+
+/* Frees a hook without runs. */
+void hook_free(struct hook *h);
+
 /* The first runs have ended: opens the gate for good, or once the files that they wrote are
  * applied. */
 void hook_end_first(struct hook *h);

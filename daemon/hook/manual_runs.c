@@ -71,6 +71,12 @@ static enum err_kind check_ready(const struct hook *h, struct str key, struct er
     if (key.p != NULL && h->rules.mode != HOOK_OBJECT)
         return err_set(err, ERR_CONFIG, 0, "hook %s runs for all keys at once: leave the key out",
                        h->name);
+    if (h->stage == HOOK_RETIRES)
+        return err_set(err, ERR_BUSY, 0, "hook %s waits for its runs to end: a reload changes it",
+                       h->name);
+    if (h->stage == HOOK_STARTS)
+        return err_set(err, ERR_BUSY, 0, "hook %s waits until its programs were read: try again",
+                       h->name);
     if (h->paused)
         return err_set(err, ERR_BUSY, 0, "hook %s is paused: informerctl resume %s", h->name,
                        h->name);

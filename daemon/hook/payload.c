@@ -16,6 +16,10 @@
  * allocation. */
 #define USUAL_BYTES 1024
 
+/* So much of the document is in memory before it is drained. Memory that was just used is still in the
+ * processor's cache then, and none of it is fresh, which costs the kernel a page fault for each page. */
+#define PIECE_BYTES ((size_t)64 * 1024)
+
 void payload_put_run_id(struct buf *out, const struct payload_context *ctx, uint64_t id)
 {
     buf_puts(out, ctx->instance);
@@ -171,13 +175,21 @@ static void put_event(struct json_out *j, const struct run *run, size_t i, enum 
     json_out_close(j, '}');
 }
 
+static void look_full(struct buf *out, const struct payload_drain *drain)
+{
+    if (drain != NULL && out->len >= PIECE_BYTES)
+        drain->fn(drain->arg, out);
+}
+
 static void put_events(struct json_out *j, const char *key, const struct run *run,
-                       enum with_object with)
+                       enum with_object with, const struct payload_drain *drain)
 {
     json_out_key(j, key);
     json_out_open(j, '[');
-    for (size_t i = 0; i < run->event_count; i++)
+    for (size_t i = 0; i < run->event_count; i++) {
         put_event(j, run, i, with);
+        look_full(j->buf, drain);
+    }
     json_out_close(j, ']');
 }
 
@@ -210,7 +222,8 @@ static void put_sources(struct json_out *j, const struct hook *h, uint64_t now_m
 
 /* A source that is not synced is absent, never []: a hook must not take "not known yet" for "there
  * are no objects" (docs/design.md "Hook input"). */
-static void put_snapshot(struct json_out *j, const struct hook *h)
+static void put_snapshot(struct json_out *j, const struct hook *h,
+                         const struct payload_drain *drain)
 {
     json_out_key(j, "snapshot");
     json_out_open(j, '{');
@@ -224,15 +237,18 @@ static void put_snapshot(struct json_out *j, const struct hook *h)
 
         json_out_key(j, h->sources[i].name);
         json_out_open(j, '[');
-        for (size_t k = 0; k < n; k++)
+        for (size_t k = 0; k < n; k++) {
             object_put_json(json_out_raw(j), all[k]);
+            look_full(j->buf, drain);
+        }
         json_out_close(j, ']');
         free(all);
     }
     json_out_close(j, '}');
 }
 
-static void put_what_happened(struct json_out *j, const struct run *run)
+static void put_what_happened(struct json_out *j, const struct run *run,
+                              const struct payload_drain *drain)
 {
     switch (run->hook->rules.mode) {
     case HOOK_OBJECT:
@@ -240,17 +256,17 @@ static void put_what_happened(struct json_out *j, const struct run *run)
         put_event(j, run, 0, WITH_OBJECT);
         break;
     case HOOK_BATCH:
-        put_events(j, "events", run, WITH_OBJECT);
+        put_events(j, "events", run, WITH_OBJECT, drain);
         break;
     case HOOK_SNAPSHOT:
-        put_events(j, "changes", run, WITHOUT_OBJECT);
-        put_snapshot(j, run->hook);
+        put_events(j, "changes", run, WITHOUT_OBJECT, drain);
+        put_snapshot(j, run->hook, drain);
         break;
     }
 }
 
 void payload_put_json(struct buf *out, const struct payload_context *ctx, const struct run *run,
-                      uint64_t now_ms)
+                      uint64_t now_ms, const struct payload_drain *drain)
 {
     struct json_out j = json_out_to(out);
     struct buf id = {0};
@@ -268,7 +284,7 @@ void payload_put_json(struct buf *out, const struct payload_context *ctx, const 
     json_member_text(&j, "reason", run_reason_name(run->reason));
     put_sources(&j, run->hook, now_ms);
     if (run->kind != RUN_APPLY)
-        put_what_happened(&j, run);
+        put_what_happened(&j, run, drain);
     json_out_close(&j, '}');
     buf_putc(out, '\n');
 }

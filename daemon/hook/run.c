@@ -8,6 +8,7 @@
 #include "base/panic.h"
 #include "hook/changes.h"
 #include "hook/hook.h"
+#include "hook/members.h"
 #include "proto/path_list.h"
 
 const char *run_reason_name(enum run_reason reason)
@@ -19,7 +20,7 @@ const char *run_reason_name(enum run_reason reason)
 
 const char *run_kind_name(enum run_kind kind)
 {
-    static const char *const names[] = {"command", "remove", "apply"};
+    static const char *const names[] = {"command", "remove", "apply", "write"};
 
     return names[kind];
 }
@@ -72,13 +73,16 @@ static void add_event(struct run *run, struct delivery *dl, const struct deliver
     slot->old = base != NULL ? object_ref(base) : NULL;
 }
 
-/* With output the end of a key starts no program: its file is removed. */
+/* With output the end of a key starts no program: its file is removed. With files_from no event
+ * does. */
 static enum run_kind kind_of(const struct run *run)
 {
     const struct run_event *re = run_keyed(run);
     bool ends = re != NULL && run->event_count > 0 && delivery_is_end(re->ev.type);
 
-    return ends && run->hook->files.template != NULL ? RUN_REMOVE : RUN_COMMAND;
+    if (ends && run->hook->files.template != NULL)
+        return RUN_REMOVE;
+    return run->hook->files.from_members ? RUN_WRITE : RUN_COMMAND;
 }
 
 /* Mode object: the event that is due first, or for a rerun the newest state. */
@@ -222,6 +226,20 @@ struct run *run_of_apply(struct hook *h, uint64_t now_ms)
     return run;
 }
 
+/* People see the reason that explains most: a manual run, else a failure, else a change. */
+void run_share(struct run *run, struct hook *h)
+{
+    struct work_item *u = &h->apply.work_item;
+    enum run_reason reason = reason_of_apply(h, u);
+
+    if (reason > run->reason)
+        run->reason = reason;
+    if (u->failures + 1 > run->attempt)
+        run->attempt = u->failures + 1;
+    run->others[run->other_count++] = (struct run_other){h, u->manual_runs};
+    u->manual_runs = 0;
+}
+
 /* Of two events of one delivery, the snapshot for the second one is taken when the first has
  * started: they are undone in reverse order (note_events() in hook_end.c). */
 void run_deliver(struct run *run)
@@ -246,6 +264,8 @@ void run_free(struct run *run)
     }
     list_remove(&run->link);
     free(run->events);
+    free(run->others);
     free(run->file);
+    members_destroy(&run->members);
     free(run);
 }

@@ -16,12 +16,14 @@
 #include "hook/delivery_queue.h"
 
 struct hook;
+struct members;
 
 /* Which program a run starts. */
 enum run_kind {
     RUN_COMMAND, /* the command; with output its stdout becomes the file */
     RUN_REMOVE,  /* no program: the helper removes the file of a key that has ended */
     RUN_APPLY,   /* the program `apply`; such a run has no events */
+    RUN_WRITE,   /* no program: the helper writes the members of the object to files */
 };
 
 /* INFORMERD_REASON: why the run happens (docs/hooks.md lists the reasons). */
@@ -34,6 +36,13 @@ struct run_event {
     struct object *old; /* MODIFIED: the last handled state, with a reference; NULL = not known */
     struct buf changed; /* MODIFIED: `changed`, lines of paths (hook/changes) */
     struct delivery_snapshot was; /* the delivery before this run; from run_deliver() on */
+};
+
+/* Another hook whose files a run of `apply` is for, too (hook/apply_group). It stays while the run
+ * lives. */
+struct run_other {
+    struct hook *hook;
+    uint32_t manual_runs;
 };
 
 /* A run from hooks_next() to hooks_finish(), or the preview of one. */
@@ -49,7 +58,10 @@ struct run {
     uint64_t started_ms;
     struct run_event *events; /* mode object: exactly one; APPLY: none */
     size_t event_count;
-    char *file; /* the path of its file, set by files_claim(); NULL = none */
+    struct run_other *others; /* APPLY: hooks that share it, without `hook`; else NULL */
+    size_t other_count;
+    char *file;              /* the path of its file, set by files_claim(); NULL = none */
+    struct members *members; /* the same: its files with files_from; else NULL */
     /* Mode snapshot: an incarnation in the snapshot is not in `changes` yet, as its key has two
      * events already. */
     bool held_back;
@@ -63,7 +75,8 @@ struct run_result {
     struct str out;     /* the last bytes of its stdout, not always UTF-8 */
     struct str err;     /* the last bytes of its stderr */
     uint64_t dropped;   /* bytes of output beyond log_limit, not logged */
-    /* Informerd stopped the run because informerd itself ends; the next process runs it again. */
+    /* Informerd stopped the run because informerd itself ends, or because a reload replaces or drops
+     * the hook: the next process, or the new hook, runs it again. */
     bool stopped;
     struct digest digest; /* of the file's bytes; SAME and WRITTEN, but not of REMOVE */
 };
@@ -80,6 +93,10 @@ bool run_tells_all(const struct run *run);
 /* Makes the run of `apply` that is due. Free with run_free(). */
 struct run *run_of_apply(struct hook *h, uint64_t now_ms) MUST_CHECK;
 
+/* The run of `apply`, which has room for one more in `others`, is for the files of this hook, too.
+ * Its manual runs become those of the run. */
+void run_share(struct run *run, struct hook *h);
+
 /* The run starts: notes in each delivery that its event is delivered, and keeps the state before
  * that in run_event.was. */
 void run_deliver(struct run *run);
@@ -93,7 +110,7 @@ const struct run_event *run_keyed(const struct run *run);
 /* The key of that event, or "". */
 const char *run_key(const struct run *run);
 
-/* "command", "remove", "apply". */
+/* "command", "remove", "apply", "write". */
 const char *run_kind_name(enum run_kind kind);
 
 /* "existing", "change", "retry", "rerun", "renew", "manual". */

@@ -15,9 +15,15 @@ void scheduler_add(struct scheduler *s, struct work_queue *wq,
                    const struct work_queue_params *params)
 {
     ensure(params->concurrency > 0 && params->settle_ms <= params->settle_max_ms);
-    *wq = (struct work_queue){.params = *params, .rng = &s->rng};
+    *wq = (struct work_queue){.params = *params, .last_start_ms = NEVER_MS, .rng = &s->rng};
     list_init(&wq->ready);
     list_append(&s->work_queues, &wq->link);
+}
+
+void scheduler_remove(struct work_queue *wq)
+{
+    ensure(wq->running == 0);
+    list_remove(&wq->link);
 }
 
 /* The only writer of u->state: takes the work item out of the heap or list that belongs to its old
@@ -29,6 +35,7 @@ static void leave(struct work_queue *wq, struct work_item *u, enum work_item_sta
     case WORK_ITEM_BACKOFF:
     case WORK_ITEM_RESTING:
         heap_remove(&wq->waiting, &u->timer);
+        wq->settling -= u->state == WORK_ITEM_SETTLING;
         break;
     case WORK_ITEM_READY:
         list_remove(&u->ready);
@@ -52,6 +59,7 @@ static void wait_until(struct work_queue *wq, struct work_item *u, enum work_ite
                        uint64_t due_ms)
 {
     leave(wq, u, state);
+    wq->settling += state == WORK_ITEM_SETTLING;
     heap_push(&wq->waiting, &u->timer, due_ms);
 }
 
@@ -69,9 +77,12 @@ void scheduler_park(struct work_queue *wq, struct work_item *u)
 
 void scheduler_expire(struct work_queue *wq, struct work_item *u, uint64_t due_ms)
 {
-    ensure(u->state == WORK_ITEM_PARKED && !u->expires);
+    ensure(u->state == WORK_ITEM_PARKED);
+    if (u->expires)
+        heap_remove(&wq->expiring, &u->timer);
+    else
+        wq->expiring_count++;
     u->expires = true;
-    wq->expiring_count++;
     heap_push(&wq->expiring, &u->timer, due_ms);
 }
 
@@ -212,6 +223,63 @@ void scheduler_rest_until(struct work_queue *wq, struct work_item *u, uint64_t a
         rest(wq, u);
 }
 
+/* ---- Other settings. */
+
+void scheduler_change(struct work_queue *wq, const struct work_queue_params *params)
+{
+    ensure(params->concurrency > 0 && params->settle_ms <= params->settle_max_ms);
+    wq->params = *params;
+}
+
+/* The pause after so many failures, without jitter. */
+static double pause_ms(const struct backoff_params *p, unsigned failures)
+{
+    double max = (double)p->max_ms;
+    double ms = (double)p->initial_ms;
+
+    for (unsigned i = 1; i < failures && ms < max && p->factor > 1; i++)
+        ms *= p->factor;
+    return ms < max ? ms : max;
+}
+
+/* The pause under way ends early if it would be shorter now. It is never made longer: nobody who
+ * edits a setting wants a key to wait for another hour. */
+static void follow_retry(struct work_queue *wq, struct work_item *u)
+{
+    uint64_t due = u->ended_ms + (uint64_t)pause_ms(&wq->params.retry, u->failures);
+
+    if (u->failures == 0)
+        return;
+    u->backoff.next_ms = pause_ms(&wq->params.retry, u->failures + 1);
+    if (u->state == WORK_ITEM_BACKOFF && !u->not_started && due < u->timer.due_ms)
+        wait_until(wq, u, WORK_ITEM_BACKOFF, due);
+}
+
+/* The rerun moves by as much as the interval has changed, with the splay that it has. */
+static void follow_rerun(struct work_queue *wq, struct work_item *u, uint64_t was_ms)
+{
+    uint64_t since_ms = u->rerun_at_ms > was_ms ? u->rerun_at_ms - was_ms : 0;
+
+    if (u->rerun_at_ms == 0)
+        return;
+    u->rerun_at_ms = wq->params.rerun_ms > 0 ? since_ms + wq->params.rerun_ms : 0;
+    if (u->state == WORK_ITEM_RESTING)
+        rest(wq, u);
+}
+
+void scheduler_follow(struct work_queue *wq, struct work_item *u,
+                      const struct work_queue_params *was)
+{
+    if (was->rerun_ms != wq->params.rerun_ms)
+        follow_rerun(wq, u, was->rerun_ms);
+    follow_retry(wq, u);
+    if (u->state != WORK_ITEM_SETTLING)
+        return;
+    if (u->splay_ms > wq->params.splay_ms)
+        u->splay_ms = wq->params.splay_ms;
+    settle(wq, u);
+}
+
 void scheduler_block(struct work_queue *wq, bool blocked)
 {
     wq->blocked = blocked;
@@ -243,6 +311,11 @@ static bool has_slot(const struct scheduler *s, const struct work_queue *wq)
     return wq->running < wq->params.concurrency && s->shared_used < s->shared;
 }
 
+uint64_t scheduler_earliest_ms(const struct work_queue *wq)
+{
+    return wq->last_start_ms != NEVER_MS ? wq->last_start_ms + wq->params.min_interval_ms : 0;
+}
+
 /* Could a work item of the queue start but for min_interval? */
 static bool has_startable(const struct scheduler *s, const struct work_queue *wq)
 {
@@ -268,7 +341,7 @@ struct work_item *scheduler_next(struct scheduler *s, uint64_t now_ms, struct wo
         struct work_queue *l = list_entry(pos, struct work_queue, link);
 
         wake_due(l, now_ms);
-        if (!has_startable(s, l) || now_ms < l->earliest_ms)
+        if (!has_startable(s, l) || now_ms < scheduler_earliest_ms(l))
             continue;
         *wq = l;
         return start_first(s, l);
@@ -276,27 +349,30 @@ struct work_item *scheduler_next(struct scheduler *s, uint64_t now_ms, struct wo
     return NULL;
 }
 
-void scheduler_started(struct work_queue *wq, uint64_t now_ms)
+void scheduler_join(struct work_queue *wq, struct work_item *u)
 {
-    wq->earliest_ms = now_ms + wq->params.min_interval_ms;
+    ensure(wq->running == 0 && u->state != WORK_ITEM_RUNNING);
+    leave(wq, u, WORK_ITEM_RUNNING);
+    u->first_ms = NEVER_MS;
+    wq->running++; /* its own slot */
 }
 
-/* Was this the last start of the queue? earliest_ms comes from the last one. */
-static bool was_last(const struct work_queue *wq, uint64_t started_ms)
+void scheduler_started(struct work_queue *wq, uint64_t now_ms)
 {
-    return wq->earliest_ms == started_ms + wq->params.min_interval_ms;
+    wq->last_start_ms = now_ms;
 }
 
 void scheduler_began(struct work_queue *wq, uint64_t started_ms, uint64_t now_ms)
 {
-    if (was_last(wq, started_ms))
+    if (wq->last_start_ms == started_ms)
         scheduler_started(wq, now_ms);
 }
 
 void scheduler_unstarted(struct work_queue *wq, uint64_t started_ms)
 {
-    if (was_last(wq, started_ms))
-        wq->earliest_ms = started_ms;
+    /* The interval after the start before this one was over. */
+    if (wq->last_start_ms == started_ms)
+        wq->last_start_ms = NEVER_MS;
 }
 
 bool scheduler_is_last_try(const struct work_queue *wq, const struct work_item *u)
@@ -364,7 +440,9 @@ static uint64_t work_queue_wake_ms(const struct scheduler *s, const struct work_
 
     if (parked != NULL && parked->due_ms < due)
         due = parked->due_ms;
-    return has_startable(s, wq) && wq->earliest_ms < due ? wq->earliest_ms : due;
+    if (has_startable(s, wq) && scheduler_earliest_ms(wq) < due)
+        return scheduler_earliest_ms(wq);
+    return due;
 }
 
 uint64_t scheduler_wake_ms(const struct scheduler *s)

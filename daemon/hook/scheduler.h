@@ -84,13 +84,14 @@ struct work_queue {
     struct list ready;   /* work items, first come first served */
     struct heap waiting; /* work items by the time at which they become ready */
     unsigned running;
+    size_t settling; /* work items in SETTLING */
     size_t parked;
     struct heap expiring; /* parked work items by the time at which they are given up */
     size_t expiring_count;
-    size_t not_started;   /* work items whose last run could not be started */
-    uint64_t earliest_ms; /* no start before this time: min_interval */
-    bool blocked;         /* its owner lets no run start */
-    struct rng *rng;      /* the scheduler's */
+    size_t not_started;     /* work items whose last run could not be started */
+    uint64_t last_start_ms; /* min_interval counts from this start; NEVER_MS = from none */
+    bool blocked;           /* its owner lets no run start */
+    struct rng *rng;        /* the scheduler's */
     enum work_queue_of of;
 };
 
@@ -109,6 +110,14 @@ void scheduler_init(struct scheduler *s, unsigned shared, uint64_t seed);
 /* Adds a work queue; params are copied. */
 void scheduler_add(struct scheduler *s, struct work_queue *wq,
                    const struct work_queue_params *params);
+/* The work queue, which runs nothing, belongs to the scheduler no more. */
+void scheduler_remove(struct work_queue *wq);
+/* Gives the work queue other settings; scheduler_follow() comes next for each of its work items. */
+void scheduler_change(struct work_queue *wq, const struct work_queue_params *params);
+/* What the work item waits for follows from the new settings instead of *was. A pause after a
+ * failure is never made longer. */
+void scheduler_follow(struct work_queue *wq, struct work_item *u,
+                      const struct work_queue_params *was);
 
 /* The work item has changed: it settles, or after a failure its next try comes forward, but not
  * before retry.initial after the end of its last run (docs/design.md "Retry"). A run that could not
@@ -123,10 +132,8 @@ void scheduler_hurry(struct work_queue *wq, struct work_item *u);
 /* The work item is due at once, whatever it waits for, and keeps its backoff (a manual run). Does
  * nothing while it runs. */
 void scheduler_now(struct work_queue *wq, struct work_item *u);
-
 /* Nothing is due for the work item any more but its rerun. Does nothing while it runs. */
 void scheduler_drop(struct work_queue *wq, struct work_item *u);
-
 /* Its rerun is due rerun_ms after since_ms, plus splay, if the hook has reruns (NEVER_MS: no
  * rerun). Not while it runs. */
 void scheduler_rest(struct work_queue *wq, struct work_item *u, uint64_t since_ms);
@@ -136,20 +143,21 @@ void scheduler_rest_until(struct work_queue *wq, struct work_item *u, uint64_t a
  * runs. */
 void scheduler_park(struct work_queue *wq, struct work_item *u);
 
-/* The work item, which is parked, is to be given up at due_ms by its owner (scheduler_expired()).
- * NEVER_MS: only if too many are parked. */
+/* The work item, which is parked, is to be given up at due_ms by its owner (scheduler_expired());
+ * the last call counts. NEVER_MS: only if too many are parked. */
 void scheduler_expire(struct work_queue *wq, struct work_item *u, uint64_t due_ms);
 /* The parked work item whose time is over, or, if more than max are to expire (0 = any number may),
  * the one whose time ends first; NULL = none. It is returned again until its owner takes it out of
  * its state. */
 struct work_item *scheduler_expired(const struct work_queue *wq, uint64_t now_ms, size_t max);
-
 /* Lets no run of the work queue start, or lets them start again. Work items still become ready. */
 void scheduler_block(struct work_queue *wq, bool blocked);
-
 /* A work item that may start now, or NULL. From here on it is RUNNING. *wq gets its work queue. */
 struct work_item *scheduler_next(struct scheduler *s, uint64_t now_ms, struct work_queue **wq);
 
+/* The work item, the only one of its work queue, which runs nothing, has a part in a run that
+ * another work queue starts: it is RUNNING from here on, whatever it waited for. */
+void scheduler_join(struct work_queue *wq, struct work_item *u);
 /* The run of a work item starts: min_interval counts from here. Not called if the work item turns
  * out to have nothing to run. */
 void scheduler_started(struct work_queue *wq, uint64_t now_ms);
@@ -177,6 +185,8 @@ void scheduler_done(struct scheduler *s, struct work_queue *wq, struct work_item
 /* Would a failure of the run under way park the work item, because `attempts` are used up? The owner
  * asks, and says PARKED in scheduler_done() then. */
 bool scheduler_is_last_try(const struct work_queue *wq, const struct work_item *u);
+/* The first time at which min_interval allows a start. */
+uint64_t scheduler_earliest_ms(const struct work_queue *wq);
 
 /* Is a work item of the queue running, or would one start if there were a slot and min_interval
  * were over? */

@@ -71,9 +71,8 @@ static void leave(struct strays *s, struct stray *x, const char *why)
     x->why = why;
 }
 
-static void add(struct hook *h, const struct files_seen *seen)
+static struct stray *new_stray(struct strays *s, const struct files_seen *seen)
 {
-    struct strays *s = &h->strays;
     struct stray *x = mem_zalloc(sizeof(*x) + seen->path.n + 1);
 
     memcpy(x->path, seen->path.p, seen->path.n);
@@ -86,9 +85,21 @@ static void add(struct hook *h, const struct files_seen *seen)
     map_put(&s->by_path, &x->node, str_of(x->path, seen->path.n));
     list_append(&s->all, &x->link);
     s->waiting++;
+    return x;
+}
+
+static void add(struct hook *h, const struct files_seen *seen)
+{
+    struct stray *x = new_stray(&h->strays, seen);
+
     /* The files of a hook that has lost its output stay (docs/design.md "Stray files"). */
     if (h->files.template == NULL)
-        leave(s, x, "the hook has no output any more");
+        leave(&h->strays, x, "the hook has no output any more");
+}
+
+void strays_add_left(struct strays *s, const struct files_seen *seen, const char *why)
+{
+    leave(s, new_stray(s, seen), why);
 }
 
 /* Is this the path of the key by the template of today? Keys of mode object are not empty, those of
@@ -112,6 +123,26 @@ void strays_restore(struct hook *h, const struct files_seen *seen)
         add(h, seen);
 }
 
+bool strays_restore_alone(struct hook *h, const struct files_seen *seen)
+{
+    if (h->rules.mode != HOOK_OBJECT || seen->key.n == 0)
+        return false;
+    if (map_get(&h->strays.by_path, seen->path) == NULL)
+        add(h, seen);
+    return true;
+}
+
+bool strays_is_named(const struct hook *h, struct str key, struct str path)
+{
+    bool is = false;
+
+    if (h->rules.mode != HOOK_OBJECT)
+        return is_named(h, 0, str_of(NULL, 0), path);
+    for (size_t i = 0; i < h->source_count && !is; i++)
+        is = is_named(h, i, key, path);
+    return is;
+}
+
 bool strays_claim(struct hook *h, struct str path)
 {
     struct map_node *node = map_get(&h->strays.by_path, path);
@@ -126,10 +157,23 @@ bool strays_claim(struct hook *h, struct str path)
 
 /* ---- Deciding which strays are removed. */
 
+/* With files_from: has a run written the files of the object as it is now? Then each member that
+ * the object has was given its file, and a stray is of none of them. */
+static bool is_handled(const struct hook *h, size_t source, struct str key)
+{
+    const struct delivery *dl =
+        delivery_queue_find(&h->queue, source, files_object(&h->files, key));
+
+    return dl != NULL && dl->state == DELIVERED_HANDLED && !delivery_is_due(dl);
+}
+
 /* Has the file been written that the key has by the template of today? */
 static bool is_written(const struct hook *h, size_t source, struct str key)
 {
     struct buf path = {0};
+
+    if (h->files.from_members)
+        return is_handled(h, source, key);
     bool is = files_path(h, source, key, &path) && files_is_written(&h->files, buf_str(&path));
 
     buf_free(&path);
@@ -138,7 +182,8 @@ static bool is_written(const struct hook *h, size_t source, struct str key)
 
 static bool has_object(const struct hook *h, size_t source, const char *key)
 {
-    const struct delivery *dl = delivery_queue_find(&h->queue, source, str_c(key));
+    struct str object = files_object(&h->files, str_c(key));
+    const struct delivery *dl = delivery_queue_find(&h->queue, source, object);
 
     return dl != NULL && dl->newest.object != NULL;
 }
@@ -157,8 +202,9 @@ static bool is_replaced(struct hook *h, const struct stray *x, bool *named)
             return false;
         if (x->key[0] == '\0' || !has_object(h, i, x->key))
             continue;
-        *named = is_named(h, i, str_c(x->key), str_c(x->path));
-        if (*named || !is_written(h, i, str_c(x->key)))
+        bool is = is_written(h, i, str_c(x->key));
+        *named = is_named(h, i, str_c(x->key), str_c(x->path)) && !(is && h->files.from_members);
+        if (*named || !is)
             return false;
     }
     return true;
@@ -173,8 +219,7 @@ static bool is_of_another(const struct hooks *hs, const struct hook *h, const ch
     return false;
 }
 
-/* No stray any more; strays_put() drops the record and frees it. */
-static void forget(struct strays *s, struct stray *x)
+void strays_drop(struct strays *s, struct stray *x)
 {
     take_out(s, x);
     list_append(&s->gone, &x->link);
@@ -205,7 +250,7 @@ static void look_at(const struct hooks *hs, struct hook *h, struct stray *x)
         if (named)
             give_back(h, x);
     } else if (is_of_another(hs, h, x->path)) {
-        forget(&h->strays, x);
+        strays_drop(&h->strays, x);
     } else {
         enter(&h->strays, x, STRAY_DUE);
         /* To the end: the helper may be removing files that were due before, and its answers belong
@@ -238,21 +283,30 @@ void strays_look(const struct hooks *hs, struct hook *h)
     gate_block(h);
 }
 
-void strays_ended(struct hook *h, struct stray *x, enum stray_end end, uint64_t now_ms)
+void strays_order(struct strays *s, struct stray *x)
+{
+    enter(s, x, STRAY_DUE);
+}
+
+void strays_swept(struct strays *s, struct stray *x, enum stray_end end)
 {
     static const char *const why[] = {
         [STRAY_END_CHANGED] = "its bytes are not those that informerd wrote",
         [STRAY_END_FOREIGN] = "it is not in a folder that output names now, or not the hook's",
         [STRAY_END_FAILED] = "it could not be removed",
     };
-    struct strays *s = &h->strays;
 
-    if (end == STRAY_END_REMOVED)
-        apply_touch(&h->apply, now_ms);
     if (end == STRAY_END_REMOVED || end == STRAY_END_GONE)
-        forget(s, x); /* strays_put() frees it */
+        strays_drop(s, x); /* strays_put() frees it */
     else
         leave(s, x, why[end]);
+}
+
+void strays_ended(struct hook *h, struct stray *x, enum stray_end end, uint64_t now_ms)
+{
+    if (end == STRAY_END_REMOVED)
+        apply_touch(&h->apply, now_ms);
+    strays_swept(&h->strays, x, end);
     gate_block(h);
 }
 

@@ -42,13 +42,7 @@ struct stray {
     char path[];
 };
 
-/* A file that an earlier process wrote for a hook that is not configured any more: it stays. */
-struct stray_left {
-    char *hook;
-    char *file;
-};
-
-/* Embedded in its hook. */
+/* Embedded in its hook, or in a hook that is not configured any more (hook/gone). */
 struct strays {
     struct map by_path; /* strays by their path */
     struct list all;
@@ -71,6 +65,23 @@ void strays_fini(struct strays *s);
  * seen->source is SIZE_MAX if the hook has no such source. */
 void strays_restore(struct hook *h, const struct files_seen *seen);
 
+/* The same for a hook of which no deliveries are known any more: whether the object exists decides.
+ * True: the file is a stray now; false: that is for strays_restore(), as in modes batch and snapshot
+ * the file has no object. */
+bool strays_restore_alone(struct hook *h, const struct files_seen *seen);
+
+/* Adds a file that stays; why is constant. */
+void strays_add_left(struct strays *s, const struct files_seen *seen, const char *why);
+
+/* Is this the path of the key by the template of today, whatever source has the key? */
+bool strays_is_named(const struct hook *h, struct str key, struct str path);
+
+/* A person has a file removed that is LEFT: it is DUE. The helper must not be removing files of s. */
+void strays_order(struct strays *s, struct stray *x);
+
+/* The file is no stray any more: strays_put() drops its record and frees it. */
+void strays_drop(struct strays *s, struct stray *x);
+
 /* A key has this path now. True if the file was a stray: it is none any more, and the sink may have
  * a record of it. */
 bool strays_claim(struct hook *h, struct str path);
@@ -92,6 +103,9 @@ enum stray_end {
     STRAY_END_FOREIGN,
     STRAY_END_FAILED,
 };
+
+/* The removal of a stray that was due has ended: strays_ended() without the hook. */
+void strays_swept(struct strays *s, struct stray *x, enum stray_end end);
 
 /* The removal of a stray that was due has ended. */
 void strays_ended(struct hook *h, struct stray *x, enum stray_end end, uint64_t now_ms);

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "hook/why.h"
 
+#include <string.h>
+
+#include "hook/apply_group.h"
 #include "hook/gate.h"
 #include "hook/hook_work_item.h"
 
@@ -13,7 +16,9 @@ const char *why_reason_name(enum why_reason reason)
         [WHY_GUARD] = "guard",       [WHY_NOT_SYNCED] = "not_synced",
         [WHY_STALE] = "stale",       [WHY_AFTER] = "after",
         [WHY_SLOT] = "slot",         [WHY_HOLDING] = "holding",
-        [WHY_PAUSED] = "paused",
+        [WHY_PAUSED] = "paused",     [WHY_SHORTAGE] = "shortage",
+        [WHY_STRAYS] = "strays",     [WHY_STARTING] = "starting",
+        [WHY_RELOAD] = "reload",     [WHY_STOPPING] = "stopping",
     };
 
     return names[reason];
@@ -31,6 +36,16 @@ const char *why_before_name(enum why_before before_restart)
     return names[before_restart];
 }
 
+/* words has one %s, for the name. */
+static void put_words(struct buf *out, const char *words, const char *name)
+{
+    const char *at = strstr(words, "%s");
+
+    buf_append(out, words, (size_t)(at - words));
+    buf_puts(out, name);
+    buf_puts(out, at + 2);
+}
+
 /* The reason, with the name of the source or hook around which its words stand. */
 static void put_reason(struct buf *out, const struct why *w)
 {
@@ -38,10 +53,11 @@ static void put_reason(struct buf *out, const struct why *w)
         const char *before;
         const char *behind;
     } words[] = {
-        [WHY_GUARD] = {"guard of source ", ""           },
-        [WHY_NOT_SYNCED] = {"source ",          " not synced"},
-        [WHY_STALE] = {"source ",          " stale"     },
-        [WHY_AFTER] = {"after ",           ""           },
+        [WHY_GUARD] = {"guard of source ",  ""           },
+          [WHY_NOT_SYNCED] = {"source ",           " not synced"},
+        [WHY_STALE] = {"source ",           " stale"     },
+          [WHY_AFTER] = {"after ",            ""           },
+        [WHY_HOLDING] = {"holding for hook ", ""           },
     };
 
     if (w->of == NULL)
@@ -52,15 +68,42 @@ static void put_reason(struct buf *out, const struct why *w)
 
 void why_put_text(struct buf *out, const struct why *w)
 {
+    const char *what = w->before_reload ? "reload" : "restart";
+
     put_reason(out, w);
     if (w->before_restart == WHY_BEFORE_HANDLED)
-        buf_printf(out, "%s before the restart", w->reason == WHY_HANDLED ? "" : ", handled");
+        buf_printf(out, "%s before the %s", w->reason == WHY_HANDLED ? "" : ", handled", what);
     else if (w->before_restart == WHY_BEFORE_ATTEMPTED)
-        buf_puts(out, ", a run before the restart did not succeed");
+        buf_printf(out, ", a run before the %s did not succeed", what);
     else if (w->before_restart == WHY_BEFORE_RENEW)
         buf_printf(out, ", to run again: %s",
                    w->renew_why != NULL ? w->renew_why
                                         : "the effect of its runs is gone or the hook has changed");
+}
+
+void why_put_advice(struct buf *out, const struct why *w, const struct hook *h)
+{
+    static const char *const words[WHY_REASONS] = {
+        [WHY_RUNNING] =
+            "it ends by itself, or at its timeout: informerctl runs %s shows the earlier runs",
+        [WHY_PARKED] = "change the object, or run it all the same: informerctl run %s [KEY]",
+        [WHY_GUARD] = "decide: informerctl guard accept|reject %s",
+        [WHY_NOT_SYNCED] = "informerctl watches says what keeps source %s",
+        [WHY_STALE] = "informerctl watches says what keeps source %s",
+        [WHY_AFTER] = "informerctl why %s says what that hook waits for",
+        [WHY_SLOT] =
+            "other runs must end: concurrency of hook %s and limits.hook_concurrency allow no more",
+        [WHY_HOLDING] = "it ends by itself with the runs of hook %s",
+        [WHY_PAUSED] = "informerctl resume %s",
+        [WHY_STRAYS] = "it ends by itself, when obsolete files of hook %s are removed",
+        [WHY_STARTING] =
+            "it ends by itself, when the programs of hook %s were compared with those from before",
+        [WHY_RELOAD] = "it ends by itself: a reload changes hook %s when its runs have ended",
+        [WHY_STOPPING] = "hook %s runs after the next start of informerd",
+    };
+
+    if (w->until_ms == 0 && words[w->reason] != NULL)
+        put_words(out, words[w->reason], w->of != NULL ? w->of : h->name);
 }
 
 static bool is_held(const struct hook_source *s, uint64_t now_ms)
@@ -107,14 +150,33 @@ static void blame_work_item(struct why *w, const struct work_queue *work_queue,
 
     /* A timer that is over leaves the work item ready, even if the scheduler has not looked yet. */
     if (waits && now_ms < u->timer.due_ms) {
-        w->reason = u->state == WORK_ITEM_SETTLING ? WHY_SETTLING : WHY_BACKOFF;
+        w->reason = u->state == WORK_ITEM_SETTLING ? WHY_SETTLING
+                    : u->not_started               ? WHY_SHORTAGE
+                                                   : WHY_BACKOFF;
         w->until_ms = u->timer.due_ms;
-    } else if (now_ms < work_queue->earliest_ms) {
+    } else if (now_ms < scheduler_earliest_ms(work_queue)) {
         w->reason = WHY_MIN_INTERVAL;
-        w->until_ms = work_queue->earliest_ms;
+        w->until_ms = scheduler_earliest_ms(work_queue);
     } else {
         w->reason = WHY_SLOT;
     }
+}
+
+/* The gate lets the hook run, and still none of its runs starts, whatever is due. False: there is no
+ * such reason. */
+static bool blame_process(struct why *w, const struct hooks *hs, const struct hook *h)
+{
+    if (hs->phase == HOOKS_STOPPING)
+        w->reason = WHY_STOPPING;
+    else if (hs->phase == HOOKS_STARTING || h->stage == HOOK_STARTS)
+        w->reason = WHY_STARTING;
+    else if (h->stage == HOOK_RETIRES)
+        w->reason = WHY_RELOAD;
+    else if (h->strays.due > 0)
+        w->reason = WHY_STRAYS;
+    else
+        return false;
+    return true;
 }
 
 /* Names the reason for which a work item that is due does not run. */
@@ -126,7 +188,7 @@ static void blame(struct why *w, const struct hooks *hs, const struct hook *h,
         w->reason = WHY_RUNNING;
     else if (u->state == WORK_ITEM_PARKED)
         w->reason = WHY_PARKED;
-    else if (!blame_gate(w, hs, h, now_ms))
+    else if (!blame_gate(w, hs, h, now_ms) && !blame_process(w, hs, h))
         blame_work_item(w, &h->work_queue, u, now_ms);
 }
 
@@ -154,12 +216,13 @@ static void renewed(struct why *w, const struct hook *h)
     w->renew_why = h->renew_why;
 }
 
-/* Fills in what an earlier process did for the key, as long as no run of this process has changed
- * that. */
+/* Fills in what an earlier process, or the hook before a reload, did for the key, as long as no run has
+ * changed that. */
 static void tell_before_restart(struct why *w, const struct hook *h, const struct delivery *dl)
 {
     if (!dl->inherited)
         return;
+    w->before_reload = h->replaces;
     if (dl->renew && delivery_end(dl) == NULL)
         renewed(w, h);
     else if (delivery_is_attempted(dl))
@@ -221,11 +284,21 @@ static const struct hook_source *troubled(const struct hook *h, uint64_t now_ms)
     return NULL;
 }
 
-/* apply is ready and blocked: it waits for the command. */
-static void blame_command(struct why *w, const struct hook *h)
+/* apply is ready and blocked: it waits for the command, or for a hook with which it shares the
+ * program. */
+static void blame_hold(struct why *w, const struct hook *h, uint64_t now_ms)
 {
-    w->reason = WHY_HOLDING;
-    w->until_ms = apply_is_held(&h->apply) ? h->apply.held_ms : 0;
+    static const enum why_reason reasons[] = {
+        [APPLY_FREE] = WHY_HOLDING,          [APPLY_SHUT] = WHY_HOLDING,
+        [APPLY_GATHERS] = WHY_HOLDING,       [APPLY_PAUSES] = WHY_BACKOFF,
+        [APPLY_INTERVAL] = WHY_MIN_INTERVAL, [APPLY_BESIDE] = WHY_HOLDING,
+    };
+    const struct hook *other = apply_group_awaited(h, now_ms);
+
+    w->reason = reasons[h->apply.hold];
+    w->until_ms = h->apply.held_ms != NEVER_MS ? h->apply.held_ms : 0;
+    if (w->reason == WHY_HOLDING && other != NULL && !scheduler_is_busy(&h->work_queue, now_ms))
+        w->of = other->name;
 }
 
 struct why why_apply(const struct hooks *hs, const struct hook *h, uint64_t now_ms)
@@ -243,8 +316,10 @@ struct why why_apply(const struct hooks *hs, const struct hook *h, uint64_t now_
         w.reason = WHY_PARKED;
     else if (h->paused || h->gate == GATE_CLOSED)
         blame_gate(&w, hs, h, now_ms);
+    else if (blame_process(&w, hs, h))
+        return w;
     else if (u->state == WORK_ITEM_READY && h->apply.work_queue.blocked)
-        blame_command(&w, h);
+        blame_hold(&w, h, now_ms);
     else
         blame_work_item(&w, &h->apply.work_queue, u, now_ms);
     return w;

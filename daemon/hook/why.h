@@ -23,11 +23,19 @@ enum why_reason {
     WHY_STALE,      /* the source is stale, and the hook waits (when_stale) */
     WHY_AFTER,      /* the first runs of another hook have not ended */
     WHY_SLOT,       /* all slots are in use */
-    WHY_HOLDING,    /* apply: the hook's command is running or about to run */
+    /* apply: the hook's command is running or about to run, or a hook that shares the program runs,
+     * or is about to */
+    WHY_HOLDING,
     WHY_PAUSED,
+    WHY_SHORTAGE, /* the last run could not be started: the system was short of something */
+    WHY_STRAYS,   /* obsolete output files of the hook are being removed */
+    WHY_STARTING, /* informerd or the hook has just started, and starts no runs yet */
+    WHY_RELOAD,   /* a reload changes the hook when its runs have ended */
+    WHY_STOPPING, /* informerd ends */
+    WHY_REASONS,
 };
 
-/* The knowledge of the time before this start of informerd. */
+/* The knowledge of the time before this start of informerd, or before a reload that replaced the hook. */
 enum why_before {
     WHY_BEFORE_NONE,
     WHY_BEFORE_HANDLED, /* its last run, before the start, succeeded */
@@ -40,9 +48,12 @@ enum why_before {
 struct why {
     enum why_reason reason;
     enum why_before before_restart;
+    bool before_reload;    /* before_restart is about the time before a reload */
     const char *renew_why; /* WHY_BEFORE_RENEW: "its settings have changed"; else NULL */
-    const char *of;        /* GUARD, NOT_SYNCED, STALE: the source; AFTER: the hook; else NULL */
-    /* SETTLING, MIN_INTERVAL, BACKOFF, HOLDING: when it ends, monotonic; else 0. */
+    /* GUARD, NOT_SYNCED, STALE: the source; AFTER, and HOLDING if it is another one: the hook; else
+     * NULL */
+    const char *of;
+    /* SETTLING, MIN_INTERVAL, BACKOFF, SHORTAGE, HOLDING: when it ends, monotonic; else 0. */
     uint64_t until_ms;
     unsigned failures;                  /* in a row */
     bool is_apply;                      /* the answer is about `apply` */
@@ -62,7 +73,8 @@ struct why why_apply(const struct hooks *hs, const struct hook *h, uint64_t now_
 struct why why_hook(const struct hooks *hs, const struct hook *h, uint64_t now_ms);
 
 /* "handled", "running", "settling", "min_interval", "backoff", "parked", "guard", "not_synced",
- * "stale", "after", "slot", "holding", "paused". */
+ * "stale", "after", "slot", "holding", "paused", "shortage", "strays", "starting", "reload",
+ * "stopping". */
 const char *why_reason_name(enum why_reason reason);
 
 /* "handled", "open", "renew"; NULL for WHY_BEFORE_NONE. */
@@ -71,5 +83,9 @@ const char *why_before_name(enum why_before before_restart);
 /* Appends the answer in words, without the time: "source services not synced", "handled before the
  * restart". */
 void why_put_text(struct buf *out, const struct why *w);
+
+/* Appends a sentence: what a person can do about it, or why there is nothing to do. Nothing for
+ * HANDLED and where until_ms is known. */
+void why_put_advice(struct buf *out, const struct why *w, const struct hook *h);
 
 #endif

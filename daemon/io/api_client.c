@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <uv.h>
 
+#include "base/buf.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/panic.h"
@@ -284,13 +285,26 @@ static bool is_outdated(const struct request *r, const struct http_head *head)
                                    !api_server_is_current(s, r->conn));
 }
 
+/* The texts name the resource that they are about. */
+static void tell_warnings(struct api_client *c, struct str lines)
+{
+    struct buf text = {0};
+
+    while (warnings_next(&c->warnings, &lines, &text))
+        log_warn("API server warns", KV_STR("cluster", c->name),
+                 KV_STR("warning", buf_cstr(&text)));
+    buf_free(&text);
+}
+
 static void on_head(void *arg, const struct http_head *head)
 {
     struct request *r = arg;
     struct api_client *c = r->client;
 
+    tell_warnings(c, head->warnings);
     c->last_contact_ms = loop_now_ms(c->loop);
     api_server_heard(api_request_server(r), r);
+    servers_dated(&c->servers, r->server, head->date_s, r->sent_ns, loop_wall_ns());
     if (is_outdated(r, head)) {
         exchange_dispose(&r->exchange);
         repeat(r);
@@ -354,6 +368,7 @@ static void on_end(void *arg, const struct err *err)
     } else if (r->state == RQ_ANSWERED) {
         break_off(r, err);
     } else {
+        r->unanswered = r->unanswered || err->kind == ERR_TIMEOUT;
         api_request_fail(r, err, FAULT_UNPROVEN);
     }
 }
@@ -364,6 +379,7 @@ void api_request_send(struct request *r, struct http_request request, struct exc
     const struct api_client *c = r->client;
 
     r->authorizations = api_server_authorizations(api_request_server(r));
+    r->sent_ns = loop_wall_ns();
     request.method = request.json != NULL ? "POST" : "GET";
     request.user_agent = c->user_agent;
     request.headers = c->headers;
@@ -549,6 +565,11 @@ bool request_is_current(const struct request *r)
            api_server_is_current(api_request_server(r), r->conn);
 }
 
+bool request_unanswered(const struct request *r)
+{
+    return r->unanswered;
+}
+
 void request_blame(struct request *r, const struct err *why)
 {
     if (r->client != NULL && r->server != SERVERS_NONE)
@@ -575,6 +596,22 @@ static void detach(struct request *r)
     conn_dispose(&r->conn);
 }
 
+/* Has the last request of a client gone that gets no others? */
+static void look_empty(struct api_client *c)
+{
+    if (c->on_empty != NULL && list_is_empty(&c->requests))
+        loop_defer(c->loop, &c->empty);
+}
+
+/* A question that follows a list may have come since. */
+static void tell_empty(struct loop_task *task)
+{
+    struct api_client *c = container_of(task, struct api_client, empty);
+
+    if (list_is_empty(&c->requests))
+        c->on_empty(c->on_empty_arg);
+}
+
 void request_dispose(struct request **rp)
 {
     struct request *r = *rp;
@@ -582,9 +619,12 @@ void request_dispose(struct request **rp)
     if (r == NULL)
         return;
     *rp = NULL;
-    if (r->client != NULL) { /* else the API client was disposed first */
+    struct api_client *c = r->client;
+
+    if (c != NULL) { /* else it was disposed first */
         release(r);
         detach(r);
+        look_empty(c);
     }
     api_error_reset(&r->refusal);
     attempts_reset(&r->attempts);
@@ -645,11 +685,13 @@ struct api_client *api_client_create(struct loop *loop, const struct api_client_
     struct api_client *c = MEM_NEW(
         struct api_client, .loop = loop, .params = *params, .name = mem_strdup(params->name),
         .user_agent = mem_strdup(params->user_agent), .headers = mem_strdup(params->headers),
-        .server_identity.interval_ms = params->question_interval_ms);
+        .server_identity = {.interval_ms = params->question_interval_ms,
+                            .is_known = params->is_wary});
     list_init(&c->requests);
     list_init(&c->waiting);
     list_init(&c->asking);
     loop_task_init(&c->dispatch, on_dispatch);
+    loop_task_init(&c->empty, tell_empty);
     if (c->params.proxy_tls != NULL)
         tls_ctx_ref(c->params.proxy_tls);
     c->resolver = resolver_create(loop);
@@ -667,6 +709,15 @@ void api_client_set_tls(struct api_client *c, size_t server, struct tls_ctx *ctx
 void api_client_set_authorization(struct api_client *c, size_t server, const char *value)
 {
     api_server_set_authorization(c->v[server], value);
+}
+
+void api_client_retire(struct api_client *c, void (*on_empty)(void *arg), void *arg)
+{
+    c->on_empty = on_empty;
+    c->on_empty_arg = arg;
+    for (size_t i = 0; i < c->servers.n; i++)
+        api_server_drop_idle(c->v[i]);
+    look_empty(c);
 }
 
 uint64_t api_client_last_contact_ms(const struct api_client *c)
@@ -701,6 +752,7 @@ void api_client_dispose(struct api_client **cp)
     resolver_dispose(&c->resolver);
     servers_fini(&c->servers);
     loop_cancel(&c->dispatch);
+    loop_cancel(&c->empty);
     server_identity_fini(&c->server_identity);
     deadline_dispose(&c->ask_timer);
     free(c->name);

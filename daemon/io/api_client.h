@@ -1,23 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * api_client - requests to the API servers of one cluster; driver. kube/servers decides to which
- * server a request goes, io/api_server has the connections.
+ * api_client - requests to the API servers of one cluster; driver. kube/servers decides to which server a
+ * request goes, io/api_server has the connections.
  *
- * A request whose connection or response head fails goes to the next server at once, until each was
- * tried once. A 5xx without Retry-After, and a 401, count as such a failure if there are several
- * servers.
+ * A request whose connection or response head fails goes to the next server at once, until each was tried
+ * once. A 5xx without Retry-After, and a 401, count as such a failure if there are several servers.
  *
- * LISTs and streaming lists wait for a place in the list gate (list_concurrency places, first come,
- * first served); watches never wait for it. A response that holds a place must bring 64 KiB a
- * minute, else the request fails with ERR_TIMEOUT: other requests wait for its place.
+ * LISTs and streaming lists wait for a place in the list gate (list_concurrency places, first come, first
+ * served); watches never wait for it. A response that holds a place must bring 64 KiB a minute, else the
+ * request fails with ERR_TIMEOUT: other requests wait for its place.
  *
  * While no TLS session of a server is known to work, one request connects to it and the others wait
- * (io/api_server). If that connection fails, they go to the next server or fail with it, which also
- * spares a server that is down.
+ * (io/api_server). If that connection fails, they go to the next server or fail with it, which also spares
+ * a server that is down.
  *
- * Some requests need a server that has said which cluster it serves (io/server_identity): the
- * question is a LIST of namespace kube-system on the connection of the request that waits for the
- * answer.
+ * Some requests need a server that has said which cluster it serves (io/server_identity): the question is a
+ * LIST of namespace kube-system on the connection of the request that waits for the answer.
  */
 #ifndef IO_API_CLIENT_H
 #define IO_API_CLIENT_H
@@ -74,6 +72,7 @@ struct api_client_params {
                   struct err *err);
     void *judge_arg;
     uint64_t question_interval_ms; /* from one question to a server to the next */
+    bool is_wary; /* no request goes to a server that has not said which cluster it serves */
 };
 
 struct request_params {
@@ -118,26 +117,23 @@ struct request_events {
     bool (*on_identity)(void *arg, const char *revision, bool is_last);
 };
 
-/* Creates a client without credentials and connections. Never NULL; release with
- * api_client_dispose(). */
+/* A client without credentials and connections. Never NULL; release with api_client_dispose(). */
 struct api_client *api_client_create(struct loop *loop, const struct api_client_params *params);
 
-/* Sets the trusted CAs and the client certificate of connections to a server (index in the
- * parameters) from now on; takes a reference; NULL = none (requests to an https server then fail
- * with ERR_CREDENTIAL). Drops the TLS session and all idle connections of the server; requests under
- * way go on with the context with which they began. A server that had failed may be tried at
- * once. */
+/* Sets the trusted CAs and the client certificate of connections to a server (index in the parameters)
+ * from now on; takes a reference; NULL = none (requests to an https server then fail with
+ * ERR_CREDENTIAL). Drops the TLS session and all idle connections of the server; requests under way go
+ * on with the context with which they began. A server that had failed may be tried at once. */
 void api_client_set_tls(struct api_client *c, size_t server, struct tls_ctx *ctx);
 
-/* Sets the value of the Authorization header ("Bearer TOKEN") of requests that are sent to a server
- * from now on; copied; NULL = none. The value before it is wiped. A value must not have control
- * bytes. It is never sent to an http server. */
+/* Sets the value of the Authorization header ("Bearer TOKEN") of requests that are sent to a server from
+ * now on; copied; NULL = none. The value before it is wiped. A value must not have control bytes. It is
+ * never sent to an http server. */
 void api_client_set_authorization(struct api_client *c, size_t server, const char *value);
 
-/* Starts a GET, or a POST. If a connection that was kept alive ends before the first byte of the response, the
- * request is repeated once, on a new connection. It is also repeated if a server answers 401 and has
- * got other credentials since the request was sent. events must outlive the request. Never NULL;
- * release with request_dispose(), after on_end too. */
+/* Starts a GET, or a POST. It is repeated once, on a new connection, if one that was kept alive ends
+ * before the first byte of the response; also if a server answers 401 and has got other credentials
+ * since it was sent. events must outlive the request. Never NULL; release with request_dispose(). */
 struct request *api_client_request(struct api_client *c, const struct request_params *params,
                                    const struct request_events *events, void *arg);
 
@@ -148,24 +144,25 @@ struct conn *api_client_connect(struct api_client *c, size_t server,
                                 const struct conn_events *events, void *arg);
 
 /* Asks the server process peer (0 = any) which cluster it serves, and has judge() decide about the
- * answer. The question is sent at most once per question_interval_ms; one answer serves all
- * requests that waited for it. on_end comes with NULL: the server is of the right cluster;
- * ERR_FOREIGN: it is not; ERR_CLOSED: among others, the process peer cannot be reached any more;
- * any other error: there was no answer. If the server gives no TLS sessions, processes cannot be
- * told apart, and the answer of any process of that server counts. No other callback comes. Never
- * NULL; release with request_dispose(). */
+ * answer. The question is sent at most once per question_interval_ms; one answer serves all requests
+ * that waited for it. on_end comes with NULL: the server is of the right cluster; ERR_FOREIGN: it is
+ * not; ERR_CLOSED: among others, the process peer cannot be reached any more; any other error: there was
+ * no answer. If the server gives no TLS sessions, processes cannot be told apart, and the answer of any
+ * process of that server counts. No other callback comes. Never NULL; release with request_dispose(). */
 struct request *api_client_identify(struct api_client *c, uint64_t peer,
                                     const struct request_events *events, void *arg);
 
 /* The server process that answers, or has answered (conn_peer()), for api_client_identify(). 0 = no
- * process yet, or one that cannot be recognised on another connection: the connection of the
- * response cannot be used again, or the request is a streaming list and the server gives no TLS
- * sessions. */
+ * process yet, or one that cannot be recognised on another connection: the connection of the response
+ * cannot be used again, or the request is a streaming list and the server gives no TLS sessions. */
 uint64_t request_peer(const struct request *r);
 
 /* Was the connection of the request made with the TLS context of now (api_client_set_tls())? True
  * while there is no connection, as the request will make or take one with that context. */
 bool request_is_current(const struct request *r);
+
+/* Has a server taken the request, and sent no head within response_timeout? */
+bool request_unanswered(const struct request *r);
 
 /* The user has found out that the server of the response is no good, for example because it fell
  * silent: later requests go to another server. */
@@ -175,14 +172,17 @@ void request_blame(struct request *r, const struct err *why);
  * at once? 0 also if it would go to the same server. */
 unsigned request_others(const struct request *r);
 
-/* The initial events of a streaming list are complete: the response goes on as a watch, and the
- * place in the list gate is free for another request. Nothing happens if the request holds no
- * place. */
+/* The initial events of a streaming list are complete: the response goes on as a watch, and its place
+ * in the list gate, if it holds one, is free for another request. */
 void request_leave_gate(struct request *r);
 
-/* The end for the user, at any time: *r is NULL, no callback comes any more. A request that has not
- * ended closes its connection. NULL is fine. */
+/* The end for the user, at any time: *r is NULL, and no callback comes. NULL is fine. A request that has
+ * not ended closes its connection. */
 void request_dispose(struct request **r);
+
+/* The user makes no requests any more: closes idle connections. on_empty comes when no request is left,
+ * never inside a call of the user, and may dispose the client. */
+void api_client_retire(struct api_client *c, void (*on_empty)(void *arg), void *arg);
 
 /* When a part of any response came last (loop_now_ms()); 0 = never. */
 uint64_t api_client_last_contact_ms(const struct api_client *c);

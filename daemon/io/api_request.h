@@ -22,6 +22,7 @@
 #include "io/loop.h"
 #include "io/server_identity.h"
 #include "kube/attempts.h"
+#include "kube/warnings.h"
 #include "proto/http_out.h"
 
 struct api_server;
@@ -37,14 +38,18 @@ struct api_client {
     struct servers servers; /* to which of them requests go */
     struct api_server **v;  /* servers.n, in the same order */
     struct resolver *resolver;
-    struct list requests; /* all requests that are not disposed */
-    struct list waiting;  /* requests in RQ_WAITING, in the order in which they start */
-    struct list asking;   /* requests in RQ_ASKING, in the order in which they began to wait */
+    struct list requests;        /* all requests that are not disposed */
+    void (*on_empty)(void *arg); /* api_client_retire(); NULL = it was not called */
+    void *on_empty_arg;
+    struct loop_task empty; /* calls on_empty if there is no request */
+    struct list waiting;    /* requests in RQ_WAITING, in the order in which they start */
+    struct list asking;     /* requests in RQ_ASKING, in the order in which they began to wait */
     struct deadline *ask_timer; /* until the next question may be sent */
     struct server_identity server_identity;
     struct request *asker; /* its connection carries the question; NULL = none is under way */
     unsigned lists;        /* places taken in the list gate */
     uint64_t last_contact_ms;
+    struct warnings warnings;  /* of all servers */
     struct loop_task dispatch; /* something changed: looks which waiting requests can start */
 };
 
@@ -85,6 +90,7 @@ struct request {
     struct attempts attempts;                         /* at other servers */
     char revision[CLUSTER_IDENTITY_REVISION_MAX + 1]; /* in the last answer; "" = not known */
     bool lags;                                        /* a server lags behind the request */
+    bool unanswered;                                  /* as in request_unanswered() */
     struct api_error refusal;                         /* REFUSED: status and error body */
     uint64_t peer;      /* the server process that is wanted or answers; 0 = any, or not known */
     uint64_t last_peer; /* as in request_params */
@@ -94,6 +100,7 @@ struct request {
     bool reused;             /* its connection was idle in the pool before */
     bool fresh;              /* takes no idle connection */
     uint64_t authorizations; /* api_server_authorizations() when it was sent */
+    uint64_t sent_ns;        /* wall clock */
     struct conn *conn;
     struct exchange *exchange;
     struct rate rate;          /* of the body, while the request has a place */

@@ -284,21 +284,42 @@ static void on_next(void *arg)
     deadline_start(d->next, soon ? AUDIT_DRIVER_PUT_OFF_MS : d->params.interval_ms);
 }
 
+/* The first audit comes at a random time, so that not all nodes list at once. */
+static void await_first(struct audit_driver *d)
+{
+    uint64_t interval_ms = d->params.interval_ms;
+    struct rng rng;
+
+    rng_seed(&rng, d->params.seed);
+    if (interval_ms > 0)
+        deadline_start(d->next, interval_ms + rng_between(&rng, 0, interval_ms));
+}
+
 struct audit_driver *audit_driver_create(const struct audit_driver_params *params,
                                          const struct audit_driver_events *events, void *arg)
 {
     struct audit_driver *d =
         MEM_NEW(struct audit_driver, .params = *params, .events = events, .arg = arg);
-    uint64_t interval_ms = params->interval_ms;
-    struct rng rng;
 
     d->next = deadline_create(params->loop, on_next, d);
     d->grace = deadline_create(params->loop, on_grace_over, d);
-    rng_seed(&rng, params->seed);
-    /* The first audit comes at a random time, so that not all nodes list at once. */
-    if (interval_ms > 0)
-        deadline_start(d->next, interval_ms + rng_between(&rng, 0, interval_ms));
+    await_first(d);
     return d;
+}
+
+void audit_driver_set_interval(struct audit_driver *d, uint64_t interval_ms)
+{
+    if (interval_ms == d->params.interval_ms)
+        return;
+    d->params.interval_ms = interval_ms;
+    deadline_stop(d->next);
+    await_first(d);
+}
+
+void audit_driver_move(struct audit_driver *d, struct api_client *client, unsigned page_size)
+{
+    d->params.client = client;
+    d->params.page_size = page_size;
 }
 
 void audit_driver_verify(struct audit_driver *d)

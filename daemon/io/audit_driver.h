@@ -50,6 +50,14 @@ struct audit_driver *audit_driver_create(const struct audit_driver_params *param
  * (watch_wants() is NULL). */
 void audit_driver_verify(struct audit_driver *d);
 
+/* Another interval; 0 = no audit comes by itself any more. One under way goes on. An interval that has
+ * not changed goes on as it is. */
+void audit_driver_set_interval(struct audit_driver *d, uint64_t interval_ms);
+
+/* Requests go through this client from now on, with pages of this size; one under way ends where it
+ * began. */
+void audit_driver_move(struct audit_driver *d, struct api_client *client, unsigned page_size);
+
 /* Events of the watch have come. If the cache is now as new as the LISTs of an audit, the audit
  * ends in the next turn. */
 void audit_driver_kick(struct audit_driver *d);

@@ -217,6 +217,11 @@ void confirm_driver_kick(struct confirm_driver *c)
     loop_defer(c->params.loop, &c->kick);
 }
 
+void confirm_driver_move(struct confirm_driver *c, struct api_client *client)
+{
+    c->params.client = client;
+}
+
 void confirm_driver_dispose(struct confirm_driver **cp)
 {
     struct confirm_driver *c = *cp;

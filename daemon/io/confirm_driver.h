@@ -38,6 +38,9 @@ struct confirm_driver *confirm_driver_create(const struct confirm_driver_params 
 /* Deltas have run: the driver looks in the next turn of the loop whether a DELETED is held back. */
 void confirm_driver_kick(struct confirm_driver *c);
 
+/* Requests go through this client from now on; one under way ends where it began. */
+void confirm_driver_move(struct confirm_driver *c, struct api_client *client);
+
 /* The end for the user: *c is NULL, its GET is dropped and counts as not answered, no callback
  * comes any more. NULL is fine. */
 void confirm_driver_dispose(struct confirm_driver **c);

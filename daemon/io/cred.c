@@ -38,6 +38,7 @@ struct cred {
     struct err err[CREDENTIALS_SOURCES];   /* the first failure of the reading */
     /* The last failure that a person should know of, until a reading is good again. */
     struct err trouble[CREDENTIALS_SOURCES];
+    bool is_gone[CREDENTIALS_SOURCES]; /* the source cannot be read any more (CRED_GONE) */
     bool has_stand_in_token; /* the token in use is that of the kubeconfig, not of its file */
     struct expiry_driver *expiry;
     struct tls_keys authorities;
@@ -160,11 +161,15 @@ static void tell_renewal(const struct cred *c, enum credentials_source source)
 
 static void fail(struct cred *c, enum cred_item item, const char *why)
 {
+    const struct cred_source *src = item_of(c, item);
     struct err *err = &c->err[source_of(c, item)];
 
-    if (err->kind == ERR_OK)
-        err_set(err, ERR_CREDENTIAL, 0, "%s %s: %s", item_names[item],
-                item_of(c, item)->path != NULL ? item_of(c, item)->path : "of the kubeconfig", why);
+    if (err->kind != ERR_OK)
+        return;
+    err_set(err, ERR_CREDENTIAL, 0, "%s %s: %s%s%s%s", item_names[item],
+            src->path != NULL ? src->path : "of the kubeconfig", why,
+            src->named_by != NULL ? " (" : "", src->named_by != NULL ? src->named_by : "",
+            src->named_by != NULL ? ")" : "");
 }
 
 /* Cuts off white space around a token, as client-go does. */
@@ -481,8 +486,11 @@ static void read_item(struct cred *c, enum cred_item item)
     }
 }
 
+/* A source that is gone is never judged again, so it is never due again either. */
 static void read_source(struct cred *c, enum credentials_source source)
 {
+    if (c->is_gone[source])
+        return;
     c->err[source] = (struct err){0};
     if (source == CREDENTIALS_PLUGIN) {
         exec_plugin_run(c->plugin); /* on_plugin_end() comes later */
@@ -592,9 +600,24 @@ static void on_plugin_end(void *arg, const struct exec_credential *credential,
 void cred_changed(struct cred *c, uint32_t file)
 {
     for (enum cred_item i = CRED_CA; i < CRED_ITEMS; i++)
-        if (c->params.items[i].path != NULL && c->params.items[i].file == file)
+        if (c->params.items[i].path != NULL && c->params.items[i].file == file &&
+            !c->is_gone[source_of(c, i)])
             credentials_changed(&c->credentials, source_of(c, i), loop_now_ms(c->params.loop));
     schedule(c);
+}
+
+void cred_renumber(struct cred *c, const uint32_t files[CRED_ITEMS], uint32_t plugin)
+{
+    for (enum cred_item i = CRED_CA; i < CRED_ITEMS; i++) {
+        c->params.items[i].file = files[i];
+        if (c->params.items[i].path != NULL && files[i] == CRED_GONE)
+            c->is_gone[source_of(c, i)] = true;
+    }
+    if (c->plugin == NULL)
+        return;
+    exec_plugin_renumber(c->plugin, plugin);
+    if (plugin == CRED_GONE)
+        c->is_gone[CREDENTIALS_PLUGIN] = true;
 }
 
 void cred_renew(struct cred *c)

@@ -31,6 +31,8 @@ struct cred_source {
     const char *path; /* for messages only, as the helper opens it; NULL = no file */
     uint32_t file;    /* the number of that file in helper_params */
     const char *name; /* what messages call the file; NULL = path */
+    /* where the path stands: 'tokenFile of user "u" in kubeconfig /path'; NULL = in a setting */
+    const char *named_by;
 };
 
 /* Borrowed; must outlive the object. */
@@ -79,6 +81,15 @@ void cred_opened(struct cred *c, uint64_t tag, int fd, int error);
 /* The helper says that the file of this number may have changed. It need not be one of this
  * object. */
 void cred_changed(struct cred *c, uint32_t file);
+
+/* As a number of cred_renumber(): the file or the plugin is not configured any more. */
+#define CRED_GONE UINT32_MAX
+
+/* The helper has another configuration (helper_link_commit()): the files of the items and the plugin
+ * have these numbers now, and are read when they change, as before. What belongs to an item or plugin
+ * that is CRED_GONE is read no more: what was read last stays in use, for good. Openings and runs that
+ * were asked for go on. */
+void cred_renumber(struct cred *c, const uint32_t files[CRED_ITEMS], uint32_t plugin);
 
 /* A server has answered 401: has the files of certificate, key and token read again now, or the
  * plugin run. */

@@ -356,6 +356,11 @@ void exec_plugin_run(struct exec_plugin *p)
     loop_defer(p->params.loop, &p->not_begun);
 }
 
+void exec_plugin_renumber(struct exec_plugin *p, uint32_t hook)
+{
+    p->params.hook = hook;
+}
+
 struct exec_plugin *exec_plugin_create(const struct exec_plugin_params *params, exec_plugin_cb *cb,
                                        void *arg)
 {

@@ -40,6 +40,9 @@ typedef void exec_plugin_cb(void *arg, const struct exec_credential *credential,
 struct exec_plugin *exec_plugin_create(const struct exec_plugin_params *params, exec_plugin_cb *cb,
                                        void *arg);
 
+/* The number of the plugin is another one, since the helper has another configuration. */
+void exec_plugin_renumber(struct exec_plugin *p, uint32_t hook);
+
 /* Starts the program, which is killed after EXEC_PLUGIN_TIMEOUT_MS with all of its process group. cb
  * comes once, unless the link is lost before. Nothing happens while the program runs. */
 void exec_plugin_run(struct exec_plugin *p);

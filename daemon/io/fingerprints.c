@@ -28,7 +28,7 @@ struct ask {
     enum ask_state state;
     struct helper_run run;
     int fd; /* READING: our end of the pipe that the answer comes through */
-    struct digest digest;
+    struct digest_forms digest;
     struct err err; /* kind OK = digest holds the answer */
 };
 
@@ -62,7 +62,7 @@ static void fail(struct ask *a, const char *what, int error)
             strerrordesc_np(error));
 }
 
-/* Asks the helper about one hook: its answer is 16 bytes. */
+/* Asks the helper about one hook: its answer is a struct digest_forms. */
 static void begin(struct ask *a)
 {
     struct fingerprints *f = a->of;

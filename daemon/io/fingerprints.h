@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fingerprints - asks the helper for a digest of the programs and files of each hook, which changes
- * when any of their contents does; driver (docs/design.md "Renewal").
+ * fingerprints - asks the helper for digests of the programs and files of each hook, which change
+ * when any content does that counts; driver (docs/design.md "Renewal").
  */
 #ifndef IO_FINGERPRINTS_H
 #define IO_FINGERPRINTS_H
@@ -20,7 +20,8 @@ struct loop;
 struct fingerprints_events {
     /* Once for each hook, in any order. digest NULL: the digest could not be made, and err says why;
      * else err is NULL. */
-    void (*on_digest)(void *arg, size_t hook, const struct digest *digest, const struct err *err);
+    void (*on_digest)(void *arg, size_t hook, const struct digest_forms *digest,
+                      const struct err *err);
     /* Once: all hooks have been reported. Also if there is none. */
     void (*on_ready)(void *arg);
 };

@@ -16,10 +16,10 @@
 #include "base/list.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/memfile.h"
 #include "base/panic.h"
 #include "base/wire.h"
 #include "io/loop.h"
-#include "io/memfile.h"
 
 enum {
     FDS_MAX = WIRE_RUN_FDS,
@@ -27,6 +27,9 @@ enum {
 };
 
 enum link_state { LINK_OPEN, LINK_LOST, LINK_DISPOSED };
+
+/* READY: on_reloaded() has reported a new configuration. */
+enum reload_state { RELOAD_NONE, RELOAD_ASKED, RELOAD_READY };
 
 struct helper_link {
     uv_poll_t poll;
@@ -39,7 +42,10 @@ struct helper_link {
     struct list runs;        /* of struct helper_run: asked for, and not ended yet */
     struct list refused;     /* of struct helper_run: on_refuse() reports their end */
     struct loop_task refuse; /* queued if refused is not empty */
-    uint64_t last_id;        /* of a run */
+    uint64_t last_id;        /* of a run or a reload */
+    enum reload_state reload;
+    uint64_t reload_id;  /* ASKED, READY */
+    uint64_t generation; /* how many commits were asked for */
 };
 
 /* A request and its descriptors, until the socket has taken it. */
@@ -159,8 +165,15 @@ static void refuse(struct helper_link *l, const struct wire_request_image *head,
     loop_defer(l->loop, &l->refuse);
 }
 
+/* Must the message arrive? Without a COMMIT main and the helper would mean different things by a
+ * number. */
+static bool must_arrive(const struct message *m)
+{
+    return m->head.type >= WIRE_RELOAD;
+}
+
 /* Sends one request without blocking: one message of a SOCK_SEQPACKET socket. Returns 0 or an
- * errno; EAGAIN: the socket is full. */
+ * errno; EAGAIN: the socket is full, or the system is short of memory for what must arrive. */
 static int send_now(const struct helper_link *l, struct message *m)
 {
     union control control = {0};
@@ -181,9 +194,12 @@ static int send_now(const struct helper_link *l, struct message *m)
         msg.msg_control = control.bytes;
         msg.msg_controllen = CMSG_SPACE(n);
     }
-    while (sendmsg(l->fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+    while (sendmsg(l->fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) < 0) {
+        if (must_arrive(m) && (errno == ENOBUFS || errno == ENOMEM))
+            return EAGAIN;
         if (errno != EINTR)
             return errno;
+    }
     return 0;
 }
 
@@ -328,6 +344,15 @@ void helper_link_clear(struct helper_link *l, struct helper_run *run, struct str
     begin(l, run, &m);
 }
 
+void helper_link_log_level(struct helper_link *l, enum log_level level)
+{
+    struct message m = {
+        .head = {WIRE_LOG_LEVEL, (uint32_t)level, 0, 0, 0}
+    };
+
+    submit(l, &m);
+}
+
 void helper_link_open(struct helper_link *l, uint32_t file, uint64_t tag)
 {
     struct message m = {
@@ -335,6 +360,61 @@ void helper_link_open(struct helper_link *l, uint32_t file, uint64_t tag)
     };
 
     submit(l, &m);
+}
+
+/* ---- Reload */
+
+static void submit_reload(struct helper_link *l, enum wire_request_type type)
+{
+    struct message m = {
+        .head = {type, 0, l->reload_id, 0, 0}
+    };
+
+    submit(l, &m);
+}
+
+void helper_link_reload(struct helper_link *l)
+{
+    l->reload = RELOAD_ASKED;
+    l->reload_id = ++l->last_id;
+    submit_reload(l, WIRE_RELOAD);
+}
+
+void helper_link_commit(struct helper_link *l)
+{
+    ensure(l->reload == RELOAD_READY || l->state != LINK_OPEN);
+    l->reload = RELOAD_NONE;
+    l->generation++;
+    submit_reload(l, WIRE_COMMIT);
+}
+
+void helper_link_drop(struct helper_link *l)
+{
+    if (l->reload == RELOAD_NONE)
+        return;
+    l->reload = RELOAD_NONE;
+    submit_reload(l, WIRE_DROP);
+}
+
+/* A descriptor that the kernel could not give to this process is missing: then there is nothing that
+ * main could commit. An answer to an earlier reload counts no more. */
+static enum err_kind on_reloaded(struct helper_link *l, const struct wire_reply *reply, int fd,
+                                 struct err *err)
+{
+    bool is_ready = reply->error == WIRE_RELOADED_READY && fd >= 0;
+
+    if (l->reload == RELOAD_NONE || reply->id != l->reload_id) {
+        if (fd >= 0)
+            close(fd);
+        return ERR_OK;
+    }
+    if (l->reload == RELOAD_READY || reply->error == WIRE_RELOADED_DROPPED)
+        return err_set(err, ERR_PROTOCOL, 0, "reply of the helper: a reload ended twice");
+    if (!is_ready && reply->error == WIRE_RELOADED_READY)
+        helper_link_drop(l);
+    l->reload = is_ready ? RELOAD_READY : RELOAD_NONE;
+    l->events->on_reloaded(l->arg, is_ready, fd);
+    return ERR_OK;
 }
 
 /* ---- Replies */
@@ -374,9 +454,10 @@ static enum err_kind deliver(struct helper_link *l, const struct wire_reply *rep
                              struct err *err)
 {
     bool is_file = reply->type == WIRE_OPENED && reply->error == 0;
+    bool is_text = reply->type == WIRE_RELOADED && reply->error != WIRE_RELOADED_DROPPED;
     struct helper_run *run;
 
-    if (fd >= 0 && !is_file)
+    if (fd >= 0 && !is_file && !is_text)
         return err_set(err, ERR_PROTOCOL, 0,
                        "reply of the helper: a descriptor that nobody asked for, type %d",
                        (int)reply->type);
@@ -393,9 +474,13 @@ static enum err_kind deliver(struct helper_link *l, const struct wire_reply *rep
     case WIRE_OPENED:
         l->events->on_opened(l->arg, reply->id, fd, is_file && fd < 0 ? EMFILE : reply->error);
         break;
+    /* After a commit the helper reports the change once more, with the new number. */
     case WIRE_CHANGED:
-        l->events->on_changed(l->arg, (uint32_t)reply->id);
+        if (reply->generation == l->generation)
+            l->events->on_changed(l->arg, (uint32_t)reply->id);
         break;
+    case WIRE_RELOADED:
+        return on_reloaded(l, reply, fd, err);
     }
     return ERR_OK;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * helper_link - main's end of the socket to the helper: asks for runs, kills and credential files,
- * and reports how they ended; driver.
+ * helper_link - main's end of the socket to the helper: asks for runs, kills, credential files and a
+ * new configuration, and reports how they ended; driver.
  */
 #ifndef IO_HELPER_LINK_H
 #define IO_HELPER_LINK_H
@@ -12,6 +12,7 @@
 
 #include "base/err.h"
 #include "base/list.h"
+#include "base/log.h"
 #include "base/str.h"
 #include "base/wire.h"
 
@@ -38,13 +39,24 @@ struct helper_run {
  * link. */
 struct helper_link_events {
     /* Once for each helper_link_open(), unless the link is lost before: fd belongs to the receiver,
-     * or is -1 and error is an errno. */
+     * or is -1 and error is an errno. It is the file that had the number at the time of
+     * helper_link_open(), also when helper_link_commit() was called since; so no tag is to be used
+     * for two files. */
     void (*on_opened)(void *arg, uint64_t tag, int fd, int error);
     /* The content of a credential file may be another one; file is its number in helper_params. At
-     * most once a second for each file, and only for files that were opened before. */
+     * most once a second for each file, and only for files that were opened before. After
+     * helper_link_commit() the number is a new one, and each file that was opened and stays is
+     * reported once. */
     void (*on_changed)(void *arg, uint32_t file);
     /* The helper has ended, and its programs with it: no event follows. At most once. */
     void (*on_lost)(void *arg, const struct err *err);
+    /* Once for each helper_link_reload(), unless another one, helper_link_drop() or the loss of the
+     * link comes before. ok: the helper has a new configuration ready, fd is a sealed memory file with
+     * what the helper's build function has put into its bundle, and helper_link_commit() or
+     * helper_link_drop() is to follow. Not ok: nothing changes, and fd is a memory file with the
+     * problems as text; -1: main or the helper has too few descriptors to pass it. fd belongs to the
+     * receiver. */
+    void (*on_reloaded)(void *arg, bool ok, int fd);
 };
 
 /* Takes over fd (of helper_start()). events is borrowed until dispose. Never NULL; release with
@@ -84,6 +96,24 @@ void helper_run_forget(struct helper_run *run);
 
 /* Opens a credential file; file is its number in helper_params. tag comes back in on_opened. */
 void helper_link_open(struct helper_link *l, uint32_t file, uint64_t tag);
+
+/* Has the helper read and check its configuration anew; on_reloaded() follows. What was ready for a
+ * commit is dropped, and an earlier call that is not answered yet gets no event. Nothing changes for
+ * the requests before helper_link_commit(). */
+void helper_link_reload(struct helper_link *l);
+
+/* Puts what on_reloaded(ok) has reported into force: from the next call on, the numbers of hooks and
+ * files are those of the new configuration, and on_changed() reports these. Runs and openings that
+ * were asked for go on as they are. To be called only after on_reloaded(ok), once; does nothing on a
+ * link that is lost. */
+void helper_link_commit(struct helper_link *l);
+
+/* Takes helper_link_reload() back, answered or not: no event follows. Does nothing if there is
+ * nothing to take back. */
+void helper_link_drop(struct helper_link *l);
+
+/* Sets the level of the log lines that the helper writes. */
+void helper_link_log_level(struct helper_link *l, enum log_level level);
 
 /* The end: *l becomes NULL, and no event follows. For the helper the closed socket is the end of
  * main: it ends all programs, then itself. NULL is fine. */

@@ -10,11 +10,12 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/memfile.h"
+#include "hook/members.h"
 #include "io/deadline.h"
 #include "io/helper_link.h"
 #include "io/job_end.h"
 #include "io/loop.h"
-#include "io/memfile.h"
 #include "io/run_output.h"
 
 /* Processes that a run left behind may hold its pipes open: so long main waits for the end of its
@@ -44,9 +45,11 @@ struct job {
     enum run_cut cut; /* why the program under way was signaled; ignored if the program had ended */
     struct helper_run program; /* the program under way */
     const struct runner_params *params;
-    const struct runner_hook *hook;
-    struct run *run; /* NULL once ENDED */
+    struct runner_hook hook; /* its strings only while there is a run */
+    struct run *run;         /* NULL once ENDED */
+    bool is_stopped;         /* by job_kill() */
     uint64_t id;
+    bool hides_output;
     char *name; /* names of the hook and of the key: log lines may outlive the run */
     char *key;
     struct buf env; /* environment of the programs, until the last one has started */
@@ -78,6 +81,8 @@ static void on_line(void *arg, const char *stream, struct str line)
 {
     const struct job *j = arg;
 
+    if (j->hides_output)
+        return;
     log_info("hook output", KV_STR("hook", j->name), KV_STR("key", j->key), KV_U64("run", j->id),
              KV_STR("stream", stream), KV_VIEW("line", line));
 }
@@ -109,7 +114,7 @@ static void on_output_end(void *arg)
 /* A timeout shorter than YOUNG_MS holds as well. */
 static uint64_t young_ms(const struct job *j)
 {
-    return j->hook->timeout_ms < YOUNG_MS ? j->hook->timeout_ms : YOUNG_MS;
+    return j->hook.timeout_ms < YOUNG_MS ? j->hook.timeout_ms : YOUNG_MS;
 }
 
 /* Changes the state: with its time limit, and the request to the helper that belongs to it. KILLED
@@ -128,11 +133,11 @@ static void enter(struct job *j, enum job_state state)
         deadline_start(j->deadline, young_ms(j));
         break;
     case JOB_RUNNING:
-        deadline_start(j->deadline, j->hook->timeout_ms - young_ms(j));
+        deadline_start(j->deadline, j->hook.timeout_ms - young_ms(j));
         break;
     case JOB_TERMINATING:
-        helper_link_kill(j->params->link, &j->program, j->hook->kill_signal);
-        deadline_start(j->deadline, j->hook->kill_grace_ms);
+        helper_link_kill(j->params->link, &j->program, j->hook.kill_signal);
+        deadline_start(j->deadline, j->hook.kill_grace_ms);
         break;
     case JOB_KILLED:
         helper_link_kill(j->params->link, &j->program, SIGKILL);
@@ -161,8 +166,11 @@ static void over(struct job *j, const char *text)
 {
     struct run *run = j->run;
 
-    struct run_result result = {
-        .end = j->end, .text = text, .wall_ns = loop_wall_ns(), .digest = j->digest};
+    struct run_result result = {.end = j->end,
+                                .text = text,
+                                .stopped = j->is_stopped,
+                                .wall_ns = loop_wall_ns(),
+                                .digest = j->digest};
 
     run_output_finish(j->output, &result);
     j->run = NULL;
@@ -175,9 +183,12 @@ static void over(struct job *j, const char *text)
 /* Ends the run by what its last program did. */
 static void end_run(struct job *j)
 {
+    const struct members *m = j->run->members;
+    size_t member = j->end.member;
     char text[JOB_END_TEXT];
 
-    job_end_put(text, &j->end, j->hook, j->run->file);
+    job_end_put(text, &j->end, &j->hook,
+                m != NULL && member > 0 && member <= m->n ? m->v[member - 1].path : j->run->file);
     over(j, text);
 }
 
@@ -307,20 +318,42 @@ static void on_exited(struct helper_run *program, const struct run_end *end)
 
 /* ---- The start */
 
-/* Opens the stdin of the first program: the input document as a memory file. No program reads one
- * to remove a file. */
-static enum err_kind open_input(struct job *j, int *fd, struct err *err)
+static void to_file(void *arg, struct buf *out)
+{
+    memfile_append(arg, buf_str(out));
+    buf_clear(out);
+}
+
+/* The input document. It can be as large as the cache, so it goes to the file in pieces. */
+static enum err_kind open_document(struct job *j, int *fd, struct err *err)
 {
     struct buf json = {0};
+    struct memfile file;
+    const struct payload_drain drain = {to_file, &file};
 
+    if (memfile_begin(&file, "informerd-input", err) != ERR_OK)
+        return ERR_IO;
+    payload_put_json(&json, &j->params->context, j->run, loop_now_ms(j->params->loop), &drain);
+    to_file(&file, &json);
+    buf_free(&json);
+    return memfile_end(&file, fd, err);
+}
+
+/* Opens the stdin of the first program: the input document as a memory file, or with files_from the
+ * files. No program reads one to remove a file. */
+static enum err_kind open_input(struct job *j, int *fd, struct err *err)
+{
+    if (j->run->members != NULL) {
+        enum err_kind kind =
+            memfile_create("informerd-files", buf_str(&j->run->members->input), fd, err);
+        members_drop_input(j->run->members);
+        return kind;
+    }
     if (j->run->kind == RUN_REMOVE) {
         *fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
         return *fd >= 0 ? ERR_OK : err_set(err, ERR_IO, errno, "/dev/null: %s", strerror(errno));
     }
-    payload_put_json(&json, &j->params->context, j->run, loop_now_ms(j->params->loop));
-    enum err_kind kind = memfile_create("informerd-input", buf_str(&json), fd, err);
-    buf_free(&json);
-    return kind;
+    return open_document(j, fd, err);
 }
 
 /* Opens the descriptors of the first program. The input comes last, as it costs most. */
@@ -328,7 +361,7 @@ static enum err_kind open_fds(struct job *j, struct err *err)
 {
     const struct run_output_params params = {
         .loop = j->params->loop,
-        .log_limit = j->hook->log_limit,
+        .log_limit = j->hook.log_limit,
         .capture_max = captures_output(j->run) ? OUTPUT_BYTES : 0,
         .on_line = on_line,
         .on_dropped = on_dropped,
@@ -343,12 +376,23 @@ static enum err_kind open_fds(struct job *j, struct err *err)
     return kind == ERR_OK ? open_input(j, &j->first[STDIN_FILENO], err) : kind;
 }
 
+/* apply reads the files of all hooks that share it, and may print what is in them. */
+static bool hides_output(const struct runner_params *params, const struct run *run)
+{
+    bool hides = params->by_index[run->hook->index].hides_output;
+
+    for (size_t i = 0; i < run->other_count; i++)
+        hides = hides || params->by_index[run->others[i].hook->index].hides_output;
+    return hides;
+}
+
 static struct job *new_job(const struct runner_params *params, struct run *run,
                            const struct job_events *events, void *arg)
 {
-    struct job *j = MEM_NEW(struct job, .params = params,
-                            .hook = &params->by_index[run->hook->index], .run = run, .id = run->id,
-                            .program.on_exited = on_exited, .events = events, .arg = arg);
+    struct job *j =
+        MEM_NEW(struct job, .params = params, .hook = params->by_index[run->hook->index],
+                .run = run, .id = run->id, .hides_output = hides_output(params, run),
+                .program.on_exited = on_exited, .events = events, .arg = arg);
 
     list_init(&j->link);
     j->name = mem_strdup(run->hook->name);
@@ -362,12 +406,15 @@ static struct job *new_job(const struct runner_params *params, struct run *run,
 /* The first program of the run. */
 static enum run_program program_of(const struct run *run)
 {
+    if (run->members != NULL)
+        return RUN_PROGRAM_FILES;
     switch (run->kind) {
     case RUN_REMOVE:
         return RUN_PROGRAM_REMOVE;
     case RUN_APPLY:
         return RUN_PROGRAM_APPLY;
     case RUN_COMMAND:
+    case RUN_WRITE: /* has members */
         break;
     }
     return RUN_PROGRAM_COMMAND;
@@ -403,10 +450,17 @@ struct run *job_run(const struct job *j)
     return j->run;
 }
 
+void job_change(struct job *j)
+{
+    if (j->run != NULL)
+        j->hook = j->params->by_index[j->run->hook->index];
+}
+
 /* A job in CAPTURING has no program left to kill: its file will not be written. In CLEARING the
  * helper will end it soon anyway. */
 void job_kill(struct job *j)
 {
+    j->is_stopped = true;
     if (is_alive(j))
         enter(j, JOB_TERMINATING);
     else if (j->state == JOB_CAPTURING)

@@ -15,8 +15,7 @@ struct job;
 
 /* All are called from the loop or from job_kill(). */
 struct job_events {
-    /* The run is over: job_run() is NULL from here on. The strings of result live until return; the
-     * receiver sets result->stopped. */
+    /* The run is over: job_run() is NULL from here on. The strings of result live until return. */
     void (*on_over)(void *arg, struct run *run, struct run_result *result);
     /* After on_over: the output of the run has ended too, or was given up. The receiver disposes
      * the job. */
@@ -39,7 +38,12 @@ void job_start(struct job *j);
 /* The run of the job; NULL after on_over. */
 struct run *job_run(const struct job *j);
 
-/* Sends the kill signal now, and SIGKILL after the grace period. No further program is started. */
+/* A reload has given the hook of the run another index, or other settings of time: they count from
+ * now on, except for time limits that run already. */
+void job_change(struct job *j);
+
+/* Sends the kill signal now, and SIGKILL after the grace period. No further program is started, and
+ * the run counts as stopped (run_result). */
 void job_kill(struct job *j);
 
 /* The end for the user: *j is NULL, and no event follows. Processes of the run go on. NULL is

@@ -47,6 +47,40 @@ static void put_start(const char *program, const struct run_end *end, char *out,
              strerror(end->value));
 }
 
+/* The files of an object, with files_from; file is the one that failed, or NULL. */
+static void put_files(const struct run_end *end, const char *file, char *out, size_t n)
+{
+    char exit[100];
+
+    put_exit(end, exit, sizeof(exit));
+    if (end->kind == RUN_END_REFUSED)
+        snprintf(out, n, "output %.120s: %s: %s%s", file != NULL ? file : "of files_from",
+                 run_stage_name(end->stage), strerror(end->value), advice(end));
+    else if (run_end_file(end) != NULL && end->changed == 0)
+        snprintf(out, n, "files %s", run_end_file(end));
+    else if (run_end_file(end) != NULL)
+        snprintf(out, n, "files %s: %" PRIu32, run_end_file(end), end->changed);
+    else
+        snprintf(out, n, "output of files_from: %s", exit);
+}
+
+static void put_check(const struct run_end *end, const struct runner_hook *hook, const char *file,
+                      char *out, size_t n)
+{
+    const char *old = end->member > 0 ? "old files stay" : "old file stays";
+    char what[160] = "";
+    char exit[100];
+
+    put_exit(end, exit, sizeof(exit));
+    if (end->member > 0)
+        snprintf(what, sizeof(what), "%.120s: ", file);
+    if (end->kind == RUN_END_REFUSED)
+        snprintf(out, n, "check: %s%.120s could not be started: %s: %s (the %s)", what, hook->check,
+                 run_stage_name(end->stage), strerror(end->value), old);
+    else
+        snprintf(out, n, "check: %s%s (the %s)", what, exit, old);
+}
+
 /* The text without timeout and size limit. The limits of the parts let the whole text fit into
  * JOB_END_TEXT. */
 static void put_how(const struct run_end *end, const struct runner_hook *hook, const char *file,
@@ -68,11 +102,10 @@ static void put_how(const struct run_end *end, const struct runner_hook *hook, c
             snprintf(out, n, "output %.120s: %s", file, exit);
         break;
     case RUN_PROGRAM_CHECK:
-        if (refused)
-            snprintf(out, n, "check: %.120s could not be started: %s: %s (the old file stays)",
-                     hook->check, run_stage_name(end->stage), strerror(end->value));
-        else
-            snprintf(out, n, "check: %s (the old file stays)", exit);
+        put_check(end, hook, file, out, n);
+        break;
+    case RUN_PROGRAM_FILES:
+        put_files(end, file, out, n);
         break;
     case RUN_PROGRAM_APPLY:
         n -= (size_t)snprintf(out, n, "apply: ");

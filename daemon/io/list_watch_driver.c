@@ -19,7 +19,8 @@ enum { WELL_MS = 1000 };
 /* A request of the scope. There are two while a watch is being renewed. */
 struct slot {
     struct list_watch_driver *of;
-    struct request *request; /* NULL = none */
+    struct request *request;   /* NULL = none */
+    struct api_client *client; /* of the request that was sent last */
 };
 
 struct list_watch_driver {
@@ -37,9 +38,10 @@ struct list_watch_driver {
     struct renewals_watch renewal;
     uint64_t behind_ms; /* when a server was last found to be behind the version of the watch */
     uint64_t asked;     /* the server process of the last request (request_peer()); 0 = not known */
-    uint64_t peer;      /* the last process that was known, .. */
-    uint64_t peer_ms;   /* .. and when its response ended */
-    bool started;       /* list_watch_start() was called */
+    struct api_client *asked_by; /* the client of that request */
+    uint64_t peer;               /* the last process that was known, .. */
+    uint64_t peer_ms;            /* .. and when its response ended */
+    bool started;                /* list_watch_start() was called */
     /* The failure that was logged last; kind OK = none, or the watch has recovered since. */
     struct err logged;
 };
@@ -98,6 +100,15 @@ static struct kv field_unless_empty(const char *key, const char *value)
     if (value == NULL || value[0] == '\0')
         return (struct kv){.type = KV_TYPE_NONE};
     return KV_STR(key, value);
+}
+
+/* For debugging one watch (informerctl log-level debug --watch W): each request that it makes. */
+static void tell_request(const struct list_watch_driver *d, const char *target)
+{
+    log_debug("watch asks its server", KV_STR("cluster", watch_cluster(d->params.watch)),
+              KV_STR("watch", watch_name(d->params.watch)),
+              field_unless_empty("scope", list_watch_scope_name(d->params.list_watch)),
+              KV_STR("target", target));
 }
 
 /* A failure is logged once: the same one again, after each backoff, is for debugging only. */
@@ -165,12 +176,22 @@ static void drop_requests(struct list_watch_driver *d)
     deadline_stop(d->well);
 }
 
+/* Which server process answers the request, or has answered it; 0 = not known to the client of now. */
+static uint64_t peer_of(const struct list_watch_driver *d)
+{
+    return d->current->client == d->params.client ? request_peer(d->current->request) : 0;
+}
+
 /* Notes which server process has answered, for the question which cluster it is, and for the next
  * watch. */
 static void end_request(struct list_watch_driver *d)
 {
     d->asked = request_peer(d->current->request);
-    if (d->asked != 0) {
+    d->asked_by = d->current->client;
+    if (d->asked_by != d->params.client) {
+        d->peer = 0;
+        d->peer_ms = loop_now_ms(d->params.loop);
+    } else if (d->asked != 0) {
         d->peer = d->asked;
         d->peer_ms = loop_now_ms(d->params.loop);
     }
@@ -200,8 +221,18 @@ static void finish(struct list_watch_driver *d, const struct err *err)
     bool was_synced = list_watch_status(d->params.list_watch).synced;
     unsigned others = request_others(d->current->request);
 
+    if (request_unanswered(d->current->request))
+        list_watch_unanswered(d->params.list_watch);
     end_request(d);
     go_on(d, list_watch_end(d->params.list_watch, err, others, now(d)), was_synced);
+}
+
+/* Has the request under way older credentials, or another client than that of now? */
+static bool is_outdated(const struct list_watch_driver *d)
+{
+    const struct request *r = d->current->request;
+
+    return r != NULL && (!request_is_current(r) || d->current->client != d->params.client);
 }
 
 /* A watch whose connection has older credentials is to get another one
@@ -209,8 +240,7 @@ static void finish(struct list_watch_driver *d, const struct err *err)
  * renewed. */
 static void look_renewal(struct list_watch_driver *d)
 {
-    if (d->current->request != NULL && !request_is_current(d->current->request) &&
-        list_watch_can_renew(d->params.list_watch))
+    if (is_outdated(d) && list_watch_can_renew(d->params.list_watch))
         renewals_join(d->params.renewals, &d->renewal);
 }
 
@@ -400,6 +430,7 @@ static void list_beside(struct list_watch_driver *d)
     if (d->list != NULL || !list_watch_wants_compare(d->params.list_watch))
         return;
     struct list_watch_action a = list_watch_compare(d->params.list_watch);
+    tell_request(d, a.target);
     d->list = api_client_request(
         d->params.client,
         &(struct request_params){
@@ -494,12 +525,15 @@ static void act(struct list_watch_driver *d, struct list_watch_action a)
         deadline_start(d->wait, a.wait_ms);
         return;
     }
-    /* The question is for the process that answered the LIST: only its answer proves that LIST. */
+    /* The question is for the process that answered the LIST: only its answer proves that LIST. It
+     * follows the LIST at once, so the client of the LIST is still there. */
     if (a.what == LW_IDENTIFY) {
-        d->current->request =
-            api_client_identify(d->params.client, d->asked, &question, d->current);
+        d->current->client = d->asked_by;
+        d->current->request = api_client_identify(d->asked_by, d->asked, &question, d->current);
         return;
     }
+    tell_request(d, a.target);
+    d->current->client = d->params.client;
     d->current->request =
         api_client_request(d->params.client,
                            &(struct request_params){.target = a.target,
@@ -531,8 +565,7 @@ static void on_renew(void *arg)
 {
     struct list_watch_driver *d = arg;
 
-    if (d->current->request == NULL || request_is_current(d->current->request) ||
-        !list_watch_can_renew(d->params.list_watch)) {
+    if (!is_outdated(d) || !list_watch_can_renew(d->params.list_watch)) {
         renewals_leave(d->params.renewals, &d->renewal);
         return;
     }
@@ -540,12 +573,13 @@ static void on_renew(void *arg)
     struct list_watch_action a =
         list_watch_renew(d->params.list_watch, loop_now_ms(d->params.loop));
 
+    d->second->client = d->params.client;
     d->second->request =
         api_client_request(d->params.client,
                            &(struct request_params){.target = a.target,
                                                     .accept = a.accept,
                                                     .follows = true,
-                                                    .last_peer = request_peer(d->current->request),
+                                                    .last_peer = peer_of(d),
                                                     .last_ms = last_ms,
                                                     .hard_deadline_ms = a.deadline_ms},
                            &slot_events, d->second);
@@ -603,6 +637,42 @@ void list_watch_driver_retry(struct list_watch_driver *d)
     if (d->current->request != NULL || !guard_holds(guard) || guard->reason != GUARD_IDENTITY)
         return;
     hurry(d);
+}
+
+/* A second watch through the client of before would only have to be moved once more. */
+static void drop_renewal(struct list_watch_driver *d)
+{
+    static const struct err moved = {.kind = ERR_CLOSED,
+                                     .text = "the cluster is reached in another way"};
+    struct err why;
+
+    if (d->second->request != NULL)
+        (void)list_watch_renewal_end(d->params.list_watch, &moved, &why);
+    drop_second(d);
+    renewals_leave(d->params.renewals, &d->renewal);
+}
+
+/* Is the scope in a pause that another way to the cluster can end? A server that asked for patience
+ * may be among the new ones. */
+static bool is_waiting_for_way(const struct list_watch_driver *d)
+{
+    struct list_watch_status s = list_watch_status(d->params.list_watch);
+
+    if (!d->started || d->current->request != NULL)
+        return false;
+    if (guard_holds(s.guard))
+        return s.guard->reason == GUARD_IDENTITY;
+    return s.err->kind != ERR_OK && s.err->kind != ERR_BUSY;
+}
+
+void list_watch_driver_move(struct list_watch_driver *d, struct api_client *client)
+{
+    drop_renewal(d);
+    d->params.client = client;
+    d->peer = 0; /* a number of the other client */
+    look_renewal(d);
+    if (is_waiting_for_way(d))
+        hurry(d);
 }
 
 struct list_watch_driver *list_watch_driver_create(const struct list_watch_driver_params *params,

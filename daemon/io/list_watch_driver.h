@@ -53,6 +53,11 @@ void list_watch_driver_poke(struct list_watch_driver *d);
  * one has shown that it is served. No event is lost or comes twice. */
 void list_watch_driver_renew(struct list_watch_driver *d);
 
+/* Requests go through this client from now on. An open watch is renewed on it as by
+ * list_watch_driver_renew(); another request under way ends where it began; a pause after a failure
+ * ends. The client before must live until its requests have ended (api_client_retire()). */
+void list_watch_driver_move(struct list_watch_driver *d, struct api_client *client);
+
 /* The right cluster answers again. If the list_watch is held because another cluster had answered,
  * it tries again at once. */
 void list_watch_driver_retry(struct list_watch_driver *d);

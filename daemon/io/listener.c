@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/panic.h"
+#include "base/socket_address.h"
 #include "io/loop.h"
 #include "proto/http_in.h"
 #include "proto/http_out.h"
@@ -38,10 +39,18 @@ enum { WAITING_MOST = 128 };
 /* No request that informerctl makes comes near: bodies mean nothing, and paths are short. */
 static const struct http_limits limits = {.head_bytes = 16384, .body_bytes = 65536};
 
+/* A socket of either kind, as a handle of libuv. */
+union endpoint {
+    uv_handle_t handle;
+    uv_stream_t stream;
+    uv_pipe_t pipe;
+    uv_tcp_t tcp;
+};
+
 struct listener {
-    uv_pipe_t server;
-    char *path;
-    dev_t dev; /* identity of our socket file: another informerd may replace it */
+    union endpoint server;
+    char *path; /* NULL = TCP */
+    dev_t dev;  /* identity of our socket file: another informerd may replace it */
     ino_t ino;
     struct loop *loop;
     struct listener_params params; /* path is not valid: the copy is above */
@@ -69,9 +78,9 @@ struct client {
     struct listener *listener;
     struct list link;
     enum client_state state;
-    unsigned held; /* handles that libuv still knows: pipe, timer */
+    unsigned held; /* handles that libuv still knows: socket, timer */
     bool privileged;
-    uv_pipe_t pipe;
+    union endpoint socket;
     uv_timer_t timer;
     uv_write_t write;
     struct http_in *in; /* the request that is being read or answered */
@@ -86,6 +95,19 @@ struct client {
     struct loop_task task;       /* QUIET: pulls from the stream, in a turn of its own */
     bool half_closed;            /* STREAMING, QUIET: the peer has shut down its sending side */
 };
+
+static bool is_tcp(const struct listener *l)
+{
+    return l->path == NULL;
+}
+
+static void init_endpoint(const struct listener *l, union endpoint *e)
+{
+    if (is_tcp(l))
+        uv_tcp_init(loop_uv(l->loop), &e->tcp);
+    else
+        uv_pipe_init(loop_uv(l->loop), &e->pipe, 0);
+}
 
 /* ---- The socket file */
 
@@ -104,9 +126,9 @@ static enum err_kind path_error(struct err *err, const char *path)
                    path, strerrordesc_np(errno), remedy);
 }
 
-static int new_socket(void)
+static int new_socket(int family)
 {
-    return socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    return socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 }
 
 /* Removes the socket that a dead process left; ERR_OK if there is none. A connect tells them apart:
@@ -123,7 +145,7 @@ static enum err_kind remove_stale(const struct sockaddr_un *at, struct err *err)
                        "control socket %s: something else has this name; remove it, or set "
                        "control.socket",
                        at->sun_path);
-    int fd = new_socket();
+    int fd = new_socket(AF_UNIX);
     if (fd < 0)
         return err_set(err, ERR_IO, errno, "socket: %s", strerrordesc_np(errno));
     int failure = connect(fd, (const struct sockaddr *)at, sizeof(*at)) == 0 ? 0 : errno;
@@ -177,7 +199,7 @@ enum err_kind listener_bind(const char *path, gid_t group, int *fd, struct err *
     enum err_kind kind = remove_stale(&at, err);
     if (kind != ERR_OK)
         return kind;
-    int made = new_socket();
+    int made = new_socket(AF_UNIX);
     if (made < 0)
         return err_set(err, ERR_IO, errno, "socket: %s", strerrordesc_np(errno));
     kind = bind_and_listen(made, &at, group, err);
@@ -185,6 +207,46 @@ enum err_kind listener_bind(const char *path, gid_t group, int *fd, struct err *
         close(made);
     else
         *fd = made;
+    return kind;
+}
+
+/* ---- TCP */
+
+/* The address is in use, or this machine does not have it yet: another try may help. */
+static enum err_kind address_error(struct err *err, const char *address)
+{
+    bool is_for_root = errno == EACCES || errno == EPERM;
+
+    return err_set(
+        err, is_for_root ? ERR_CONFIG : ERR_IO, errno, "metrics.listen: %s: %s%s", address,
+        strerrordesc_np(errno),
+        is_for_root ? " (only root may use a port below 1024)"
+        : errno == EADDRINUSE
+            ? " (use another port; if a reload is to widen an address to 0.0.0.0 or [::], "
+              "restart informerd)"
+            : "");
+}
+
+/* IPv6 sockets are for IPv6 only, so that [::]:1 and 0.0.0.0:1 can both be used. */
+enum err_kind listener_bind_tcp(const char *address, int *fd, struct err *err)
+{
+    struct socket_address at;
+    const int on = 1;
+
+    if (!socket_address_read(address, &at))
+        return err_set(err, ERR_CONFIG, EINVAL, "metrics.listen: %s is no address", address);
+    int made = new_socket(at.to.any.sa_family);
+    if (made < 0)
+        return address_error(err, address);
+    if (setsockopt(made, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) == 0 &&
+        (at.to.any.sa_family == AF_INET ||
+         setsockopt(made, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on)) == 0) &&
+        bind(made, &at.to.any, at.size) == 0 && listen(made, BACKLOG) == 0) {
+        *fd = made;
+        return ERR_OK;
+    }
+    enum err_kind kind = address_error(err, address);
+    close(made);
     return kind;
 }
 
@@ -205,9 +267,9 @@ static void let_go(struct client *c)
     free(c);
 }
 
-static void on_pipe_closed(uv_handle_t *h)
+static void on_socket_closed(uv_handle_t *h)
 {
-    let_go(container_of(h, struct client, pipe));
+    let_go(container_of(h, struct client, socket));
 }
 
 static void on_timer_closed(uv_handle_t *h)
@@ -250,7 +312,7 @@ static void end_stream(struct client *c)
 }
 
 /* Closes the client from any state. The memory of the answer stays until libuv has let go of the
- * pipe, as a write may be under way. */
+ * socket, as a write may be under way. */
 static void close_client(struct client *c)
 {
     struct listener *l = c->listener;
@@ -261,7 +323,7 @@ static void close_client(struct client *c)
     l->queued -= c->head.len + c->body.len;
     enter(c, CLIENT_CLOSED);
     list_remove(&c->link);
-    uv_close((uv_handle_t *)&c->pipe, on_pipe_closed);
+    uv_close(&c->socket.handle, on_socket_closed);
     uv_close((uv_handle_t *)&c->timer, on_timer_closed);
 }
 
@@ -271,7 +333,7 @@ static bool hung_up(const struct client *c)
 {
     struct pollfd p = {0};
 
-    return uv_fileno((const uv_handle_t *)&c->pipe, &p.fd) != 0 ||
+    return uv_fileno(&c->socket.handle, &p.fd) != 0 ||
            (poll(&p, 1, 0) > 0 && (p.revents & (POLLHUP | POLLERR)) != 0);
 }
 
@@ -281,7 +343,7 @@ static bool makes_progress(struct client *c)
 {
     size_t before = c->unsent;
 
-    c->unsent = uv_stream_get_write_queue_size((uv_stream_t *)&c->pipe);
+    c->unsent = uv_stream_get_write_queue_size(&c->socket.stream);
     return c->unsent < before;
 }
 
@@ -317,7 +379,7 @@ static void take(struct client *c, struct str data);
 
 static void on_alloc(uv_handle_t *h, size_t suggested, uv_buf_t *buf)
 {
-    struct client *c = container_of(h, struct client, pipe);
+    struct client *c = container_of(h, struct client, socket);
 
     (void)suggested;
     *buf = uv_buf_init(loop_recv_buffer(c->listener->loop), LOOP_RECV_BYTES);
@@ -340,7 +402,7 @@ static void on_read_end(struct client *c, ssize_t why)
  * ignored. */
 static void on_read(uv_stream_t *stream, ssize_t nread, const uv_buf_t *buf)
 {
-    struct client *c = container_of(stream, struct client, pipe);
+    struct client *c = container_of(stream, struct client, socket);
 
     if (nread < 0)
         on_read_end(c, nread);
@@ -364,8 +426,7 @@ static void read_next(struct client *c)
         take(c, buf_str(&rest));
     buf_free(&rest);
     /* take() may have answered already, or closed the client */
-    if (c->state == CLIENT_READING &&
-        uv_read_start((uv_stream_t *)&c->pipe, on_alloc, on_read) != 0)
+    if (c->state == CLIENT_READING && uv_read_start(&c->socket.stream, on_alloc, on_read) != 0)
         close_client(c);
 }
 
@@ -409,11 +470,11 @@ static void send_out(struct client *c, enum client_state state)
     }
     /* Counted until on_written() or close_client(): ask() compares it with the limit. */
     c->listener->queued += c->head.len + c->body.len;
-    if (uv_write(&c->write, (uv_stream_t *)&c->pipe, parts, n, on_written) != 0) {
+    if (uv_write(&c->write, &c->socket.stream, parts, n, on_written) != 0) {
         close_client(c);
         return;
     }
-    c->unsent = uv_stream_get_write_queue_size((uv_stream_t *)&c->pipe);
+    c->unsent = uv_stream_get_write_queue_size(&c->socket.stream);
     /* a large answer takes long to make, and the deadline is to begin now */
     loop_update_now(c->listener->loop);
     enter(c, state);
@@ -441,7 +502,7 @@ static void finish_stream(struct client *c)
         log_warn("stream cut off", KV_STR("stream", admin_stream_name(c->stream)),
                  KV_STR("because", admin_stream_complaint(c->stream)));
     end_stream(c);
-    uv_read_stop((uv_stream_t *)&c->pipe);
+    uv_read_stop(&c->socket.stream);
     c->keep = false;
     if (c->head.len + c->body.len > 0)
         send_out(c, CLIENT_ANSWERING);
@@ -491,7 +552,7 @@ static void start_stream(struct client *c, struct admin_response *r)
     }
     admin_stream_on_ready(c->stream, on_ready, c);
     pull(c);
-    if (c->state != CLIENT_CLOSED && uv_read_start((uv_stream_t *)&c->pipe, on_alloc, on_read) != 0)
+    if (c->state != CLIENT_CLOSED && uv_read_start(&c->socket.stream, on_alloc, on_read) != 0)
         close_client(c);
 }
 
@@ -501,7 +562,7 @@ static void start_stream(struct client *c, struct admin_response *r)
  * clients without rights cannot lock out privileged ones. */
 static size_t share(const struct client *c, size_t most)
 {
-    return c->privileged ? most : most - most / 4;
+    return c->privileged || is_tcp(c->listener) ? most : most - most / 4;
 }
 
 /* Gets the answer to the request, or refuses it when too much of something is in use. The handler
@@ -513,16 +574,19 @@ static void ask(struct client *c, struct admin_response *r)
         .method = buf_str(&c->method),
         .target = buf_str(&c->target),
         .privileged = c->privileged,
+        .anonymous = is_tcp(l),
     };
 
     /* Before the request is handled: an answer is large before its size is known. */
-    if (l->queued > share(c, LISTENER_QUEUED_BYTES)) {
+    if (l->queued > share(c, l->params.queued_bytes)) {
         admin_refuse(r, 503, "too many answers wait for their readers: try again");
         return;
     }
     l->params.handle(l->params.arg, &req, r);
-    /* Only the answer says whether it is a stream. */
-    if (c->state == CLIENT_CLOSED || r->stream == NULL || l->streams < share(c, LISTENER_STREAMS))
+    /* Only the answer says whether it is a stream. An order, such as a reload, is under way by now and
+     * must not be refused: LISTENER_CLIENTS bounds the answers that wait. */
+    if (c->state == CLIENT_CLOSED || r->stream == NULL || str_is(req.method, "POST") ||
+        l->streams < share(c, LISTENER_STREAMS))
         return;
     admin_stream_destroy(&r->stream);
     buf_free(&r->body);
@@ -569,7 +633,7 @@ static void take(struct client *c, struct str data)
 
     if (part == HTTP_IN_MORE)
         return;
-    uv_read_stop((uv_stream_t *)&c->pipe);
+    uv_read_stop(&c->socket.stream);
     enter(c, CLIENT_ANSWERING);
     if (part == HTTP_IN_FAILED) {
         admin_refuse(&bad_request, 400, err.text);
@@ -600,7 +664,7 @@ static bool is_idle(const struct client *c)
 {
     struct pollfd p = {.events = POLLIN};
 
-    return c->state == CLIENT_READING && uv_fileno((const uv_handle_t *)&c->pipe, &p.fd) == 0 &&
+    return c->state == CLIENT_READING && uv_fileno(&c->socket.handle, &p.fd) == 0 &&
            poll(&p, 1, 0) == 0;
 }
 
@@ -622,7 +686,7 @@ static bool make_place(const struct client *c)
 {
     const struct listener *l = c->listener;
 
-    if (l->served < share(c, LISTENER_CLIENTS))
+    if (l->served < share(c, l->params.clients))
         return true;
     struct client *idle = longest_idle(l, false);
     if (idle == NULL && c->privileged)
@@ -693,7 +757,7 @@ static bool is_privileged(const struct client *c)
     socklen_t n = sizeof(peer);
     uv_os_fd_t fd;
 
-    if (uv_fileno((const uv_handle_t *)&c->pipe, &fd) != 0 ||
+    if (is_tcp(c->listener) || uv_fileno(&c->socket.handle, &fd) != 0 ||
         getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) != 0)
         return false;
     return peer.uid == 0 || peer.uid == c->listener->params.started_uid;
@@ -706,19 +770,23 @@ static void on_connection(uv_stream_t *server, int status)
     struct listener *l = container_of(server, struct listener, server);
 
     if (status < 0) {
-        log_warn("control socket: cannot accept a client", KV_STR("path", l->path),
+        log_warn(is_tcp(l) ? "metrics.listen: cannot accept a client"
+                           : "control socket: cannot accept a client",
+                 is_tcp(l) ? (struct kv){.type = KV_TYPE_NONE} : KV_STR("path", l->path),
                  KV_STR("why", uv_strerror(status)));
         return;
     }
-    /* held: the pipe and the timer */
+    /* held: the socket and the timer */
     struct client *c = MEM_NEW(struct client, .listener = l, .held = 2);
-    uv_pipe_init(loop_uv(l->loop), &c->pipe, 0);
+    init_endpoint(l, &c->socket);
     uv_timer_init(loop_uv(l->loop), &c->timer);
     loop_task_init(&c->task, on_task);
     list_init(&c->link);
     list_append(&l->clients, &c->link);
-    bool accepted = uv_accept(server, (uv_stream_t *)&c->pipe) == 0;
+    bool accepted = uv_accept(server, &c->socket.stream) == 0;
     c->privileged = accepted && is_privileged(c);
+    if (is_tcp(l))
+        uv_tcp_nodelay(&c->socket.tcp, 1);
     enter(c, CLIENT_WAITING);
     /* A client enters WAITING first, so that its close is like any other. */
     if (accepted)
@@ -729,22 +797,27 @@ static void on_connection(uv_stream_t *server, int status)
 
 struct listener *listener_create(struct loop *loop, const struct listener_params *params)
 {
-    struct listener *l =
-        MEM_NEW(struct listener, .loop = loop, .params = *params, .path = mem_strdup(params->path));
+    struct listener *l = MEM_NEW(struct listener, .loop = loop, .params = *params,
+                                 .path = params->path != NULL ? mem_strdup(params->path) : NULL);
     struct stat st;
 
     if (l->params.idle_ms == 0)
         l->params.idle_ms = IDLE_MS;
+    if (l->params.clients == 0)
+        l->params.clients = LISTENER_CLIENTS;
+    if (l->params.queued_bytes == 0)
+        l->params.queued_bytes = LISTENER_QUEUED_BYTES;
     list_init(&l->clients);
     loop_task_init(&l->admit, on_admit);
     /* bind() has just made it: its identity is kept for remove_socket(). */
-    if (lstat(l->path, &st) == 0) {
+    if (!is_tcp(l) && lstat(l->path, &st) == 0) {
         l->dev = st.st_dev;
         l->ino = st.st_ino;
     }
-    uv_pipe_init(loop_uv(loop), &l->server, 0);
-    ensure(uv_pipe_open(&l->server, params->fd) == 0);
-    ensure(uv_listen((uv_stream_t *)&l->server, BACKLOG, on_connection) == 0);
+    init_endpoint(l, &l->server);
+    ensure((is_tcp(l) ? uv_tcp_open(&l->server.tcp, params->fd)
+                      : uv_pipe_open(&l->server.pipe, params->fd)) == 0);
+    ensure(uv_listen(&l->server.stream, BACKLOG, on_connection) == 0);
     return l;
 }
 
@@ -762,7 +835,7 @@ static void remove_socket(const struct listener *l)
 {
     struct stat st;
 
-    if (lstat(l->path, &st) != 0 || st.st_dev != l->dev || st.st_ino != l->ino)
+    if (is_tcp(l) || lstat(l->path, &st) != 0 || st.st_dev != l->dev || st.st_ino != l->ino)
         return;
     if (unlink(l->path) != 0)
         log_debug("control socket stays behind; the next start replaces it",
@@ -781,5 +854,5 @@ void listener_dispose(struct listener **lp)
     list_each (pos, tmp, &l->clients)
         close_client(list_entry(pos, struct client, link));
     loop_cancel(&l->admit);
-    uv_close((uv_handle_t *)&l->server, on_server_closed);
+    uv_close(&l->server.handle, on_server_closed);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * listener - the control socket: HTTP/1.1 requests over a unix stream socket, each answered through
- * a callback; driver. A slow or silent client costs a place until its deadline, never the loop.
+ * listener - the control socket, and sockets of metrics.listen: HTTP/1.1 requests over a unix stream
+ * socket or over TCP, each answered through a callback; driver. A slow or silent client costs a place
+ * until its deadline, never the loop.
  */
 #ifndef IO_LISTENER_H
 #define IO_LISTENER_H
@@ -19,7 +20,7 @@ struct loop;
 /* Clients with a place. When all places are taken, the client that has asked for nothing for
  * longest is closed for a new one; if all have asked for something, the new one waits. The last
  * quarter of this and of the numbers below is for privileged clients, so that others cannot lock
- * them out. */
+ * them out; over TCP there are none, and all can be taken. */
 #define LISTENER_CLIENTS      64
 /* Bytes of all answers that their clients have not read yet; beyond, requests get 503. */
 #define LISTENER_QUEUED_BYTES ((size_t)256 * 1024 * 1024)
@@ -33,10 +34,18 @@ struct loop;
  * writable. ERR_IO: another informerd answers there, or any other error. */
 enum err_kind listener_bind(const char *path, gid_t group, int *fd, struct err *err) MUST_CHECK;
 
+/* The same for TCP; clients may connect from here on. address is as base/socket_address reads it.
+ * ERR_CONFIG: it is none, or its port is for root only. ERR_IO: another process listens there, this
+ * machine does not have the address, or any other error. */
+enum err_kind listener_bind_tcp(const char *address, int *fd, struct err *err) MUST_CHECK;
+
 struct listener_params {
-    int fd;            /* of listener_bind(); taken over */
-    const char *path;  /* copied */
-    uid_t started_uid; /* this user and root are privileged */
+    int fd;            /* of listener_bind() or listener_bind_tcp(); taken over */
+    const char *path;  /* of the socket file, which the listener removes; copied. NULL = TCP */
+    uid_t started_uid; /* this user and root are privileged; nobody is over TCP */
+    /* 0 = LISTENER_CLIENTS, LISTENER_QUEUED_BYTES. */
+    size_t clients;
+    size_t queued_bytes;
     /* A client must send a whole request within this time, and take some of its answer; 0 = 30 s. A
      * stream without changes may be quiet for ever. */
     uint64_t idle_ms;

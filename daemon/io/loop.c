@@ -16,6 +16,8 @@
  * connections break at once (tests/bench/reopen.py). */
 #define SLICE_NS UINT64_C(2000000)
 
+#define NS_PER_MS UINT64_C(1000000)
+
 struct loop {
     uv_loop_t uv;
     /* Active while a task is queued, and until the next turn after one was cancelled. libuv does
@@ -28,6 +30,10 @@ struct loop {
     loop_signal_cb *on_signal;
     void *signal_arg;
     unsigned lookups; /* of names, under way */
+    uv_prepare_t measure;
+    struct loop_lag turns;
+    uint64_t turn_ns; /* when the turn began, and the idle time of all turns before it */
+    uint64_t idle_ns;
     char recv[LOOP_RECV_BYTES];
 };
 
@@ -75,6 +81,39 @@ static void on_turn(uv_idle_t *turn)
         uv_idle_stop(turn);
 }
 
+/* Runs before the loop looks for events, which is the end of a turn: callbacks of sockets run inside
+ * of that, so only libuv knows how long the loop has slept there. */
+static void on_measure(uv_prepare_t *measure)
+{
+    struct loop *l = container_of(measure, struct loop, measure);
+    uint64_t now_ns = uv_hrtime();
+    uint64_t idle_ns = uv_metrics_idle_time(&l->uv);
+    uint64_t took_ns = now_ns - l->turn_ns;
+    uint64_t slept_ns = idle_ns - l->idle_ns;
+    uint64_t busy_ns = took_ns > slept_ns ? took_ns - slept_ns : 0;
+
+    if (l->turn_ns > 0) {
+        histogram_add(&l->turns.count, (busy_ns + NS_PER_MS - 1) / NS_PER_MS);
+        l->turns.busy_ns += busy_ns;
+    }
+    l->turn_ns = now_ns;
+    l->idle_ns = idle_ns;
+}
+
+/* Not referenced: it keeps no loop alive. */
+static void begin_to_measure(struct loop *l)
+{
+    ensure(uv_loop_configure(&l->uv, UV_METRICS_IDLE_TIME) == 0);
+    uv_prepare_init(&l->uv, &l->measure);
+    uv_prepare_start(&l->measure, on_measure);
+    uv_unref((uv_handle_t *)&l->measure);
+}
+
+const struct loop_lag *loop_lag(const struct loop *l)
+{
+    return &l->turns;
+}
+
 struct loop *loop_create(void)
 {
     struct loop *l = mem_zalloc(sizeof(*l));
@@ -84,6 +123,7 @@ struct loop *loop_create(void)
     if (uv_loop_init(&l->uv) != 0)
         panic("cannot make an event loop: out of memory or file descriptors");
     uv_idle_init(&l->uv, &l->turn);
+    begin_to_measure(l);
     return l;
 }
 
@@ -107,6 +147,7 @@ static void close_handles(struct loop *l)
 
     ensure(list_is_empty(&l->tasks) && list_is_empty(&l->slow_tasks));
     uv_close((uv_handle_t *)&l->turn, NULL);
+    uv_close((uv_handle_t *)&l->measure, NULL);
     for (size_t i = 0; i < l->signal_count; i++)
         uv_close((uv_handle_t *)&l->signals[i], NULL);
     uv_walk(&l->uv, count_leak, &leaks);

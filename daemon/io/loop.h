@@ -11,10 +11,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/histogram.h"
 #include "base/list.h"
 
 struct loop;
 struct uv_loop_s;
+
+/* How long the turns of the loop took, without the time that it had nothing to do: so long an event
+ * may have waited at most before anybody looked at it. */
+struct loop_lag {
+    struct histogram count; /* each rounded up to ms */
+    uint64_t busy_ns;       /* all together */
+};
 
 /* A call to make later, embedded in the object that the call is about. */
 struct loop_task {
@@ -47,6 +55,9 @@ void loop_lookup_ended(struct loop *l);
 
 /* Runs until nothing is left to wait for, or until loop_stop(). May be called again. */
 void loop_run(struct loop *l);
+
+/* The turns so far; borrowed. */
+const struct loop_lag *loop_lag(const struct loop *l);
 
 /* Makes loop_run() return after this turn. */
 void loop_stop(struct loop *l);

@@ -106,14 +106,21 @@ static void leave(struct renewals *r, struct renewals_watch *w)
     loop_defer(r->params.loop, &r->soon);
 }
 
+/* The last failure that was one for all says nothing any more. */
+static void forget_failure(struct renewals *r)
+{
+    backoff_reset(&r->backoff);
+    r->logged = ERR_OK;
+    r->alone = false;
+}
+
 void renewals_done(struct renewals *r, struct renewals_watch *w)
 {
     ensure(w->state == RENEWALS_UNDER_WAY);
     leave(r, w);
     backoff_reset(&w->backoff);
-    backoff_reset(&r->backoff);
-    w->logged = r->logged = ERR_OK;
-    r->alone = false;
+    w->logged = ERR_OK;
+    forget_failure(r);
     r->renewed++;
     look_round(r);
 }
@@ -198,6 +205,14 @@ void renewals_leave(struct renewals *r, struct renewals_watch *w)
         return;
     leave(r, w);
     look_round(r);
+}
+
+void renewals_restart(struct renewals *r, const struct backoff_params *retry)
+{
+    r->params.retry = *retry;
+    r->resumes_ms = 0;
+    forget_failure(r);
+    loop_defer(r->params.loop, &r->soon);
 }
 
 void renewals_dispose(struct renewals **rp)

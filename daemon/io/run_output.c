@@ -9,9 +9,9 @@
 #include <uv.h>
 
 #include "base/mem.h"
+#include "base/memfile.h"
 #include "hook/output.h"
 #include "io/loop.h"
-#include "io/memfile.h"
 
 /* The most bytes that are read in one turn, and in one drain: a program that prints without an end
  * must not stop the loop. */

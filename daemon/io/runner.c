@@ -44,6 +44,13 @@ struct opening {
     uint64_t since_ms; /* when it began to wait, monotonic */
 };
 
+/* The things that the runner remembers of a hook. */
+struct note {
+    enum shortage lacks; /* why its last run could not start */
+    bool left_told;      /* the log has said that its runs leave processes behind */
+    bool forgotten_told; /* the same: that parked ends of it are forgotten */
+};
+
 struct runner {
     struct runner_params params;
     const struct runner_events *events;
@@ -56,11 +63,9 @@ struct runner {
     struct deadline *hangs; /* the time limit of the oldest opening */
     /* number of commits, plus 1, when the disk was found to hang; 0 = it does not hang */
     uint64_t hung_at;
-    enum shortage *lacks;           /* by hook.index: why its last run could not start */
+    struct note *notes;             /* by hook.index */
     size_t lacking[SHORTAGE_KINDS]; /* number of hooks that lack it */
     struct strays_driver *strays_driver;
-    bool *left_told;      /* by hook.index: the log has said that its runs leave processes behind */
-    bool *forgotten_told; /* the same: that parked ends of it are forgotten */
     struct loop_task kick;
     struct deadline *wake; /* runs when the scheduler has something due although nothing happened */
 };
@@ -70,9 +75,9 @@ struct runner {
 /* The shortage of the hook is over. */
 static void end_shortage(struct runner *r, const struct hook *h)
 {
-    enum shortage lacks = r->lacks[h->index];
+    enum shortage lacks = r->notes[h->index].lacks;
 
-    r->lacks[h->index] = SHORTAGE_NONE;
+    r->notes[h->index].lacks = SHORTAGE_NONE;
     if (lacks != SHORTAGE_NONE && --r->lacking[lacks] == 0)
         log_info("runs can be started again", KV_STR("short_of", shortage_name(lacks)));
 }
@@ -89,10 +94,10 @@ static void begin_shortage(struct runner *r, const struct hook *h, enum shortage
         "cannot start runs: out of memory",
     };
 
-    if (r->lacks[h->index] == shortage)
+    if (r->notes[h->index].lacks == shortage)
         return;
     end_shortage(r, h);
-    r->lacks[h->index] = shortage;
+    r->notes[h->index].lacks = shortage;
     if (r->lacking[shortage]++ == 0)
         log_warn(messages[shortage], KV_STR("short_of", shortage_name(shortage)),
                  KV_STR("hook", h->name), KV_STR("result", result),
@@ -115,12 +120,19 @@ static void check_shortages(struct runner *r)
 
 /* ---- Ends of runs */
 
+/* The hooks of a run of apply that several share. */
+static struct kv kv_hooks(const struct history_run *ended)
+{
+    return ended->hooks != NULL ? KV_STR("hooks", ended->hooks) : (struct kv){.type = KV_TYPE_NONE};
+}
+
 /* Logs a run that succeeded. A single run is one of many and is logged for debugging only; but
  * people look for the line that a burst of files has taken effect, or that a failure is over. */
 static void log_success(const struct hook *h, const struct history_run *ended, bool was_failing)
 {
-    const struct kv *fields = LOG_FIELDS(KV_STR("hook", h->name), KV_STR("key", ended->key),
-                                         KV_U64("run", ended->id), KV_MS("took", ended->took_ms));
+    const struct kv *fields =
+        LOG_FIELDS(KV_STR("hook", h->name), KV_STR("key", ended->key), KV_U64("run", ended->id),
+                   KV_MS("took", ended->took_ms), kv_hooks(ended));
 
     if (ended->kind == RUN_APPLY)
         log_emit(LOG_LVL_INFO, "hook applied", fields);
@@ -137,8 +149,19 @@ static void log_failure(const struct hook *h, const struct history_run *ended, u
     log_warn(parked ? "hook failed and is parked until something changes" : "hook failed",
              KV_STR("hook", h->name), KV_STR("key", ended->key), KV_U64("run", ended->id),
              KV_STR("result", ended->text), KV_INT("attempt", ended->attempt),
-             retry_ms != NEVER_MS ? KV_MS("retry_in", retry_ms)
-                                  : (struct kv){.type = KV_TYPE_NONE});
+             retry_ms != NEVER_MS ? KV_MS("retry_in", retry_ms) : (struct kv){.type = KV_TYPE_NONE},
+             kv_hooks(ended));
+}
+
+/* Tells of the run, for each hook that it was for: it is the newest one in its history. */
+static void tell_result(struct runner *r, uint64_t id)
+{
+    for (size_t i = 0; i < r->params.hooks->n; i++) {
+        const struct hook *h = r->params.hooks->v[i];
+
+        if (h->history.n > 0 && history_get(&h->history, 0)->id == id)
+            r->events->on_result(r->arg, h, history_get(&h->history, 0));
+    }
 }
 
 /* The run has ended. A run that the system could not start says nothing about its hook: only the
@@ -161,7 +184,9 @@ static void finish(struct runner *r, struct run *run, const struct run_result *r
             log_success(h, ended, was_failing);
         else
             log_failure(h, ended, v.retry_ms);
-        if (r->events->on_result != NULL)
+        if (r->events->on_result != NULL && ended->hooks != NULL)
+            tell_result(r, ended->id);
+        else if (r->events->on_result != NULL)
             r->events->on_result(r->arg, h, ended);
     }
     check_shortages(r);
@@ -173,7 +198,7 @@ static void finish(struct runner *r, struct run *run, const struct run_result *r
  * to leave them does so every time; after a failure every time, as they could not be killed. */
 static void log_left(struct runner *r, const struct run *run, const struct run_end *end)
 {
-    bool *told = &r->left_told[run->hook->index];
+    bool *told = &r->notes[run->hook->index].left_told;
     bool well = end->kind == RUN_END_EXITED && end->value == 0 && !end->killed;
     /* Status 0 after a kill signal is a success, too, unless the signal was sent for the timeout or
      * for too much output. */
@@ -189,13 +214,11 @@ static void log_left(struct runner *r, const struct run *run, const struct run_e
              KV_STR("program", end->left_comm));
 }
 
-/* A job has ended its run. stopped: informerd ended the run itself, so it is no failure of the hook
- * and the next process tries it again. */
+/* A job has ended its run. */
 static void on_over(void *arg, struct run *run, struct run_result *result)
 {
     struct runner *r = arg;
 
-    result->stopped = r->state == RUNNER_KILLING;
     r->running--;
     log_left(r, run, &result->end);
     /* before on_deliveries defers the turn of the state driver: so the records of the runs that
@@ -227,9 +250,10 @@ static void refuse(struct runner *r, struct run *run, const struct err *err)
 /* Ends a run as handled without starting a program. */
 static void skip(struct runner *r, struct run *run, const char *text)
 {
-    static const enum run_stage became[] = {RUN_STAGE_WRITTEN, RUN_STAGE_REMOVED, RUN_STAGE_NONE};
+    static const enum run_stage became[] = {RUN_STAGE_WRITTEN, RUN_STAGE_REMOVED, RUN_STAGE_NONE,
+                                            RUN_STAGE_WRITTEN};
     const struct run_result result = {
-        .end.stage = run->file != NULL ? became[run->kind] : RUN_STAGE_NONE,
+        .end.stage = files_count(run) > 0 ? became[run->kind] : RUN_STAGE_NONE,
         .text = text,
         .wall_ns = loop_wall_ns(),
     };
@@ -240,15 +264,18 @@ static void skip(struct runner *r, struct run *run, const char *text)
 /* --dry-run: logs the run and counts it as handled, so that each due run is logged once. */
 static void pretend(struct runner *r, struct run *run)
 {
-    static const char *const what[] = {"would run hook", "would remove a file", "would apply"};
-    static const char *const becomes[] = {"writes", "removes", ""};
+    static const char *const what[] = {"would run hook", "would remove a file", "would apply",
+                                       "would write files"};
+    static const char *const becomes[] = {"writes", "removes", "", ""};
     const struct run_event *re = run_keyed(run);
 
     log_info(what[run->kind], KV_STR("hook", run->hook->name), KV_STR("key", run_key(run)),
              KV_STR("event", re != NULL ? delta_type_name(re->ev.type) : ""),
              KV_STR("reason", run_reason_name(run->reason)), KV_U64("events", run->event_count),
              run->file != NULL ? KV_STR(becomes[run->kind], run->file)
-                               : (struct kv){.type = KV_TYPE_NONE});
+                               : (struct kv){.type = KV_TYPE_NONE},
+             run->members != NULL ? KV_U64("files", files_count(run))
+                                  : (struct kv){.type = KV_TYPE_NONE});
     skip(r, run, "not started: --dry-run");
 }
 
@@ -396,8 +423,8 @@ static void start(struct runner *r, struct run *run)
         refuse(r, run, &err);
         return;
     }
-    if (run->kind == RUN_REMOVE && run->file == NULL) {
-        skip(r, run, "no file to remove");
+    if (files_count(run) == 0 && (run->kind == RUN_REMOVE || run->kind == RUN_WRITE)) {
+        skip(r, run, run->kind == RUN_REMOVE ? "no file to remove" : "no file to write");
         return;
     }
     if (r->params.dry_run) {
@@ -405,6 +432,18 @@ static void start(struct runner *r, struct run *run)
         return;
     }
     open_job(r, run);
+}
+
+/* Changes the state, and what `why` says of hooks that are due. */
+static void enter(struct runner *r, enum runner_state state)
+{
+    static const enum hooks_phase phases[] = {[RUNNER_WAITING] = HOOKS_STARTING,
+                                              [RUNNER_ON] = HOOKS_RUN,
+                                              [RUNNER_STOPPING] = HOOKS_STOPPING,
+                                              [RUNNER_KILLING] = HOOKS_STOPPING};
+
+    r->state = state;
+    r->params.hooks->phase = phases[state];
 }
 
 /* Starts due runs. False: the time for this turn is over, and more runs may be due. */
@@ -431,7 +470,7 @@ static void log_forgotten(struct runner *r)
 {
     for (size_t i = 0; i < r->params.hooks->n; i++) {
         const struct hook *h = r->params.hooks->v[i];
-        bool *told = &r->forgotten_told[h->index];
+        bool *told = &r->notes[h->index].forgotten_told;
 
         if (*told || h->last_forgotten[0] == '\0')
             continue;
@@ -485,6 +524,17 @@ static void on_wake(void *arg)
     start_due(arg);
 }
 
+static void make_strays_driver(struct runner *r)
+{
+    const struct strays_driver_params p = {.loop = r->params.loop,
+                                           .link = r->params.link,
+                                           .hooks = r->params.hooks,
+                                           .timeout_ms = SWEEP_MS,
+                                           .dry_run = r->params.dry_run};
+
+    r->strays_driver = strays_driver_create(&p, on_swept, r);
+}
+
 struct runner *runner_create(const struct runner_params *params, const struct runner_events *events,
                              void *arg)
 {
@@ -493,28 +543,21 @@ struct runner *runner_create(const struct runner_params *params, const struct ru
     r->params = *params;
     r->events = events;
     r->arg = arg;
-    r->left_told = mem_array(params->hooks->n + 1, sizeof(*r->left_told));
-    r->forgotten_told = mem_array(params->hooks->n + 1, sizeof(*r->forgotten_told));
-    r->lacks = mem_array(params->hooks->n + 1, sizeof(*r->lacks));
+    r->notes = mem_array(params->hooks->n + 1, sizeof(*r->notes));
     list_init(&r->openings);
     list_init(&r->jobs);
-    r->strays_driver =
-        strays_driver_create(&(struct strays_driver_params){.loop = params->loop,
-                                                            .link = params->link,
-                                                            .hooks = params->hooks,
-                                                            .timeout_ms = SWEEP_MS,
-                                                            .dry_run = params->dry_run},
-                             on_swept, r);
+    make_strays_driver(r);
     r->hangs = deadline_create(params->loop, on_hangs, r);
     loop_task_init(&r->kick, on_kick);
     r->wake = deadline_create(params->loop, on_wake, r);
+    enter(r, RUNNER_WAITING);
     return r;
 }
 
 void runner_begin(struct runner *r)
 {
     if (r->state == RUNNER_WAITING)
-        r->state = RUNNER_ON;
+        enter(r, RUNNER_ON);
     runner_kick(r);
 }
 
@@ -525,28 +568,93 @@ void runner_kick(struct runner *r)
 
 void runner_stop(struct runner *r)
 {
-    r->state = RUNNER_STOPPING;
+    enter(r, RUNNER_STOPPING);
 }
 
-void runner_kill_all(struct runner *r)
+static bool is_of_retiring(const struct run *run)
 {
-    const struct run_result result = {.end.cut = RUN_CUT_GIVEN_UP,
-                                      .text = "not started: informerd ends",
-                                      .wall_ns = loop_wall_ns(),
-                                      .stopped = true};
+    bool retires = run->hook->stage == HOOK_RETIRES;
 
-    r->state = RUNNER_KILLING;
-    /* No program of these was started. `stopped`: the next process tries them again. */
+    for (size_t i = 0; i < run->other_count; i++)
+        retires = retires || run->others[i].hook->stage == HOOK_RETIRES;
+    return retires;
+}
+
+/* Ends runs as stopped: all of them, or those of hooks that retire. No program of an opening was
+ * started. */
+static void kill_runs(struct runner *r, bool all, const char *why)
+{
+    const struct run_result result = {
+        .end.cut = RUN_CUT_GIVEN_UP, .text = why, .wall_ns = loop_wall_ns(), .stopped = true};
+
     list_each (pos, tmp, &r->openings) {
-        struct job *job = take_opening(list_entry(pos, struct opening, link));
+        struct opening *o = list_entry(pos, struct opening, link);
 
+        if (!all && !is_of_retiring(job_run(o->job)))
+            continue;
+        struct job *job = take_opening(o);
         r->running--;
         finish(r, job_run(job), &result);
         job_dispose(&job);
     }
-    deadline_stop(r->hangs);
+    watch_oldest(r);
+    list_each (pos, tmp, &r->jobs) {
+        struct job *job = job_of_link(pos);
+
+        if (all || (job_run(job) != NULL && is_of_retiring(job_run(job))))
+            job_kill(job);
+    }
+}
+
+void runner_kill_all(struct runner *r)
+{
+    enter(r, RUNNER_KILLING);
+    kill_runs(r, true, "not started: informerd ends");
+}
+
+void runner_kill_retiring(struct runner *r)
+{
+    kill_runs(r, false, "not started: a reload changes the hook");
+}
+
+/* ---- A reload. */
+
+bool runner_is_sweeping(const struct runner *r)
+{
+    return strays_driver_is_on(r->strays_driver);
+}
+
+void runner_before_change(struct runner *r)
+{
+    for (size_t i = 0; i < r->params.hooks->n; i++)
+        if (r->params.hooks->v[i]->stage == HOOK_RETIRES)
+            end_shortage(r, r->params.hooks->v[i]);
+    strays_driver_dispose(&r->strays_driver);
+}
+
+void runner_after_renewal(struct runner *r)
+{
+    make_strays_driver(r);
+    runner_kick(r);
+}
+
+void runner_change(struct runner *r, const struct runner_hook *by_index, const size_t *was,
+                   size_t n)
+{
+    struct note *notes = mem_array(n + 1, sizeof(*notes));
+
+    for (size_t i = 0; i < n; i++)
+        if (was[i] != SIZE_MAX)
+            notes[i] = r->notes[was[i]];
+    free(r->notes);
+    r->notes = notes;
+    r->params.by_index = by_index;
+    list_each (pos, tmp, &r->openings)
+        job_change(list_entry(pos, struct opening, link)->job);
     list_each (pos, tmp, &r->jobs)
-        job_kill(job_of_link(pos));
+        job_change(job_of_link(pos));
+    make_strays_driver(r);
+    runner_kick(r);
 }
 
 uint64_t runner_longest_grace_ms(const struct runner *r)
@@ -585,8 +693,6 @@ void runner_dispose(struct runner **rp)
     deadline_dispose(&r->hangs);
     deadline_dispose(&r->wake);
     strays_driver_dispose(&r->strays_driver);
-    free(r->lacks);
-    free(r->left_told);
-    free(r->forgotten_told);
+    free(r->notes);
     free(r);
 }

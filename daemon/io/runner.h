@@ -30,6 +30,7 @@ struct runner_hook {
     int kill_signal;     /* at the timeout; SIGKILL follows after kill_grace_ms */
     uint64_t kill_grace_ms;
     uint64_t log_limit; /* bytes of output per stream and run that reach the log */
+    bool hides_output;  /* its programs may print secrets: their output is not logged */
 };
 
 /* Borrowed; must outlive the runner. */
@@ -75,6 +76,23 @@ void runner_stop(struct runner *r);
 /* Sends its kill signal to every run under way, and SIGKILL after its grace period. Runs that still
  * wait for their records on disk end without being started. */
 void runner_kill_all(struct runner *r);
+
+/* The same for the runs of hooks that retire (hook/reload): a reload does not wait any longer. */
+void runner_kill_retiring(struct runner *r);
+
+/* Does the helper remove stray files now? A reload waits for that before runner_before_change(). */
+bool runner_is_sweeping(const struct runner *r);
+
+/* A reload is about to add, replace and drop hooks: to be called before. */
+void runner_before_change(struct runner *r);
+
+/* Hooks have taken their own places, and the configuration is the same: to be called after. */
+void runner_after_renewal(struct runner *r);
+
+/* The hooks are those of another configuration now. by_index as in runner_params; was[i] is the index
+ * that hook i had before, SIZE_MAX = it is new. Runs under way go on. */
+void runner_change(struct runner *r, const struct runner_hook *by_index, const size_t *was,
+                   size_t n);
 
 /* The longest kill_grace of all hooks. */
 uint64_t runner_longest_grace_ms(const struct runner *r);

@@ -52,7 +52,7 @@ struct server_identity_peer {
     char revision[CLUSTER_IDENTITY_REVISION_MAX + 1];
 };
 
-/* Zero-initialised except for interval_ms: no server was asked yet. Release with
+/* Zero-initialised except for interval_ms and is_known: no server was asked yet. Release with
  * server_identity_fini(). */
 struct server_identity {
     uint64_t interval_ms; /* from one question to the next: SERVER_IDENTITY_INTERVAL_MS */
@@ -64,7 +64,8 @@ struct server_identity {
     uint64_t earliest_ms;   /* .. and when it may be asked again */
     uint64_t failing_ms;    /* since when questions have failed; 0 = the last one was answered */
     uint64_t mute_until_ms; /* the servers do not tell: no request waits for an answer before */
-    /* Some server has answered: from now on requests of any kind wait for an answer. */
+    /* Some server has answered, or the cluster is known from before: from now on requests of any kind
+     * wait for an answer. */
     bool is_known;
     struct api_error api_error; /* status and error body of the answer that is coming */
     struct buf body;            /* of an answer with status 200 */

@@ -25,14 +25,17 @@ struct strays_driver_params {
     bool dry_run;        /* only logs which files it would remove */
 };
 
-/* on_swept runs when stray files that were due have been taken care of: from the loop, or inside
+/* For the hooks that there are now. swept runs when stray files that were due have been taken care of: from the loop, or inside
  * strays_driver_look(). Never NULL; release with strays_driver_dispose(). */
 struct strays_driver *strays_driver_create(const struct strays_driver_params *params,
-                                           void (*on_swept)(void *arg), void *arg);
+                                           void (*swept)(void *arg), void *arg);
 
 /* Starts to remove the stray files that are due, of hooks that are not paused and have no run under
  * way. */
 void strays_driver_look(struct strays_driver *d);
+
+/* Is a run of the helper under way? */
+bool strays_driver_is_on(const struct strays_driver *d);
 
 /* The end for the user: *d is NULL. NULL is fine. */
 void strays_driver_dispose(struct strays_driver **d);

@@ -257,6 +257,30 @@ void watch_driver_renew(struct watch_driver *d)
         list_watch_driver_renew(d->drivers[i]);
 }
 
+void watch_driver_move(struct watch_driver *d, struct api_client *client,
+                       struct discovery_driver *discovery_driver, unsigned page_size)
+{
+    discovery_driver_forget(d->params.discovery_driver, d);
+    d->params.client = client;
+    d->params.discovery_driver = discovery_driver;
+    d->params.page_size = page_size;
+    if (d->asking)
+        discovery_driver_resolve(discovery_driver, &d->wanted, &discovery_driver_events, d);
+    for (size_t i = 0; i < d->driver_count; i++)
+        list_watch_driver_move(d->drivers[i], client);
+    if (d->audit_driver != NULL)
+        audit_driver_move(d->audit_driver, client, page_size);
+    if (d->confirm_driver != NULL)
+        confirm_driver_move(d->confirm_driver, client);
+}
+
+void watch_driver_set_audit(struct watch_driver *d, uint64_t audit_ms)
+{
+    d->params.audit_ms = audit_ms;
+    if (d->audit_driver != NULL)
+        audit_driver_set_interval(d->audit_driver, audit_ms);
+}
+
 void watch_driver_retry(struct watch_driver *d)
 {
     for (size_t i = 0; i < d->driver_count; i++)

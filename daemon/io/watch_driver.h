@@ -53,6 +53,17 @@ void watch_driver_can_stream(struct watch_driver *d, bool can);
  * (list_watch_driver_renew()). */
 void watch_driver_renew(struct watch_driver *d);
 
+/* The cluster is reached in another way from now on: through this client, with its discovery driver,
+ * whatever the way was before. Open watches go on until their places are taken, as with
+ * watch_driver_renew(); other requests under way end where they began, and a scope that waits after a
+ * failure tries the new way at once. The client before must live until its requests have ended
+ * (api_client_retire()), the discovery driver before until this returns. */
+void watch_driver_move(struct watch_driver *d, struct api_client *client,
+                       struct discovery_driver *discovery_driver, unsigned page_size);
+
+/* Another interval from one audit to the next; 0 = only when asked to. */
+void watch_driver_set_audit(struct watch_driver *d, uint64_t audit_ms);
+
 /* The right cluster answers again. Scopes that are held because another cluster had answered try
  * again at once. */
 void watch_driver_retry(struct watch_driver *d);

@@ -24,6 +24,7 @@ enum event_type {
     EVENT_UNUSABLE, /* ADDED, MODIFIED or DELETED of an object that cannot be used */
     EVENT_SKIPPED,  /* a bookmark that cannot be used: log it, keep the resourceVersion */
 };
+enum { EVENT_TYPES = EVENT_SKIPPED + 1 };
 
 /* Borrowed until the next call on its reader. */
 struct event {

@@ -408,6 +408,23 @@ static enum err_kind check_user(const struct map *m, const struct kubeconfig *k)
     return ERR_OK;
 }
 
+/* White space around a token does not count. Inside, it could add a header of its own to requests. */
+static enum err_kind check_token(const struct map *m, const char *token)
+{
+    static const char space[] = " \t\n\v\f\r";
+    const char *first = token + strspn(token, space);
+    const char *end = first;
+    int node;
+
+    while (*end > ' ' && *end < 0x7f)
+        end++;
+    if (end > first && end[strspn(end, space)] == '\0')
+        return ERR_OK;
+    if (yaml_tree_find_text(m->tree, m->node, "token", &node, m->err) != ERR_OK)
+        return ERR_CONFIG;
+    return fail_at(m, node, "token holds white space or control bytes: one token is expected");
+}
+
 static enum err_kind read_credentials(const struct map *m, struct kubeconfig *k)
 {
     enum err_kind kind =
@@ -417,6 +434,8 @@ static enum err_kind read_credentials(const struct map *m, struct kubeconfig *k)
         kind = copy_file_or_data(m, "client-key", &k->client_key_file, &k->client_key_data);
     if (kind == ERR_OK)
         kind = copy_text(m, "token", &k->token);
+    if (kind == ERR_OK && k->token != NULL)
+        kind = check_token(m, k->token);
     if (kind == ERR_OK)
         kind = copy_file(m, "tokenFile", &k->token_file);
     if (kind == ERR_OK)
@@ -528,7 +547,7 @@ static enum err_kind choose_context(const struct reader *r, const char *wanted, 
 
 /* Finds the cluster or user (field) that the context names. */
 static enum err_kind follow(const struct reader *r, struct place context, const char *list_key,
-                            const char *field, struct place *out)
+                            const char *field, struct named *out)
 {
     const struct map m = map_at(r, context);
     int name;
@@ -541,7 +560,8 @@ static enum err_kind follow(const struct reader *r, struct place context, const 
     const struct named wanted = {
         yaml_tree_bytes(m.tree, name), {context.from, name}
     };
-    return find_entry(r, list_key, field, &wanted, out);
+    out->name = wanted.name;
+    return find_entry(r, list_key, field, &wanted, &out->at);
 }
 
 /* Follows the references: context, then cluster and user, then their fields. Entries of other
@@ -550,8 +570,8 @@ static enum err_kind read_files(const struct reader *r, const char *wanted, stru
 {
     struct named name = {0};
     struct place context = {0};
-    struct place cluster = {0};
-    struct place user = {0};
+    struct named cluster = {0};
+    struct named user = {0};
     enum err_kind kind = choose_context(r, wanted, &name);
 
     if (kind == ERR_OK)
@@ -560,8 +580,8 @@ static enum err_kind read_files(const struct reader *r, const char *wanted, stru
         kind = follow(r, context, "clusters", "cluster", &cluster);
     if (kind == ERR_OK)
         kind = follow(r, context, "users", "user", &user);
-    const struct map cluster_map = map_at(r, cluster);
-    const struct map user_map = map_at(r, user);
+    const struct map cluster_map = map_at(r, cluster.at);
+    const struct map user_map = map_at(r, user.at);
     if (kind == ERR_OK)
         kind = read_cluster(&cluster_map, k);
     if (kind == ERR_OK)
@@ -571,8 +591,10 @@ static enum err_kind read_files(const struct reader *r, const char *wanted, stru
     if (kind == ERR_OK)
         kind = read_plugin(&user_map, &cluster_map, k);
     k->context = mem_strndup(name.name.n > 0 ? name.name.p : "", name.name.n);
-    k->cluster_from = cluster.from;
-    k->user_from = user.from;
+    k->cluster = mem_strndup(cluster.name.n > 0 ? cluster.name.p : "", cluster.name.n);
+    k->cluster_from = cluster.at.from;
+    k->user = mem_strndup(user.name.n > 0 ? user.name.p : "", user.name.n);
+    k->user_from = user.at.from;
     return kind;
 }
 
@@ -626,6 +648,8 @@ static void exec_fini(struct kubeconfig_exec *e)
 void kubeconfig_fini(struct kubeconfig *k)
 {
     free(k->context);
+    free(k->cluster);
+    free(k->user);
     free(k->server);
     free(k->tls_server_name);
     free(k->ca_file);

@@ -41,7 +41,9 @@ struct kubeconfig_exec {
 /* NULL = not given. The *_file names are resolved against the folder of the file that they stand
  * in; the *_data are decoded PEM. */
 struct kubeconfig {
-    char *context; /* name of the context that was chosen */
+    char *context; /* names of the entries that were chosen */
+    char *cluster;
+    char *user;
 
     size_t cluster_from; /* index of the file that the members of this group stand in */
     char *server;        /* url_parse() takes it */
@@ -72,6 +74,10 @@ struct kubeconfig {
  * names file and line. *out is released with kubeconfig_fini(). */
 enum err_kind kubeconfig_parse(const struct kubeconfig_file *files, size_t n, const char *context,
                                struct kubeconfig *out, struct err *err) MUST_CHECK;
+
+/* Do two kubeconfigs lead to the same server in the same way, with the same credentials? The names of
+ * their entries, and the files that these stand in, make no difference. */
+bool kubeconfig_equal(const struct kubeconfig *a, const struct kubeconfig *b) MUST_CHECK;
 
 /* Frees the strings and zeroes *k. Secrets are wiped before. */
 void kubeconfig_fini(struct kubeconfig *k);

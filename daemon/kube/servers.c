@@ -7,6 +7,8 @@
 #include "base/panic.h"
 #include "base/rng.h"
 
+#define NS_PER_S 1000000000U
+
 /* With this step the hold time is beyond its maximum. */
 enum { HOLD_STEPS = 6 };
 
@@ -136,6 +138,21 @@ void servers_answered(struct servers *s, size_t i, uint64_t now_ms)
     decide(s, now_ms);
     if (s->choice == i)
         s->in_use = i;
+}
+
+void servers_dated(struct servers *s, size_t i, int64_t date_s, uint64_t sent_ns, uint64_t read_ns)
+{
+    int64_t sent_s = (int64_t)(sent_ns / NS_PER_S);
+    int64_t read_s = (int64_t)(read_ns / NS_PER_S);
+    struct server_health *h = &s->v[i];
+
+    if (date_s == 0)
+        return;
+    h->clock_ahead_s = 0;
+    if (date_s > read_s)
+        h->clock_ahead_s = date_s - read_s;
+    else if (date_s < sent_s)
+        h->clock_ahead_s = date_s - sent_s;
 }
 
 /* The server goes into a state that is not well. A hold under way is not made longer: requests that

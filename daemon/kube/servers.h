@@ -47,6 +47,7 @@ struct server_health {
     uint64_t hold_until_ms; /* it is used before only if no other server can be */
     unsigned failures;      /* holds in a row, of which each is longer than the one before */
     struct err err;         /* why it failed last; kind OK = it never did */
+    int64_t clock_ahead_s;  /* of this machine's clock, by its last Date; < 0 = it is behind */
 };
 
 /* Read-only outside servers.c. */
@@ -78,6 +79,11 @@ size_t servers_choose(struct servers *s, uint64_t tried, uint64_t now_ms) MUST_C
 
 /* Server i has answered a request, so it is good. It may be in use from now on: s->in_use. */
 void servers_answered(struct servers *s, size_t i, uint64_t now_ms);
+
+/* Server i has written this Date (in seconds since 1970; 0 = it wrote none) into its answer to a
+ * request. sent_ns and read_ns are this machine's wall clock when the request was sent and when the
+ * head of the answer was read. A Date between the two, however long that took, is no difference. */
+void servers_dated(struct servers *s, size_t i, int64_t date_s, uint64_t sent_ns, uint64_t read_ns);
 
 /* Server i could not be used. Requests that were under way may report one failure several times. */
 void servers_failed(struct servers *s, size_t i, const struct err *err, uint64_t now_ms);

@@ -27,16 +27,17 @@ static struct cluster_identity id_kept(const struct persist *p, const struct res
     return id;
 }
 
-/* The next watch of the cluster, behind mw, that has loaded objects, or whose objects hooks know;
- * NULL = there is none. mw NULL: the first one. */
+/* The next watch of the cluster, from p->watches[*at] on, that has loaded objects, or whose objects
+ * hooks know; NULL = there is none. *at moves behind it. */
 static struct persist_watch *next_loaded(const struct persist *p, const struct persist_cluster *c,
-                                         struct persist_watch *mw)
+                                         size_t *at)
 {
-    struct persist_watch *end = p->watches + p->watch_count;
+    while (*at < p->watch_count) {
+        struct persist_watch *mw = p->watches[(*at)++];
 
-    for (mw = mw != NULL ? mw + 1 : p->watches; mw < end; mw++)
         if (mw->state != PERSIST_WATCH_EMPTY && &p->clusters[mw->cluster] == c)
             return mw;
+    }
     return NULL;
 }
 
@@ -48,14 +49,24 @@ void persist_cluster_load(struct persist *p, size_t cluster,
                           struct persist_now now, struct batch *b)
 {
     struct persist_cluster *c = &p->clusters[cluster];
+    struct persist_watch *mw;
 
     *c = (struct persist_cluster){.params = *params, .id = id_kept(p, r, params->name)};
-    for (struct persist_watch *mw = NULL; (mw = next_loaded(p, c, mw)) != NULL;) {
+    for (size_t at = 0; (mw = next_loaded(p, c, &at)) != NULL;) {
         c->state = PERSIST_CLUSTER_WAITING;
         mw->identity = id_kept(p, r, mw->was_of != NULL ? mw->was_of : params->name);
     }
     if (c->state == PERSIST_CLUSTER_WAITING && params->stale_after_ms > 0)
         c->due_ms = now.ms + params->stale_after_ms;
+    c->item = ids_use(p->ids, b, ROW_KIND_CLUSTER, 0, str_c(params->name));
+}
+
+void persist_cluster_add(struct persist *p, size_t cluster,
+                         const struct persist_cluster_params *params, struct batch *b)
+{
+    struct persist_cluster *c = &p->clusters[cluster];
+
+    *c = (struct persist_cluster){.params = *params};
     c->item = ids_use(p->ids, b, ROW_KIND_CLUSTER, 0, str_c(params->name));
 }
 
@@ -102,6 +113,22 @@ static void show(const struct persist_cluster *c, struct persist_watch *mw, stru
              LOG_FIELDS(KV_STR("cluster", c->params.name), KV_STR("watch", mw->name),
                         KV_U64("objects", store_count(watch_store(mw->watch)))));
     watch_restore(mw->watch, (struct now){.ms = now.ms, .wall_ns = now.wall_ns});
+}
+
+bool persist_cluster_begin(struct persist *p, struct persist_watch *mw, struct persist_now now)
+{
+    struct persist_cluster *c = &p->clusters[mw->cluster];
+
+    if (c->state == PERSIST_CLUSTER_KNOWN) {
+        mw->identity = c->id;
+        show(c, mw, now);
+        return false;
+    }
+    if (is_new(c)) {
+        c->state = PERSIST_CLUSTER_WAITING;
+        c->due_ms = c->params.stale_after_ms > 0 ? now.ms + c->params.stale_after_ms : 0;
+    }
+    return true;
 }
 
 /* All watches that can show objects have done so: views compute their objects. */
@@ -162,9 +189,9 @@ static void take_over(struct persist *p, struct persist_cluster *c, struct batch
     else
         cluster_identity_update(&c->id, &c->answer);
     for (size_t i = 0; i < p->watch_count; i++)
-        if (&p->clusters[p->watches[i].cluster] == c) {
-            p->watches[i].state = PERSIST_WATCH_SHOWN;
-            p->watches[i].identity = c->id;
+        if (&p->clusters[p->watches[i]->cluster] == c) {
+            p->watches[i]->state = PERSIST_WATCH_SHOWN;
+            p->watches[i]->identity = c->id;
         }
     /* These waits are over, but the watches of a cluster that cannot list still begin stale. */
     if (c->state == PERSIST_CLUSTER_AWAITED || c->state == PERSIST_CLUSTER_HELD)
@@ -187,9 +214,10 @@ static bool stays_held(const struct persist_cluster *c, const struct cluster_ide
 static size_t count_foreign(struct persist *p, const struct persist_cluster *c,
                             const struct cluster_identity **known)
 {
+    struct persist_watch *mw;
     size_t n = 0;
 
-    for (struct persist_watch *mw = NULL; (mw = next_loaded(p, c, mw)) != NULL;)
+    for (size_t at = 0; (mw = next_loaded(p, c, &at)) != NULL;)
         if (is_foreign(c, mw)) {
             n++;
             if (mw->state == PERSIST_WATCH_SHOWN)
@@ -210,6 +238,7 @@ enum persist_verdict persist_judge(struct persist *p, size_t cluster,
 {
     struct persist_cluster *c = &p->clusters[cluster];
     const struct cluster_identity *known = NULL;
+    struct persist_watch *mw;
     bool was_held = c->state == PERSIST_CLUSTER_HELD;
 
     if (!stays_held(c, id))
@@ -225,11 +254,11 @@ enum persist_verdict persist_judge(struct persist *p, size_t cluster,
                  "object counts as deleted",
                  KV_STR("cluster", c->params.name), KV_U64("watches", foreign));
     if (foreign > 0 || is_replaced(c))
-        ids_drop_unused(p->ids, b);
+        persist_drop_unused(p, b);
     if (was_held)
         log_warn("the known cluster answers again: watches are no longer held",
                  KV_STR("cluster", c->params.name));
-    for (struct persist_watch *mw = NULL; (mw = next_loaded(p, c, mw)) != NULL;)
+    for (size_t at = 0; (mw = next_loaded(p, c, &at)) != NULL;)
         if (mw->state == PERSIST_WATCH_LOADED && is_foreign(c, mw))
             persist_forget(p, mw, b);
         else if (mw->state == PERSIST_WATCH_LOADED)
@@ -243,13 +272,14 @@ enum persist_verdict persist_judge(struct persist *p, size_t cluster,
 void persist_accept(struct persist *p, size_t cluster, struct batch *b)
 {
     struct persist_cluster *c = &p->clusters[cluster];
+    struct persist_watch *mw;
 
     ensure(c->state == PERSIST_CLUSTER_HELD);
     log_warn("state of the cluster reset: the other cluster was accepted, and no object counts as "
              "deleted",
              KV_STR("cluster", c->params.name));
-    ids_drop_unused(p->ids, b);
-    for (struct persist_watch *mw = NULL; (mw = next_loaded(p, c, mw)) != NULL;)
+    persist_drop_unused(p, b);
+    for (size_t at = 0; (mw = next_loaded(p, c, &at)) != NULL;)
         persist_forget(p, mw, b);
     take_over(p, c, b);
 }
@@ -331,6 +361,7 @@ static void start_stale(const struct persist_cluster *c, struct persist_watch *m
 bool persist_tick(struct persist *p, size_t cluster, struct persist_now now)
 {
     struct persist_cluster *c = &p->clusters[cluster];
+    struct persist_watch *mw;
 
     c->due_ms = 0;
     if (c->state == PERSIST_CLUSTER_HELD)
@@ -339,7 +370,7 @@ bool persist_tick(struct persist *p, size_t cluster, struct persist_now now)
         c->state = PERSIST_CLUSTER_SILENT;
         return false;
     }
-    for (struct persist_watch *mw = NULL; (mw = next_loaded(p, c, mw)) != NULL;)
+    for (size_t at = 0; (mw = next_loaded(p, c, &at)) != NULL;)
         start_stale(c, mw, now);
     restore_views(p, now);
     return false;
@@ -350,7 +381,7 @@ bool persist_tick(struct persist *p, size_t cluster, struct persist_now now)
 static bool any_synced(const struct persist *p, const struct persist_cluster *c)
 {
     for (size_t i = 0; i < p->watch_count; i++)
-        if (&p->clusters[p->watches[i].cluster] == c && watch_synced(p->watches[i].watch))
+        if (&p->clusters[p->watches[i]->cluster] == c && watch_synced(p->watches[i]->watch))
             return true;
     return false;
 }

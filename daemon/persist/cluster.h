@@ -54,6 +54,15 @@ void persist_cluster_load(struct persist *p, size_t cluster,
                           const struct persist_cluster_params *params, const struct restore *r,
                           struct persist_now now, struct batch *b);
 
+/* A reload has added the cluster p->clusters[cluster]: as persist_cluster_load(), but the state is not
+ * read, so that the cluster counts as a new one. */
+void persist_cluster_add(struct persist *p, size_t cluster,
+                         const struct persist_cluster_params *params, struct batch *b);
+
+/* A reload has added a watch, and hooks know objects of it (LOADED). Shows them if the cluster is
+ * known. Returns true if the watch must be held back until it is. */
+bool persist_cluster_begin(struct persist *p, struct persist_watch *mw, struct persist_now now);
+
 /* Puts the identity, if a server has told it, in this process or an earlier one. */
 void persist_cluster_put(const struct persist_cluster *c, struct batch *b);
 

@@ -23,6 +23,7 @@ static void find_items(struct persist_hook *mh, const enum persist_bytes *bytes,
 
     mh->item = ids_use(ids, b, ROW_KIND_HOOK, 0, str_c(h->name));
     mh->sources = mem_array(h->source_count + 1, sizeof(*mh->sources));
+    mh->source_count = h->source_count;
     for (size_t i = 0; i < h->source_count; i++)
         mh->sources[i] = (struct persist_source){
             .item = ids_use(ids, b, ROW_KIND_SOURCE, mh->item, str_c(h->sources[i].name)),
@@ -147,7 +148,8 @@ bool persist_hook_put(struct persist_hook *mh, struct batch *b)
     return put_record(&p);
 }
 
-static void put_digest(const struct persist_hook *mh, enum row_what what, struct digest d,
+/* A digest that the release before looks at, or may have written. */
+static void put_former(const struct persist_hook *mh, enum row_what what, struct digest d,
                        struct batch *b)
 {
     struct buf text = {0};
@@ -157,12 +159,47 @@ static void put_digest(const struct persist_hook *mh, enum row_what what, struct
     buf_free(&text);
 }
 
+/* Puts the digest of this release as the fact `now`, and the former one as the fact `former`. */
+static void put_digests(const struct persist_hook *mh, enum row_what now, enum row_what former,
+                        const struct digest_forms *d, struct batch *b)
+{
+    struct buf text = {0};
+
+    put_former(mh, former, d->former, b);
+    persist_row_put_digest_beside(&text, d);
+    batch_fact(b, &(struct row_fact){.item = mh->item, .what = now, .value = buf_str(&text)});
+    buf_free(&text);
+}
+
+/* Reads what put_digests() has put. Without `former` nothing is known. A digest of this release counts
+ * only with the former one beside which it was written: else the release before has run since. */
+static enum persist_knows take_digests(const struct restore *r, uint64_t item, enum row_what now,
+                                       enum row_what former, struct digest_forms *d)
+{
+    if (!persist_row_digest(restore_value(r, item, former), &d->former))
+        return PERSIST_KNOWS_NOTHING;
+    if (!persist_row_digest_beside(restore_value(r, item, now), d->former, &d->now))
+        return PERSIST_KNOWS_FORMER;
+    return PERSIST_KNOWS_BOTH;
+}
+
+/* Is the thing still what it was? Both releases' digests were made of the same thing at the same
+ * time, so each of them can tell. */
+static bool is_same(enum persist_knows knows, const struct digest_forms *was,
+                    const struct digest_forms *now)
+{
+    return knows == PERSIST_KNOWS_BOTH ? digest_eq(was->now, now->now)
+                                       : digest_eq(was->former, now->former);
+}
+
 /* Puts the facts that do not change while informerd runs: settings, boot, programs. */
 static void put_facts(const struct persist_hook *mh, struct batch *b)
 {
-    put_digest(mh, ROW_SETTINGS, mh->settings, b);
-    if (mh->knows_program)
-        put_digest(mh, ROW_PROGRAM, mh->program, b);
+    put_digests(mh, ROW_RENEWING, ROW_SETTINGS, &mh->settings, b);
+    if (mh->knows_program == PERSIST_KNOWS_BOTH)
+        put_digests(mh, ROW_CONTENT, ROW_PROGRAM, &mh->program, b);
+    if (mh->knows_program == PERSIST_KNOWS_FORMER)
+        put_former(mh, ROW_PROGRAM, mh->program.former, b);
     batch_fact(b,
                &(struct row_fact){.item = mh->item, .what = ROW_BOOT, .value = str_c(mh->boot_id)});
 }
@@ -237,8 +274,19 @@ static size_t source_named(const struct hook *h, struct str name)
     return i < h->source_count ? i : SIZE_MAX;
 }
 
-static void load_fact(struct persist_hook *mh, const struct restore_fact *fact,
-                      struct hook_record *persist)
+/* Does the state know what the hook got of the source, or has it no such rows at any time? */
+static bool has_deliveries(const struct persist_hook *mh, const struct restore *r, size_t source)
+{
+    size_t n;
+
+    if (source == SIZE_MAX || mh->sources[source].bytes == PERSIST_NONE)
+        return true;
+    (void)restore_deliveries(r, mh->sources[source].item, &n);
+    return n > 0 || restore_value(r, mh->sources[source].item, ROW_SEEN).p != NULL;
+}
+
+static void load_fact(struct persist_hook *mh, const struct restore *r,
+                      const struct restore_fact *fact, struct hook_record *persist)
 {
     struct files_seen seen = {.path = fact->key};
     struct str value = fact->value;
@@ -261,7 +309,10 @@ static void load_fact(struct persist_hook *mh, const struct restore_fact *fact,
     seen.source =
         source.n > 0 || mh->hook->rules.mode == HOOK_OBJECT ? source_named(mh->hook, source) : 0;
     seen.source_name = source;
-    strays_restore(mh->hook, &seen);
+    /* Whether the object of the file still exists is found out by its deliveries. If the state has
+     * forgotten those (GRACE_S of persist), as a stray. */
+    if (has_deliveries(mh, r, seen.source) || !strays_restore_alone(mh->hook, &seen))
+        strays_restore(mh->hook, &seen);
 }
 
 /* Returns why the hook runs again for all objects, or NULL if it does not: its settings have
@@ -270,7 +321,10 @@ static void load_fact(struct persist_hook *mh, const struct restore_fact *fact,
 static const char *renewal(const struct persist_hook *mh, enum persist_effect effect,
                            const struct restore *r)
 {
-    if (!persist_row_is_digest(restore_value(r, mh->item, ROW_SETTINGS), mh->settings))
+    struct digest_forms was;
+    enum persist_knows knows = take_digests(r, mh->item, ROW_RENEWING, ROW_SETTINGS, &was);
+
+    if (knows == PERSIST_KNOWS_NOTHING || !is_same(knows, &was, &mh->settings))
         return "its settings have changed";
     switch (effect) {
     case PERSIST_EFFECT_PROCESS:
@@ -293,20 +347,23 @@ static void renew(struct persist_hook *mh, const char *why)
     hook_record_renew_why(mh->hook, why);
 }
 
-/* Gives the hook what an earlier process has left of it. */
-static void load_rows(struct persist_hook *mh, const struct restore *r, struct persist_now now,
-                      struct batch *b)
+/* Gives the hook what an earlier process has left of it. Of a hook that is not known there are files at
+ * most. */
+static void load_rows(struct persist_hook *mh, bool is_known, const struct restore *r,
+                      struct persist_now now, struct batch *b)
 {
     struct hook_record persist = {0};
     size_t n;
     const struct restore_fact *facts = restore_facts(r, mh->item, &n);
     for (size_t i = 0; i < n; i++)
-        load_fact(mh, &facts[i], &persist);
+        load_fact(mh, r, &facts[i], &persist);
+    if (!is_known)
+        return;
     load_sources(mh, r, now.wall_ns, b);
     hook_record_restore(mh->hook, &persist, now.ms);
     /* The records above are on disk as they are. */
     mh->put = persist;
-    mh->knows_program = persist_row_digest(restore_value(r, mh->item, ROW_PROGRAM), &mh->program);
+    mh->knows_program = take_digests(r, mh->item, ROW_CONTENT, ROW_PROGRAM, &mh->program);
 }
 
 void persist_hook_load(struct persist_hook *mh, const struct persist_hook_params *params,
@@ -316,9 +373,11 @@ void persist_hook_load(struct persist_hook *mh, const struct persist_hook_params
     *mh = (struct persist_hook){
         .hook = params->hook, .settings = params->settings, .boot_id = now.boot_id};
     find_items(mh, bytes, r->ids, b);
-    /* Without this fact no earlier process had the hook. */
-    if (restore_value(r, mh->item, ROW_SETTINGS).p != NULL) {
-        load_rows(mh, r, now, b);
+    /* Without this fact no earlier process had the hook, or a person had it forgotten: then some of its
+     * files may be left. */
+    bool is_known = restore_value(r, mh->item, ROW_SETTINGS).p != NULL;
+    load_rows(mh, is_known, r, now, b);
+    if (is_known) {
         const char *why = renewal(mh, params->effect, r);
         if (why != NULL)
             renew(mh, why);
@@ -326,23 +385,119 @@ void persist_hook_load(struct persist_hook *mh, const struct persist_hook_params
     put_facts(mh, b);
 }
 
-void persist_hook_program(struct persist_hook *mh, struct digest now, struct batch *b)
+/* A hook none of whose programs and files counts by its content any more cannot have changed, whatever
+ * the release before has compared. */
+static bool has_no_content(const struct digest_forms *d)
 {
-    /* A digest that is known for the first time is only noted: nothing shows that the programs were
-     * others before. */
-    bool same = mh->knows_program && digest_eq(mh->program, now);
-    bool other = mh->knows_program && !same;
+    return digest_eq(d->now, digest_of("", 0));
+}
 
-    if (same)
+/* Digests that are known for the first time are only noted: nothing shows that the programs were
+ * others before. */
+bool persist_hook_has_changed(const struct persist_hook *mh, const struct digest_forms *now)
+{
+    return mh->knows_program != PERSIST_KNOWS_NOTHING &&
+           !is_same(mh->knows_program, &mh->program, now) && !has_no_content(now);
+}
+
+void persist_hook_program(struct persist_hook *mh, const struct digest_forms *now, struct batch *b)
+{
+    bool has_changed = persist_hook_has_changed(mh, now);
+
+    if (mh->knows_program == PERSIST_KNOWS_BOTH && is_same(PERSIST_KNOWS_BOTH, &mh->program, now) &&
+        digest_eq(mh->program.former, now->former))
         return;
-    mh->program = now;
-    mh->knows_program = true;
-    put_digest(mh, ROW_PROGRAM, now, b);
-    if (other)
+    mh->program = *now;
+    mh->knows_program = PERSIST_KNOWS_BOTH;
+    put_digests(mh, ROW_CONTENT, ROW_PROGRAM, now, b);
+    if (has_changed)
         renew(mh, "its programs or files have changed");
 }
 
 void persist_hook_forget(struct persist_hook *mh, size_t source, struct batch *b)
 {
     batch_drop_fact(b, mh->sources[source].item, ROW_SEEN, (struct str){0});
+}
+
+/* ---- A reload. */
+
+void persist_hook_put_all(struct persist_hook *mh, struct batch *b)
+{
+    persist_hook_lost(mh, b);
+    (void)persist_hook_put(mh, b);
+}
+
+/* The source with these rows, as the hook before had it; NULL = it did not have it. */
+static const struct persist_source *source_before(const struct persist_source *v, size_t n,
+                                                  uint64_t item)
+{
+    for (size_t i = 0; i < n; i++)
+        if (v[i].item == item)
+            return &v[i];
+    return NULL;
+}
+
+static void drop_row(void *arg, size_t source, const struct delivery_record *m)
+{
+    drop_delivery(arg, source, m->key, m->uid);
+}
+
+static void see_nothing(void *arg, size_t source)
+{
+    (void)arg;
+    (void)source;
+}
+
+/* Other watches may allow other bodies in the rows: all of them are put again, and those of a source
+ * of which nothing is to be kept any more are dropped. */
+static void put_bytes(struct persist_hook *mh, struct batch *b)
+{
+    static const struct delivery_log_sink drops = {drop_row, drop_delivery, see_nothing};
+    struct putting p = {mh, b};
+
+    delivery_log_touch_all(&mh->hook->queue);
+    delivery_log_put(&mh->hook->queue, &drops, &p);
+    for (size_t i = 0; i < mh->source_count; i++)
+        if (mh->sources[i].bytes == PERSIST_NONE)
+            persist_hook_forget(mh, i, b);
+    delivery_log_touch_all(&mh->hook->queue);
+}
+
+/* Gives the hook the rows of sources that the hook before did not have. Returns whether a source
+ * that it had keeps other bodies now. */
+static bool load_new_sources(struct persist_hook *mh, const struct persist_hook *before,
+                             const struct restore *r, uint64_t wall_ns, struct batch *b)
+{
+    bool differs = false;
+
+    for (size_t i = 0; i < mh->source_count; i++) {
+        const struct persist_source *s = &mh->sources[i];
+        const struct persist_source *was =
+            source_before(before->sources, before->source_count, s->item);
+
+        if (was != NULL)
+            differs = differs || was->bytes != s->bytes;
+        else if (s->bytes == PERSIST_NONE)
+            drop_deliveries(mh, i, r, b);
+        else
+            load_deliveries(mh, i, r, wall_ns, b);
+    }
+    return differs;
+}
+
+void persist_hook_replaced(struct persist_hook *mh, const struct persist_hook_params *params,
+                           const enum persist_bytes *bytes, const struct restore *r,
+                           struct persist_now now, struct batch *b)
+{
+    struct persist_hook before = *mh;
+
+    mh->hook = params->hook;
+    mh->settings = params->settings;
+    find_items(mh, bytes, r->ids, b);
+    if (load_new_sources(mh, &before, r, now.wall_ns, b))
+        put_bytes(mh, b);
+    if (!digest_eq(before.settings.now, mh->settings.now))
+        renew(mh, "its settings have changed");
+    put_facts(mh, b);
+    persist_hook_fini(&before);
 }

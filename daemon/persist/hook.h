@@ -22,8 +22,8 @@ enum persist_effect { PERSIST_EFFECT_DISK, PERSIST_EFFECT_BOOT, PERSIST_EFFECT_P
 
 /* One hook, as the configuration has it. */
 struct persist_hook_params {
-    struct hook *hook;      /* borrowed */
-    struct digest settings; /* of all that the configuration says of it */
+    struct hook *hook;            /* borrowed */
+    struct digest_forms settings; /* of what the configuration says of it: conf/hook_text.h */
     enum persist_effect effect;
 };
 
@@ -33,15 +33,23 @@ struct persist_source {
     enum persist_bytes bytes; /* how much may be kept of the last states of its objects */
 };
 
+/* What is known of the digests of a thing. */
+enum persist_knows {
+    PERSIST_KNOWS_NOTHING,
+    PERSIST_KNOWS_FORMER, /* only the former one: the release before has written it */
+    PERSIST_KNOWS_BOTH,
+};
+
 struct persist_hook {
     struct hook *hook;
-    struct digest settings;
+    struct digest_forms settings;
     const char *boot_id; /* borrowed; "": not known, so that it may be another boot than the last */
     uint64_t item;
     struct persist_source *sources; /* as hook->sources */
-    struct hook_record put;         /* as it is on disk, or in a batch */
-    struct digest program;          /* digest of its programs and files, as far as it is known */
-    bool knows_program;
+    size_t source_count;
+    struct hook_record put; /* as it is on disk, or in a batch */
+    enum persist_knows knows_program;
+    struct digest_forms program; /* of its programs and files, as far as they are known */
 };
 
 /* Finds the rows of the hook and of its sources in the state, and makes those that are missing.
@@ -52,12 +60,25 @@ void persist_hook_load(struct persist_hook *mh, const struct persist_hook_params
                        const enum persist_bytes *bytes, const struct restore *r,
                        struct persist_now now, struct batch *b);
 
+/* params->hook has taken the place of the retired hook, and its records: all but its new sources,
+ * which get the rows that r has of them. The hook before must have been put. Renews the hook if its
+ * settings have changed. */
+void persist_hook_replaced(struct persist_hook *mh, const struct persist_hook_params *params,
+                           const enum persist_bytes *bytes, const struct restore *r,
+                           struct persist_now now, struct batch *b);
+
+/* Puts all rows of the hook, as for an empty state: into a batch that is not written. */
+void persist_hook_put_all(struct persist_hook *mh, struct batch *b);
+
 /* Frees what the struct owns. */
 void persist_hook_fini(struct persist_hook *mh);
 
-/* The programs and files of the hook have this digest now. If it was another one before, the hook
+/* The programs and files of the hook have these digests now. If they were others before, the hook
  * is renewed. */
-void persist_hook_program(struct persist_hook *mh, struct digest now, struct batch *b);
+void persist_hook_program(struct persist_hook *mh, const struct digest_forms *now, struct batch *b);
+
+/* Would persist_hook_program() renew the hook? */
+bool persist_hook_has_changed(const struct persist_hook *mh, const struct digest_forms *now);
 
 /* Puts all that has changed since it was put last. Returns true if a person has paused or resumed
  * the hook: nobody else knows that, so the batch must be on disk at the end of the turn. */

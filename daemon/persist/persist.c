@@ -2,10 +2,13 @@
 #include "persist/persist.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/panic.h"
+#include "hook/reload.h"
+#include "persist/row.h"
 
 /* Seconds until an item that no configuration has any more is forgotten
  * (docs/design.md "Missed deletes"). */
@@ -21,19 +24,76 @@ void persist_put_versions(struct persist *p, struct persist_now now, struct batc
         persist_watch_put_scope(list_entry(pos, struct persist_scope, dirty), now, b);
 }
 
+/* A hook that is gone, while its rows are put. */
+struct putting_gone {
+    const struct gone_hook *of;
+    struct batch *b;
+};
+
+static void put_gone_file(void *arg, const struct files_seen *seen)
+{
+    const struct putting_gone *p = arg;
+    struct buf text = {0};
+
+    persist_row_put_file(&text, seen, seen->source_name);
+    batch_fact(p->b, &(struct row_fact){.item = p->of->item,
+                                        .what = ROW_OUTPUT,
+                                        .key = seen->path,
+                                        .value = buf_str(&text)});
+    buf_free(&text);
+}
+
+static void drop_gone_file(void *arg, struct str path)
+{
+    const struct putting_gone *p = arg;
+
+    batch_drop_fact(p->b, p->of->item, ROW_OUTPUT, path);
+}
+
+/* A reload that brings the hook back begins as at a first start. */
+static void forget_rows(struct restore *rest, uint64_t item)
+{
+    size_t n;
+
+    for (const struct restore_item *v; (v = restore_children(rest, item, &n)), n > 0;)
+        restore_forget(rest, v[0].id);
+    restore_forget(rest, item);
+}
+
+/* When a person has the hook forgotten, its item goes with all its rows. Files that could not be removed
+ * get a new item, so that the next process names them. */
+static void put_gone(struct persist *p, struct gone_hook *gh, struct batch *b)
+{
+    static const struct files_sink files = {put_gone_file, drop_gone_file};
+    struct putting_gone putting = {gh, b};
+
+    if (gh->item != 0)
+        strays_put(&gh->files, &files, &putting);
+    if (gh->item == 0 || !gone_is_done(gh))
+        return;
+    forget_rows(&p->rest, gh->item);
+    ids_forget(p->ids, b, gh->item);
+    if (!gone_dropped(gh))
+        return;
+    gh->item = ids_use(p->ids, b, ROW_KIND_HOOK, 0, str_c(gh->name));
+    strays_put(&gh->files, &files, &putting);
+}
+
 bool persist_put_hooks(struct persist *p, struct batch *b)
 {
     bool is_urgent = false;
 
     for (size_t i = 0; i < p->of->n; i++)
         is_urgent = persist_hook_put(&p->hooks[i], b) || is_urgent;
+    for (size_t i = 0; i < p->gone.n; i++)
+        put_gone(p, p->gone.v[i], b);
     return is_urgent;
 }
 
 void persist_sweep(struct persist *p, struct persist_now now, bool all, struct batch *b)
 {
     for (size_t i = 0; i < p->watch_count; i++)
-        persist_watch_sweep(&p->watches[i], now, all, b);
+        persist_watch_sweep(p->watches[i], now, all, b);
 }
 
 /* First the items, which the other rows refer to, then the identities, without which the next start
@@ -44,12 +104,24 @@ void persist_lost(struct persist *p, struct persist_now now, struct batch *b)
     for (size_t i = 0; i < p->cluster_count; i++)
         persist_cluster_put(&p->clusters[i], b);
     for (size_t i = 0; i < p->watch_count; i++)
-        persist_watch_put_all(&p->watches[i], now, b);
+        persist_watch_put_all(p->watches[i], now, b);
     for (size_t i = 0; i < p->of->n; i++)
         persist_hook_lost(&p->hooks[i], b);
+    for (size_t i = 0; i < p->gone.n; i++)
+        strays_touch_all(&p->gone.v[i]->files);
+    /* What is not configured has no rows any more. */
+    p->rest.ids = NULL;
+    restore_fini(&p->rest);
 }
 
 /* ---- Another cluster. */
+
+void persist_drop_unused(struct persist *p, struct batch *b)
+{
+    ids_drop_unused(p->ids, b);
+    p->rest.ids = NULL;
+    restore_fini(&p->rest);
+}
 
 /* Makes all hooks with this source forget it, and drops the fact that they have seen it: the
  * objects of the new cluster are then handled as at a first start. */
@@ -91,28 +163,42 @@ static const struct persist_watch_params *kept_as(const struct persist *p,
     return &params->watches[first];
 }
 
-static struct persist_watch *find_watch(struct persist *p, const struct watch *w)
+static void free_watch(struct persist_watch *mw)
+{
+    persist_watch_fini(mw);
+    free(mw);
+}
+
+struct persist_watch *persist_find_watch(const struct persist *p, const struct watch *w)
 {
     for (size_t i = 0; i < p->watch_count; i++)
-        if (p->watches[i].watch == w)
-            return &p->watches[i];
+        if (p->watches[i]->watch == w)
+            return p->watches[i];
     return NULL;
+}
+
+static struct persist_watch *new_watch(struct persist *p)
+{
+    struct persist_watch *mw = mem_zalloc(sizeof(*mw));
+
+    p->watches = mem_realloc(p->watches, (p->watch_count + 1) * sizeof(struct persist_watch *));
+    p->watches[p->watch_count++] = mw;
+    return mw;
 }
 
 static void load_watches(struct persist *p, const struct persist_params *params,
                          const struct restore *r, struct batch *b)
 {
-    p->watches = mem_array(params->watch_count + 1, sizeof(*p->watches));
     for (size_t i = 0; i < params->watch_count; i++)
-        if (find_watch(p, params->watches[i].watch) == NULL)
-            persist_watch_load(&p->watches[p->watch_count++], kept_as(p, params, i), &p->dirty, r,
-                               b);
+        if (persist_find_watch(p, params->watches[i].watch) == NULL)
+            persist_watch_load(new_watch(p), kept_as(p, params, i), &p->dirty, r, b);
 }
 
 /* The watch whose keys a source has: of a view, the watch of its Services. */
 static struct persist_watch *watch_of(struct persist *p, struct source s)
 {
-    struct persist_watch *mw = find_watch(p, s.view != NULL ? view_watch(s.view, 0) : s.watch);
+    struct persist_watch *mw =
+        persist_find_watch(p, s.view != NULL ? view_watch(s.view, 0) : s.watch);
 
     ensure(mw != NULL);
     return mw;
@@ -125,7 +211,7 @@ static enum persist_bytes bytes_of(struct persist *p, struct source s)
     enum persist_bytes bytes = watch_of(p, s)->bytes;
 
     for (size_t i = 0; s.view != NULL && i < VIEW_WATCHES; i++) {
-        enum persist_bytes other = find_watch(p, view_watch(s.view, i))->bytes;
+        enum persist_bytes other = persist_find_watch(p, view_watch(s.view, i))->bytes;
 
         bytes = other > bytes ? other : bytes;
     }
@@ -148,16 +234,40 @@ static void know_incarnations(struct persist_watch *mw, const struct restore_del
 
 /* Of two incarnations of a key the later one is in the cluster. It is told first, as
  * persist_watch_know() ignores a key that the cache has already. */
+static void load_known_of(struct persist *p, const struct persist_hook *mh, size_t source,
+                          const struct restore *r)
+{
+    struct persist_watch *mw = watch_of(p, mh->hook->sources[source].of);
+    size_t n;
+    const struct restore_delivery *deliveries = restore_deliveries(r, mh->sources[source].item, &n);
+
+    know_incarnations(mw, deliveries, n, true);
+    know_incarnations(mw, deliveries, n, false);
+}
+
 static void load_known(struct persist *p, const struct persist_hook *mh, const struct restore *r)
 {
-    for (size_t i = 0; i < mh->hook->source_count; i++) {
-        struct persist_watch *mw = watch_of(p, mh->hook->sources[i].of);
-        size_t n;
-        const struct restore_delivery *deliveries = restore_deliveries(r, mh->sources[i].item, &n);
+    for (size_t i = 0; i < mh->hook->source_count; i++)
+        load_known_of(p, mh, i, r);
+}
 
-        know_incarnations(mw, deliveries, n, true);
-        know_incarnations(mw, deliveries, n, false);
-    }
+/* How much may be kept of each source of the hook; an array to free. */
+static enum persist_bytes *bytes_of_hook(struct persist *p, const struct hook *h)
+{
+    enum persist_bytes *bytes = mem_array(h->source_count + 1, sizeof(*bytes));
+
+    for (size_t i = 0; i < h->source_count; i++)
+        bytes[i] = bytes_of(p, h->sources[i].of);
+    return bytes;
+}
+
+static void load_hook(struct persist *p, size_t place, const struct persist_hook_params *params,
+                      const struct restore *r, struct persist_now now, struct batch *b)
+{
+    enum persist_bytes *bytes = bytes_of_hook(p, params->hook);
+
+    persist_hook_load(&p->hooks[place], params, bytes, r, now, b);
+    free(bytes);
 }
 
 static void load_hooks(struct persist *p, const struct persist_params *params,
@@ -165,15 +275,49 @@ static void load_hooks(struct persist *p, const struct persist_params *params,
 {
     p->hooks = mem_array(p->of->n + 1, sizeof(*p->hooks));
     for (size_t i = 0; i < p->of->n; i++) {
-        const struct hook *h = p->of->v[i];
-        enum persist_bytes *bytes = mem_array(h->source_count + 1, sizeof(*bytes));
-
-        for (size_t k = 0; k < h->source_count; k++)
-            bytes[k] = bytes_of(p, h->sources[k].of);
-        persist_hook_load(&p->hooks[i], &params->by_hook[i], bytes, r, now, b);
+        load_hook(p, i, &params->by_hook[i], r, now, b);
         load_known(p, &p->hooks[i], r);
-        free(bytes);
     }
+}
+
+/* The configured hook with these rows, or NULL. */
+static const struct persist_hook *find_hook(const struct persist *p, uint64_t item)
+{
+    for (size_t i = 0; i < p->of->n; i++)
+        if (p->hooks[i].item == item)
+            return &p->hooks[i];
+    return NULL;
+}
+
+static bool has_source(const struct persist_hook *mh, uint64_t item)
+{
+    for (size_t i = 0; i < mh->source_count; i++)
+        if (mh->sources[i].item == item)
+            return true;
+    return false;
+}
+
+/* Keeps the rows of a hook that is not configured, and of the sources that it has not any more: a
+ * reload may bring them back. */
+static void keep_rest_of(struct persist *p, struct restore *r, uint64_t item)
+{
+    const struct persist_hook *mh = find_hook(p, item);
+    size_t n;
+    const struct restore_item *sources = restore_children(r, item, &n);
+
+    if (mh == NULL)
+        restore_move(r, &p->rest, item);
+    for (size_t i = 0; i < n; i++)
+        if (mh == NULL || !has_source(mh, sources[i].id))
+            restore_move(r, &p->rest, sources[i].id);
+}
+
+static void keep_rest(struct persist *p, struct restore *r)
+{
+    for (size_t i = 0; i < r->item_count; i++)
+        if (r->items[i].kind == ROW_KIND_HOOK)
+            keep_rest_of(p, r, r->items[i].id);
+    restore_sort(&p->rest);
 }
 
 /* The last process ended before the cluster had said which one it is. The cluster may be another
@@ -185,7 +329,7 @@ static void drop_unnamed(struct persist *p, const struct restore *r, struct batc
     bool any = false;
 
     for (size_t i = 0; i < p->watch_count; i++) {
-        struct persist_watch *mw = &p->watches[i];
+        struct persist_watch *mw = p->watches[i];
         const char *of = mw->was_of != NULL ? mw->was_of : watch_cluster(mw->watch);
         uint64_t item = ids_find(p->ids, ROW_KIND_CLUSTER, 0, str_c(of));
 
@@ -201,36 +345,52 @@ static void drop_unnamed(struct persist *p, const struct restore *r, struct batc
         ids_drop_unused(p->ids, b);
 }
 
-static void add_left(struct persist *p, struct str hook, struct str path)
+static void load_gone_file(struct gone_hook *gh, const struct restore_fact *fact)
 {
-    p->left = mem_grow(p->left, p->left_count, sizeof(*p->left));
-    p->left[p->left_count++] =
-        (struct stray_left){mem_strndup(hook.p, hook.n), mem_strndup(path.p, path.n)};
+    struct files_seen seen = {.path = fact->key, .source = SIZE_MAX};
+
+    if (fact->what == ROW_OUTPUT && persist_row_file(fact->value, &seen, &seen.source_name))
+        gone_add_file(gh, &seen);
 }
 
-static void load_left_of(struct persist *p, const struct restore *r, uint64_t item, struct str hook)
+static void log_gone(const struct persist *p, const struct gone_hook *gh)
 {
-    size_t n;
     size_t files = 0;
-    const struct restore_fact *facts = restore_facts(r, item, &n);
 
-    for (size_t i = 0; i < n; i++) {
-        if (facts[i].what != ROW_OUTPUT)
-            continue;
-        add_left(p, hook, facts[i].key);
-        if (files++ < LOGGED_MAX)
-            log_warn("obsolete output file left in place, its hook is not configured: remove it if "
-                     "not needed",
-                     KV_VIEW("hook", hook), KV_VIEW("file", facts[i].key));
+    list_each (pos, tmp, &gh->files.all) {
+        const struct stray *x = list_entry(pos, struct stray, link);
+
+        if (gone_is_left(p->of, x) && files++ < LOGGED_MAX)
+            log_warn(
+                "output file of a hook that is not configured any more stays: informerctl forget "
+                "HOOK --files removes it",
+                KV_STR("hook", gh->name), KV_STR("file", x->path));
     }
     if (files > LOGGED_MAX)
-        log_warn("more obsolete output files left in place: informerctl status names them",
-                 KV_VIEW("hook", hook), KV_U64("files", files - LOGGED_MAX));
+        log_warn(
+            "more output files of a hook that is not configured any more stay: informerctl status "
+            "names them",
+            KV_STR("hook", gh->name), KV_U64("files", files - LOGGED_MAX));
 }
 
-/* Finds the files of hooks that were removed from the configuration, or renamed, and names them in
- * the log (docs/design.md "Output files"). The state forgets such a hook after GRACE_S. */
-static void load_left(struct persist *p, const struct restore *r)
+/* Takes the files of a hook that was removed from the configuration, or renamed, and names them in the
+ * log (docs/design.md "Files of hooks that are gone"). The state forgets a hook without files after
+ * GRACE_S, and of one with files all but these. */
+static void load_gone_hook(struct persist *p, const struct restore *r, uint64_t item,
+                           struct str name)
+{
+    struct gone_hook *gh = gone_add(&p->gone, name, item);
+    size_t n;
+    const struct restore_fact *facts = restore_facts(r, item, &n);
+
+    for (size_t k = 0; k < n; k++)
+        load_gone_file(gh, &facts[k]);
+    if (gh->files.left > 0)
+        ids_keep(p->ids, gh->item);
+    log_gone(p, gh);
+}
+
+static void load_gone(struct persist *p, const struct restore *r)
 {
     for (size_t i = 0; i < r->item_count; i++) {
         struct str name = {0};
@@ -238,7 +398,7 @@ static void load_left(struct persist *p, const struct restore *r)
         if (r->items[i].kind == ROW_KIND_HOOK)
             name = ids_name(p->ids, r->items[i].id);
         if (name.n > 0 && hooks_find(p->of, name) == NULL)
-            load_left_of(p, r, r->items[i].id, name);
+            load_gone_hook(p, r, r->items[i].id, name);
     }
 }
 
@@ -255,14 +415,189 @@ struct persist *persist_create(const struct persist_params *params, struct resto
     list_init(&p->dirty);
     load_watches(p, params, r, b);
     load_hooks(p, params, r, now, b);
+    load_gone(p, r);
     drop_unnamed(p, r, b);
     p->clusters = mem_array(p->cluster_count + 1, sizeof(*p->clusters));
     for (size_t i = 0; i < p->cluster_count; i++)
         persist_cluster_load(p, i, &params->clusters[i], r, now, b);
-    load_left(p, r);
+    keep_rest(p, r);
     ids_sweep(p->ids, b, now.wall_ns / 1000000000, GRACE_S);
     r->ids = NULL;
     return p;
+}
+
+/* ---- Clusters, watches and hooks of a reload. */
+
+/* The rows as restore.h has them, for persist/hook. */
+static const struct restore *rest_of(struct persist *p)
+{
+    p->rest.ids = p->ids;
+    return &p->rest;
+}
+
+void persist_set_clusters(struct persist *p, const struct persist_cluster_params *clusters,
+                          const size_t *was, size_t n, struct batch *b)
+{
+    struct persist_cluster *old = p->clusters;
+    size_t *now_at = mem_array(p->cluster_count + 1, sizeof(*now_at));
+
+    p->clusters = mem_array(n + 1, sizeof(*p->clusters));
+    for (size_t i = 0; i < n; i++)
+        if (was[i] != SIZE_MAX) {
+            p->clusters[i] = old[was[i]];
+            p->clusters[i].params = clusters[i];
+            now_at[was[i]] = i;
+        }
+    for (size_t i = 0; i < p->watch_count; i++)
+        p->watches[i]->cluster = now_at[p->watches[i]->cluster];
+    p->cluster_count = n;
+    for (size_t i = 0; i < n; i++)
+        if (was[i] == SIZE_MAX)
+            persist_cluster_add(p, i, &clusters[i], b);
+    free(now_at);
+    free(old);
+}
+
+void persist_set_views(struct persist *p, struct view *const *views, size_t n)
+{
+    p->views = views;
+    p->view_count = n;
+}
+
+/* The state may have rows of a watch of that name, which an earlier configuration had: they are not
+ * in memory, and too old to go on from. */
+struct persist_watch *persist_add_watch(struct persist *p,
+                                        const struct persist_watch_params *params, struct batch *b)
+{
+    uint64_t item = ids_find(p->ids, ROW_KIND_WATCH, 0, str_c(params->name));
+    struct persist_watch *mw = new_watch(p);
+
+    if (item != 0)
+        ids_forget(p->ids, b, item);
+    persist_watch_load(mw, params, &p->dirty, rest_of(p), b);
+    mw->state = PERSIST_WATCH_ADDED;
+    return mw;
+}
+
+bool persist_begin_watch(struct persist *p, struct persist_watch *mw, struct persist_now now)
+{
+    if (mw->state == PERSIST_WATCH_ADDED)
+        mw->state = PERSIST_WATCH_EMPTY;
+    return mw->state == PERSIST_WATCH_LOADED && persist_cluster_begin(p, mw, now);
+}
+
+void persist_drop_watch(struct persist *p, const struct watch *w, struct batch *b)
+{
+    struct persist_watch *mw = persist_find_watch(p, w);
+    size_t i = 0;
+
+    ensure(mw != NULL);
+    while (p->watches[i] != mw)
+        i++;
+    ids_forget(p->ids, b, mw->item);
+    free_watch(mw);
+    memmove(&p->watches[i], &p->watches[i + 1],
+            (--p->watch_count - i) * sizeof(struct persist_watch *));
+}
+
+void persist_replace_watch(struct persist *p, const struct watch *old,
+                           const struct persist_watch_params *params, struct batch *b)
+{
+    struct persist_watch *mw = persist_find_watch(p, old);
+
+    ensure(mw != NULL);
+    persist_watch_replaced(mw, params, p->ids, b);
+}
+
+void persist_split_watch(struct persist *p, const struct watch *old,
+                         const struct persist_watch_params *params, struct batch *b)
+{
+    struct persist_watch *mw = new_watch(p);
+
+    persist_watch_split(mw, persist_find_watch(p, old), params, p->ids, b);
+}
+
+static size_t place_of(const struct persist *p, const struct hook *h)
+{
+    size_t i = 0;
+
+    while (i < p->of->n && p->of->v[i] != h)
+        i++;
+    ensure(i < p->of->n);
+    return i;
+}
+
+/* What the hook has taken is not left any more. */
+static void forget_rest(struct persist *p, const struct persist_hook *mh)
+{
+    restore_forget(&p->rest, mh->item);
+    for (size_t i = 0; i < mh->source_count; i++)
+        restore_forget(&p->rest, mh->sources[i].item);
+    gone_remove(&p->gone, str_c(mh->hook->name));
+}
+
+/* Tells the watches that the same reload has added which incarnations the hook knows, as at a start:
+ * of those that have ended since, a list then tells the end. */
+static void know_added(struct persist *p, const struct persist_hook *mh)
+{
+    for (size_t i = 0; i < mh->hook->source_count; i++) {
+        const struct persist_watch *mw = watch_of(p, mh->hook->sources[i].of);
+
+        if (mw->state == PERSIST_WATCH_ADDED || mw->state == PERSIST_WATCH_LOADED)
+            load_known_of(p, mh, i, rest_of(p));
+    }
+}
+
+void persist_add_hook(struct persist *p, const struct persist_hook_params *params,
+                      struct persist_now now, struct batch *b)
+{
+    size_t place = place_of(p, params->hook);
+
+    ensure(place == p->of->n - 1);
+    p->hooks = mem_realloc(p->hooks, (p->of->n + 1) * sizeof(*p->hooks));
+    load_hook(p, place, params, rest_of(p), now, b);
+    know_added(p, &p->hooks[place]);
+    forget_rest(p, &p->hooks[place]);
+}
+
+/* Puts what has changed into b, and all rows of the hook into p->rest. */
+static void put_aside(struct persist *p, struct persist_hook *mh, struct batch *b)
+{
+    struct batch all = {.release = persist_row_release};
+
+    (void)persist_hook_put(mh, b);
+    persist_hook_put_all(mh, &all);
+    restore_add_batch(&p->rest, &all);
+    batch_fini(&all);
+}
+
+void persist_drop_hook(struct persist *p, struct hook *h, struct batch *b)
+{
+    size_t place = place_of(p, h);
+    struct persist_hook *mh = &p->hooks[place];
+
+    put_aside(p, mh, b);
+    load_gone_hook(p, &p->rest, mh->item, str_c(h->name));
+    persist_hook_fini(mh);
+    memmove(mh, mh + 1, (p->of->n - place - 1) * sizeof(*mh));
+    hooks_remove(p->of, &h);
+}
+
+struct hook *persist_replace_hook(struct persist *p, struct hook *old, struct hook_params *hook,
+                                  const struct persist_hook_params *params, struct persist_now now,
+                                  struct batch *b)
+{
+    struct persist_hook *mh = &p->hooks[place_of(p, old)];
+    struct persist_hook_params is = *params;
+
+    put_aside(p, mh, b);
+    is.hook = hooks_replace(p->of, old, hook, (struct now){.ms = now.ms, .wall_ns = now.wall_ns});
+    enum persist_bytes *bytes = bytes_of_hook(p, is.hook);
+    persist_hook_replaced(mh, &is, bytes, rest_of(p), now, b);
+    free(bytes);
+    know_added(p, mh);
+    forget_rest(p, mh);
+    return is.hook;
 }
 
 void persist_destroy(struct persist **pp)
@@ -275,13 +610,11 @@ void persist_destroy(struct persist **pp)
     for (size_t i = 0; i < p->of->n; i++)
         persist_hook_fini(&p->hooks[i]);
     for (size_t i = 0; i < p->watch_count; i++)
-        persist_watch_fini(&p->watches[i]);
-    for (size_t i = 0; i < p->left_count; i++) {
-        free(p->left[i].hook);
-        free(p->left[i].file);
-    }
+        free_watch(p->watches[i]);
+    gone_fini(&p->gone);
+    p->rest.ids = NULL;
+    restore_fini(&p->rest);
     ids_destroy(&p->ids);
-    free(p->left);
     free(p->clusters);
     free(p->hooks);
     free(p->watches);

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "cache/view.h"
+#include "hook/gone.h"
 #include "hook/hook.h"
 #include "persist/cluster.h"
 #include "persist/hook.h"
@@ -32,7 +33,7 @@ struct persist_params {
 
 /* Only the files of persist/ change it. */
 struct persist {
-    struct persist_watch *watches; /* one of each group of equal watches */
+    struct persist_watch **watches; /* one of each group of equal watches */
     size_t watch_count;
     struct persist_hook *hooks; /* as of->v */
     struct hooks *of;
@@ -40,10 +41,11 @@ struct persist {
     size_t view_count;
     struct persist_cluster *clusters; /* as params.clusters */
     size_t cluster_count;
-    struct stray_left *left;
-    size_t left_count;
+    struct gone
+        gone; /* hooks that are not configured any more, with the files that they have left */
     struct ids *ids;
-    struct list dirty; /* scopes with objects in the batch, whose version is not yet in it */
+    struct restore rest; /* rows of hooks and sources that are not configured now */
+    struct list dirty;   /* scopes with objects in the batch, whose version is not yet in it */
 };
 
 /* Gives the rows to the watches and hooks, none of which may have begun, and takes r->ids, which is
@@ -58,8 +60,9 @@ void persist_destroy(struct persist **p);
  * (persist_watch_delta()). To be called before the batch is written. */
 void persist_put_versions(struct persist *p, struct persist_now now, struct batch *b);
 
-/* Puts what has changed in hooks since the last call: delivery records, files. Returns true if the
- * batch must be on disk at the end of the turn (persist_hook_put()). */
+/* Puts what has changed in hooks since the last call: delivery records, files; and drops the records of
+ * hooks that a person has forgotten (hook/gone). Returns true if the batch must be on disk at the end of
+ * the turn (persist_hook_put()). */
 bool persist_put_hooks(struct persist *p, struct batch *b);
 
 /* Puts versions that moved on by bookmarks alone, and the times of contact. all: also contacts that
@@ -69,6 +72,59 @@ void persist_sweep(struct persist *p, struct persist_now now, bool all, struct b
 /* The file was damaged or taken away, and begins anew: puts all rows but those of
  * persist_put_hooks(), which puts everything again at its next call. */
 void persist_lost(struct persist *p, struct persist_now now, struct batch *b);
+
+/* What the configuration does not have is dropped from the state now, as the cluster is another
+ * one. */
+void persist_drop_unused(struct persist *p, struct batch *b);
+
+/* A reload has other clusters: was[i] is the place that cluster i had before, SIZE_MAX = it is new.
+ * The watches of clusters that are left out must be dropped before. */
+void persist_set_clusters(struct persist *p, const struct persist_cluster_params *clusters,
+                          const size_t *was, size_t n, struct batch *b);
+
+/* A reload has other views. Borrowed, as in persist_params. */
+void persist_set_views(struct persist *p, struct view *const *views, size_t n);
+
+/* A reload has added params->watch, which is not followed yet: it begins without objects. Returns
+ * its entry. persist_begin_watch() follows when its hooks are there. */
+struct persist_watch *persist_add_watch(struct persist *p,
+                                        const struct persist_watch_params *params, struct batch *b);
+
+/* The added watch may begin: hooks have told which keys they know. Returns true if it is to be held
+ * back until its cluster has said which one it is. */
+bool persist_begin_watch(struct persist *p, struct persist_watch *mw, struct persist_now now);
+
+/* The configuration does not have the watch any more: its rows go. Its hooks keep their records, so
+ * that they hear of what has ended if the watch comes back. */
+void persist_drop_watch(struct persist *p, const struct watch *w, struct batch *b);
+
+/* A reload puts params->watch in the place of the watch `old`, which still lives
+ * (persist_watch_replaced()). The subscriptions are the caller's. */
+void persist_replace_watch(struct persist *p, const struct watch *old,
+                           const struct persist_watch_params *params, struct batch *b);
+
+/* The same where `old` stays: it had several names, and this one has other settings now. */
+void persist_split_watch(struct persist *p, const struct watch *old,
+                         const struct persist_watch_params *params, struct batch *b);
+
+/* The entry of a watch; NULL = there is none. */
+struct persist_watch *persist_find_watch(const struct persist *p, const struct watch *w);
+
+/* A reload has added params->hook (hooks_add()), the last of p->of: gives it the rows that an earlier
+ * process has left, or this one before it dropped the hook. hook_attach() follows. */
+void persist_add_hook(struct persist *p, const struct persist_hook_params *params,
+                      struct persist_now now, struct batch *b);
+
+/* The configuration does not have the retired hook any more: frees it. Its rows stay, as when a
+ * restart drops it, and its files are named in p->left. */
+void persist_drop_hook(struct persist *p, struct hook *h, struct batch *b);
+
+/* Puts a new hook in the place of a retired one (hooks_replace()), with its rows, and renews it if
+ * params->settings are others. params->hook does not count. Returns the new hook; hook_attach()
+ * follows. */
+struct hook *persist_replace_hook(struct persist *p, struct hook *old, struct hook_params *hook,
+                                  const struct persist_hook_params *params, struct persist_now now,
+                                  struct batch *b);
 
 /* Forgets all that is known of a watch: in its rows, in the watch itself, in views of it, and in
  * the hooks that have it or such a view as a source. */

@@ -105,16 +105,20 @@ static const void *range(const void *v, size_t count, size_t size, uint64_t item
     return count > 0 ? p + low * size : NULL;
 }
 
+static void free_delivery(struct restore_delivery *d)
+{
+    free(d->block);
+    object_unref(&d->delivery.last);
+}
+
 void restore_fini(struct restore *r)
 {
     for (size_t i = 0; i < r->fact_count; i++)
         free(r->facts[i].block);
     for (size_t i = 0; i < r->object_count; i++)
         object_unref(&r->objects[i].object);
-    for (size_t i = 0; i < r->delivery_count; i++) {
-        free(r->deliveries[i].block);
-        object_unref(&r->deliveries[i].delivery.last);
-    }
+    for (size_t i = 0; i < r->delivery_count; i++)
+        free_delivery(&r->deliveries[i]);
     free(r->items);
     free(r->facts);
     free(r->objects);
@@ -136,11 +140,71 @@ enum loader_found restore_read(struct restore *r, const struct folder *folder, s
         restore_fini(r);
         r->ids = ids_create();
     }
+    restore_sort(r);
+    return found;
+}
+
+void restore_sort(struct restore *r)
+{
     sort(r->items, r->item_count, sizeof(*r->items));
     sort(r->facts, r->fact_count, sizeof(*r->facts));
     sort(r->objects, r->object_count, sizeof(*r->objects));
     sort(r->deliveries, r->delivery_count, sizeof(*r->deliveries));
-    return found;
+}
+
+void restore_add_batch(struct restore *r, const struct batch *b)
+{
+    struct batch_op op;
+
+    for (size_t at = 0; batch_next(b, &at, &op);) {
+        if (op.what == BATCH_FACT)
+            on_fact(r, &op.u.fact);
+        else if (op.what == BATCH_DELIVERY)
+            on_delivery(r, &op.u.delivery);
+    }
+    restore_sort(r);
+}
+
+void restore_move(struct restore *from, struct restore *to, uint64_t item)
+{
+    for (size_t i = 0; i < from->fact_count; i++) {
+        struct restore_fact *fact = &from->facts[i];
+
+        if (fact->item != item)
+            continue;
+        to->facts = mem_grow(to->facts, to->fact_count, sizeof(*to->facts));
+        to->facts[to->fact_count++] = *fact;
+        fact->block = NULL;
+    }
+    for (size_t i = 0; i < from->delivery_count; i++) {
+        struct restore_delivery *delivery = &from->deliveries[i];
+
+        if (delivery->source != item)
+            continue;
+        to->deliveries = mem_grow(to->deliveries, to->delivery_count, sizeof(*to->deliveries));
+        to->deliveries[to->delivery_count++] = *delivery;
+        delivery->block = NULL;
+        delivery->delivery.last = NULL;
+    }
+}
+
+void restore_forget(struct restore *r, uint64_t item)
+{
+    size_t facts = 0;
+    size_t deliveries = 0;
+
+    for (size_t i = 0; i < r->fact_count; i++)
+        if (r->facts[i].item == item)
+            free(r->facts[i].block);
+        else
+            r->facts[facts++] = r->facts[i];
+    for (size_t i = 0; i < r->delivery_count; i++)
+        if (r->deliveries[i].source == item)
+            free_delivery(&r->deliveries[i]);
+        else
+            r->deliveries[deliveries++] = r->deliveries[i];
+    r->fact_count = facts;
+    r->delivery_count = deliveries;
 }
 
 const struct restore_item *restore_children(const struct restore *r, uint64_t parent, size_t *n)

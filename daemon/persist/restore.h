@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * restore - the whole state as it was read at the start, sorted by item, until each watch, hook and
- * cluster has taken its rows; data.
+ * cluster has taken its rows; later the rows of hooks and sources that are not configured; data.
  */
 #ifndef PERSIST_RESTORE_H
 #define PERSIST_RESTORE_H
@@ -11,6 +11,7 @@
 
 #include "hook/delivery_log.h"
 #include "kube/object.h"
+#include "state/batch.h"
 #include "state/ids.h"
 #include "state/loader.h"
 
@@ -56,6 +57,19 @@ struct restore {
  * ids without an item, and err says why. folder NULL: nothing is kept, the result is
  * LOADER_NOTHING. Release with restore_fini() in any case. */
 enum loader_found restore_read(struct restore *r, const struct folder *folder, struct err *err);
+
+/* Takes the facts and delivery records that a batch puts, as if they had been read from disk. */
+void restore_add_batch(struct restore *r, const struct batch *b);
+
+/* Moves the facts and delivery records of an item behind those of `to`; restore_sort() follows.
+ * Those of `from` are not to be used any more. */
+void restore_move(struct restore *from, struct restore *to, uint64_t item);
+
+/* Frees the facts and delivery records of an item. */
+void restore_forget(struct restore *r, uint64_t item);
+
+/* Sorts the rows by item. */
+void restore_sort(struct restore *r);
 
 /* Frees all rows and sets *r to zero. Frees the ids as well, unless their new owner has taken them
  * and has set r->ids to NULL. */

@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 
-enum { HALF = 16 }; /* hexadecimal digits of 64 bits, half a digest */
+enum { HALF = 16, DIGEST = 2 * HALF }; /* hexadecimal digits of 64 bits, half a digest */
 
 /* Rows have positions of 32 bits, objects have a size_t. ROW_NOWHERE on disk is SIZE_MAX in memory:
  * the body has no place for this value. */
@@ -154,8 +154,7 @@ static bool take_half(const char *p, uint64_t *half)
 
 bool persist_row_digest(struct str text, struct digest *d)
 {
-    return text.n == (size_t)2 * HALF && take_half(text.p, &d->hi) &&
-           take_half(text.p + HALF, &d->lo);
+    return text.n == DIGEST && take_half(text.p, &d->hi) && take_half(text.p + HALF, &d->lo);
 }
 
 bool persist_row_is_digest(struct str text, struct digest d)
@@ -163,6 +162,20 @@ bool persist_row_is_digest(struct str text, struct digest d)
     struct digest other;
 
     return persist_row_digest(text, &other) && digest_eq(other, d);
+}
+
+void persist_row_put_digest_beside(struct buf *out, const struct digest_forms *d)
+{
+    persist_row_put_digest(out, d->now);
+    buf_putc(out, ' ');
+    persist_row_put_digest(out, d->former);
+}
+
+bool persist_row_digest_beside(struct str text, struct digest former, struct digest *now)
+{
+    return text.n == 2 * DIGEST + 1 && text.p[DIGEST] == ' ' &&
+           persist_row_digest(str_of(text.p, DIGEST), now) &&
+           persist_row_is_digest(str_of(text.p + DIGEST + 1, DIGEST), former);
 }
 
 /* Takes the first line off the text: returns it without its newline, and makes *text begin behind

@@ -71,6 +71,13 @@ void persist_row_put_digest(struct buf *out, struct digest d);
 /* Reads such a digest. False: text is no digest. */
 bool persist_row_digest(struct str text, struct digest *d);
 
+/* Appends the digest of this release and the former one, with a space between them. */
+void persist_row_put_digest_beside(struct buf *out, const struct digest_forms *d);
+
+/* Reads the digest of this release. False: text is no such value (text.p NULL: there is none), or it
+ * was written beside another former digest than this one. */
+bool persist_row_digest_beside(struct str text, struct digest former, struct digest *now);
+
 /* Is the value of a fact this digest? False also if there is no such fact (text.p NULL). */
 bool persist_row_is_digest(struct str text, struct digest d);
 

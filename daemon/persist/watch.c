@@ -33,15 +33,21 @@ static void find_items(struct persist_watch *mw, struct ids *ids, struct batch *
     buf_free(&scope);
 }
 
+static void free_scopes(struct persist_scope *scopes, size_t n)
+{
+    for (size_t i = 0; scopes != NULL && i < n; i++) {
+        list_remove(&scopes[i].dirty);
+        free(scopes[i].version);
+        free(scopes[i].contact);
+    }
+    free(scopes);
+}
+
 void persist_watch_fini(struct persist_watch *mw)
 {
-    for (size_t i = 0; mw->scopes != NULL && i < watch_scope_count(mw->watch); i++) {
-        list_remove(&mw->scopes[i].dirty);
-        free(mw->scopes[i].version);
-        free(mw->scopes[i].contact);
-    }
-    free(mw->scopes);
+    free_scopes(mw->scopes, watch_scope_count(mw->watch));
     free(mw->was_of);
+    free(mw->name);
 }
 
 /* ---- From the watch to the state. */
@@ -468,7 +474,8 @@ void persist_watch_load(struct persist_watch *mw, const struct persist_watch_par
     struct found f = {.r = r};
 
     *mw = (struct persist_watch){.watch = params->watch,
-                                 .name = params->name,
+                                 .state = PERSIST_WATCH_EMPTY,
+                                 .name = mem_strdup(params->name),
                                  .settings = params->settings,
                                  .bytes = params->bytes,
                                  .cluster = params->cluster,
@@ -551,4 +558,107 @@ enum contact_age persist_watch_age(const struct persist_watch *mw, struct persis
     }
     *age_ms = oldest_ms;
     return CONTACT_KNOWN;
+}
+
+/* ---- A reload. */
+
+/* The settings to which the objects on disk belong: of several edits in a row, whose lists have not
+ * come, those that select other objects than the new ones (look_at_version()). */
+static struct digest settings_on_disk(const struct persist_watch *was, size_t n, struct digest now)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct persist_version v;
+
+        if (was->scopes[i].version != NULL &&
+            persist_row_version(str_c(was->scopes[i].version), &v) &&
+            !digest_eq(v.settings, was->settings) && !watch_digest_selects_same(v.settings, now))
+            return v.settings;
+    }
+    return was->settings;
+}
+
+/* Nothing changes on disk: the scopes, whose order may be another one, go on with their texts. */
+static void take_scopes(struct persist_watch *mw, struct persist_scope *was, size_t n)
+{
+    for (size_t i = 0; i < watch_scope_count(mw->watch); i++)
+        for (size_t k = 0; k < n; k++) {
+            if (was[k].item != mw->scopes[i].item)
+                continue;
+            mw->scopes[i].version = was[k].version;
+            mw->scopes[i].contact = was[k].contact;
+            was[k].version = was[k].contact = NULL;
+            version_follows(&mw->scopes[i]);
+        }
+}
+
+static void drop_rows(const struct persist_watch *was, size_t n, struct batch *b)
+{
+    put_skips(was, true, b);
+    for (size_t i = 0; i < n; i++) {
+        batch_clear_scope(b, was->scopes[i].item);
+        batch_drop_fact(b, was->scopes[i].item, ROW_VERSION, (struct str){0});
+    }
+}
+
+/* Puts the rows of a watch that has inherited from `was`, which has n scopes. */
+static void put_rows(struct persist_watch *mw, const struct persist_watch *was, size_t n,
+                     struct batch *b)
+{
+    bool edited = !digest_eq(was->settings, mw->settings);
+    struct digest from = settings_on_disk(was, n, mw->settings);
+    struct buf text = {0};
+
+    if (mw->bytes == PERSIST_NONE)
+        return;
+    put_objects(mw, b);
+    put_skips(mw, false, b);
+    persist_row_put_version(&text, &(struct persist_version){.settings = from});
+    for (size_t i = 0; i < watch_scope_count(mw->watch); i++) {
+        if (edited && watch_resume_left(mw->watch, i) != RESUME_NONE)
+            put_text(&mw->scopes[i], buf_str(&text), b);
+        version_follows(&mw->scopes[i]);
+    }
+    buf_free(&text);
+}
+
+static void take_params(struct persist_watch *mw, const struct persist_watch_params *params,
+                        struct ids *ids, struct batch *b)
+{
+    mw->watch = params->watch;
+    mw->name = mem_strdup(params->name);
+    mw->settings = params->settings;
+    mw->bytes = params->bytes;
+    mw->cluster = params->cluster;
+    find_items(mw, ids, b);
+}
+
+void persist_watch_replaced(struct persist_watch *mw, const struct persist_watch_params *params,
+                            struct ids *ids, struct batch *b)
+{
+    struct persist_watch was = *mw;
+    size_t n = watch_scope_count(was.watch);
+
+    take_params(mw, params, ids, b);
+    if (digest_eq(was.settings, mw->settings) && was.bytes == mw->bytes && was.item == mw->item) {
+        take_scopes(mw, was.scopes, n);
+    } else {
+        drop_rows(&was, n, b);
+        if (was.item != mw->item && was.was_of != NULL)
+            put_cluster(mw, was.was_of, b);
+        put_rows(mw, &was, n, b);
+    }
+    free_scopes(was.scopes, n);
+    free(was.name);
+}
+
+void persist_watch_split(struct persist_watch *mw, const struct persist_watch *from,
+                         const struct persist_watch_params *params, struct ids *ids,
+                         struct batch *b)
+{
+    *mw = *from;
+    mw->was_of = NULL;
+    take_params(mw, params, ids, b);
+    if (from->was_of != NULL)
+        put_cluster(mw, from->was_of, b);
+    put_rows(mw, from, watch_scope_count(from->watch), b);
 }

@@ -43,11 +43,12 @@ enum persist_watch_state {
     PERSIST_WATCH_EMPTY,  /* nothing was loaded, or the objects were from another cluster */
     PERSIST_WATCH_LOADED, /* objects were loaded, and no hook or view has them yet */
     PERSIST_WATCH_SHOWN,  /* hooks and views have them, or get them from a cluster that is known */
+    PERSIST_WATCH_ADDED,  /* by a reload: hooks may still tell which keys they know */
 };
 
 struct persist_watch {
     struct watch *watch;
-    const char *name;
+    char *name; /* that its rows are kept under */
     struct digest settings;
     enum persist_bytes bytes;
     size_t cluster;
@@ -67,6 +68,17 @@ struct persist_watch {
  * which is borrowed. Release with persist_watch_fini(). */
 void persist_watch_load(struct persist_watch *mw, const struct persist_watch_params *params,
                         struct list *dirty, const struct restore *r, struct batch *b);
+
+/* A reload has put params->watch in the place of the watch, which still lives, and has given it the
+ * objects (watch_inherit()): the rows follow. With edited settings they say so until a list has
+ * shown what that means for the objects. */
+void persist_watch_replaced(struct persist_watch *mw, const struct persist_watch_params *params,
+                            struct ids *ids, struct batch *b);
+
+/* The same where the watch `from` stays, as it has other names: the new one gets rows of its own. */
+void persist_watch_split(struct persist_watch *mw, const struct persist_watch *from,
+                         const struct persist_watch_params *params, struct ids *ids,
+                         struct batch *b);
 
 /* Frees what the struct owns. */
 void persist_watch_fini(struct persist_watch *mw);

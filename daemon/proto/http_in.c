@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <time.h>
 
 #include "base/buf.h"
 #include "base/mem.h"
@@ -17,19 +18,23 @@ enum phase {
     IN_FAILED, /* an error was returned */
 };
 
-/* The header fields that are read. If a field comes several times, the first one counts; a second
- * Content-Encoding or Transfer-Encoding is an error. */
+/* The header fields that are read. If a field comes several times, the first one counts, but of
+ * Warning all do; a second Content-Encoding or Transfer-Encoding is an error. */
 enum field {
     FIELD_TYPE,
     FIELD_RETRY,
     FIELD_LOCATION,
     FIELD_CONTENT_ENCODING,
     FIELD_CODING,
+    FIELD_DATE,
+    FIELD_WARNING,
     FIELDS,
 };
 
-static const char *const field_names[FIELDS] = {"content-type", "retry-after", "location",
-                                                "content-encoding", "transfer-encoding"};
+static const char *const field_names[FIELDS] = {
+    "content-type",      "retry-after", "location", "content-encoding",
+    "transfer-encoding", "date",        "warning",
+};
 
 static const char framing[] = "what stands between chunks";
 
@@ -143,7 +148,9 @@ static int begin_value(struct http_in *h)
         return stop(h, ERR_PROTOCOL, "several Transfer-Encoding fields");
     if (h->field == FIELD_CONTENT_ENCODING && h->seen[FIELD_CONTENT_ENCODING])
         return stop(h, ERR_PROTOCOL, "several Content-Encoding fields");
-    if (h->seen[h->field])
+    if (h->field == FIELD_WARNING && h->seen[h->field])
+        buf_putc(&h->values[h->field], '\n');
+    else if (h->seen[h->field])
         h->field = FIELDS;
     else
         h->seen[h->field] = true;
@@ -349,6 +356,50 @@ static int64_t retry_after_s(struct str value)
     return n;
 }
 
+/* The number of the n digits. */
+static int number_at(const char *digits, size_t n)
+{
+    int value = 0;
+
+    for (size_t i = 0; i < n; i++)
+        value = value * 10 + (digits[i] - '0');
+    return value;
+}
+
+/* Are there digits where the pattern has a 0, letters where it has an a, and else its own bytes? */
+static bool fits(struct str value, const char *pattern)
+{
+    size_t i = 0;
+
+    if (value.n != strlen(pattern))
+        return false;
+    while (i < value.n &&
+           (pattern[i] == '0'   ? value.p[i] >= '0' && value.p[i] <= '9'
+            : pattern[i] == 'a' ? (value.p[i] | 0x20) >= 'a' && (value.p[i] | 0x20) <= 'z'
+                                : value.p[i] == pattern[i]))
+        i++;
+    return i == value.n;
+}
+
+/* Only the form that servers must send counts; those of old days do not. */
+static int64_t date_s(struct str value)
+{
+    static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
+    int month = 0;
+
+    if (!fits(value, "aaa, 00 aaa 0000 00:00:00 GMT"))
+        return 0;
+    while (month < 12 && memcmp(months + (size_t)3 * (size_t)month, value.p + 8, 3) != 0)
+        month++;
+    struct tm tm = {.tm_year = number_at(value.p + 12, 4) - 1900,
+                    .tm_mon = month,
+                    .tm_mday = number_at(value.p + 5, 2),
+                    .tm_hour = number_at(value.p + 17, 2),
+                    .tm_min = number_at(value.p + 20, 2),
+                    .tm_sec = number_at(value.p + 23, 2)};
+    return month < 12 ? timegm(&tm) : 0;
+}
+
 /* Its texts are released with the next part, as the body of a watch goes on for minutes. */
 static void make_head(struct http_in *h)
 {
@@ -356,7 +407,9 @@ static void make_head(struct http_in *h)
         .content_type = media_type(h),
         .content_encoding = content_encoding(h),
         .location = value_of(h, FIELD_LOCATION),
+        .warnings = value_of(h, FIELD_WARNING),
         .retry_after_s = retry_after_s(value_of(h, FIELD_RETRY)),
+        .date_s = date_s(value_of(h, FIELD_DATE)),
         .keep_alive = h->keep_alive,
     };
 

@@ -32,9 +32,12 @@ struct http_head {
     /* Lower case; empty if absent or "identity". The pieces of the body are as they came. */
     struct str content_encoding;
     struct str location;   /* of a redirect, as it came; empty if absent */
+    struct str warnings;   /* the values of all Warning fields, a line each; empty if absent */
     int64_t retry_after_s; /* -1 unless Retry-After is a non-negative integer:
                                 docs/kubernetes-protocol.md "Retry-After" */
-    bool keep_alive;       /* the connection can carry another message after this one */
+    int64_t date_s;  /* Date in seconds since 1970; 0 if absent or not as servers must write it
+                                (RFC 9110 5.6.7) */
+    bool keep_alive; /* the connection can carry another message after this one */
 };
 
 /* The part that http_in_read() has found. */

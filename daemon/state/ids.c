@@ -15,6 +15,7 @@ struct entry {
     struct map_node node;
     struct row_item item; /* its name points into path */
     bool is_used;         /* ids_use() was called since the last sweep */
+    bool is_kept;         /* ids_keep() */
     size_t path_size;
     char path[]; /* the key in the map: kind, parent, name */
 };
@@ -131,18 +132,53 @@ static bool is_overdue(struct entry *e, struct batch *b, uint64_t now_s, uint64_
     uint64_t since = e->item.unused_since_s;
 
     if (since != 0 && since <= now_s)
-        return now_s - since > grace_s;
+        return !e->is_kept && now_s - since > grace_s;
     e->item.unused_since_s = now_s;
     batch_item(b, &e->item);
     return false;
 }
 
-struct str ids_name(const struct ids *r, uint64_t id)
+static struct entry *find_id(const struct ids *r, uint64_t id)
 {
     for (struct map_node *n = map_first(&r->entries); n != NULL; n = map_next(n))
         if (entry_of(n)->item.id == id)
-            return entry_of(n)->item.name;
-    return (struct str){0};
+            return entry_of(n);
+    return NULL;
+}
+
+struct str ids_name(const struct ids *r, uint64_t id)
+{
+    const struct entry *e = find_id(r, id);
+
+    return e != NULL ? e->item.name : (struct str){0};
+}
+
+void ids_keep(struct ids *r, uint64_t id)
+{
+    struct entry *e = find_id(r, id);
+
+    if (e != NULL)
+        e->is_kept = true;
+}
+
+/* The batch drops the rows of children; their entries go here. No item is the parent of an item that
+ * has children. */
+void ids_forget(struct ids *r, struct batch *b, uint64_t id)
+{
+    struct map_node *next;
+
+    for (struct map_node *node = map_first(&r->entries); node != NULL; node = next) {
+        struct entry *e = entry_of(node);
+
+        next = map_next(node);
+        if (e->item.parent == id && id != 0) {
+            map_remove(&r->entries, &e->node);
+            free(e);
+        }
+    }
+    struct entry *e = find_id(r, id);
+    if (e != NULL)
+        drop(r, e, b);
 }
 
 void ids_sweep(struct ids *r, struct batch *b, uint64_t now_s, uint64_t grace_s)
@@ -170,7 +206,7 @@ void ids_drop_unused(struct ids *r, struct batch *b)
 
         next = map_next(node);
         /* A cluster has no facts but its identity, which stays true. */
-        if (e->item.unused_since_s != 0 && e->item.kind != ROW_KIND_CLUSTER)
+        if (e->item.unused_since_s != 0 && e->item.kind != ROW_KIND_CLUSTER && !e->is_kept)
             drop(r, e, b);
     }
 }

@@ -35,6 +35,12 @@ uint64_t ids_find(const struct ids *r, enum row_kind kind, uint64_t parent, stru
 /* The name of the item with this id, borrowed; empty if there is none. */
 struct str ids_name(const struct ids *r, uint64_t id);
 
+/* The item stays although no configuration has it, until ids_forget(); its children do not. */
+void ids_keep(struct ids *r, uint64_t id);
+
+/* Drops the item with its children and all their rows now. */
+void ids_forget(struct ids *r, struct batch *b, uint64_t id);
+
 /* Call after ids_use() of everything that the configuration has. Items that were not used are noted
  * as unused since now_s, and dropped once they have been unused for more than grace_s seconds
  * (docs/design.md "Missed deletes"). now_s is the wall clock in seconds; if it is before the noted
@@ -43,7 +49,7 @@ struct str ids_name(const struct ids *r, uint64_t id);
 void ids_sweep(struct ids *r, struct batch *b, uint64_t now_s, uint64_t grace_s);
 
 /* Call after ids_sweep(): drops the unused items now, without waiting for grace_s, except
- * clusters. */
+ * clusters and kept items. */
 void ids_drop_unused(struct ids *r, struct batch *b);
 
 /* Puts all items into the batch, for a new file. */

@@ -34,20 +34,23 @@ struct row_item {
 
 /* XX(identifier, word on disk). The comments say which kind of item has the fact, what tells
  * several facts of one item apart (the key), and what the value is. */
-#define ROW_WHAT_MAP(XX)                                                                        \
-    XX(IDENTITY, "identity")   /* cluster: its uid and CA keys */                               \
-    XX(SETTINGS, "settings")   /* hook: digest of its settings */                               \
-    XX(CLUSTER, "cluster")     /* watch: the name of its cluster */                             \
-    XX(VERSION, "version")     /* scope: settings of its watch, versions to resume from */      \
-    XX(CONTACT, "contact")     /* scope: when the server was last heard (persist/contact) */    \
-    XX(SKIPPED, "skipped")     /* scope, by id: an object that cannot be used */                \
-    XX(PROGRAM, "program")     /* hook: digest of its program and files */                      \
-    XX(BOOT, "boot")           /* hook: boot id of the kernel when the row was written */       \
-    XX(PAUSED, "paused")       /* hook: a person paused it; no value */                         \
-    XX(OUTPUT, "output")       /* hook, by path: digest of its output file */                   \
-    XX(OWED, "owed")           /* hook, by kind: a run that is due, of no key */                \
-    XX(SEEN, "seen")           /* source: the hook has seen it; keys it skipped have records */ \
-    XX(FORGOTTEN, "forgotten") /* hook: number of parked DELETED that expired */
+#define ROW_WHAT_MAP(XX)                                                                          \
+    XX(IDENTITY, "identity")   /* cluster: its uid and CA keys */                                 \
+    XX(SETTINGS, "settings")   /* hook: digest of all its settings */                             \
+    XX(CLUSTER, "cluster")     /* watch: the name of its cluster */                               \
+    XX(VERSION, "version")     /* scope: settings of its watch, versions to resume from */        \
+    XX(CONTACT, "contact")     /* scope: when the server was last heard (persist/contact) */      \
+    XX(SKIPPED, "skipped")     /* scope, by id: an object that cannot be used */                  \
+    XX(PROGRAM, "program")     /* hook: digest of all its programs, and files */                  \
+    XX(BOOT, "boot")           /* hook: boot id of the kernel when the row was written */         \
+    XX(PAUSED, "paused")       /* hook: a person paused it; no value */                           \
+    XX(OUTPUT, "output")       /* hook, by path: digest of its output file */                     \
+    XX(OWED, "owed")           /* hook, by kind: a run that is due, of no key */                  \
+    XX(SEEN, "seen")           /* source: the hook has seen it; keys it skipped have records */   \
+    XX(FORGOTTEN, "forgotten") /* hook: number of parked DELETED that expired */                  \
+    XX(RENEWING, "renewing")   /* hook: digest of the settings that renew it, and the value of  \
+                                  "settings" beside which it was written */ \
+    XX(CONTENT, "content")     /* hook: the same of its programs and files, and "program" */
 
 #define ROW_ENUM(id, word) ROW_##id,
 enum row_what { ROW_WHAT_MAP(ROW_ENUM) ROW_WHATS };

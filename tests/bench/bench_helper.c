@@ -15,11 +15,11 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/memfile.h"
 #include "base/panic.h"
 #include "helper/helper.h"
 #include "io/helper_link.h"
 #include "io/loop.h"
-#include "io/memfile.h"
 
 struct bench {
     struct loop *loop;
@@ -168,7 +168,7 @@ int main(int argc, char **argv)
     int fd;
 
     ensure(b.runs > 0 && b.at_once > 0);
-    ensure(helper_start(&params, &fd, &helper, NULL) == ERR_OK);
+    ensure(helper_start(&params, NULL, &fd, &helper, NULL) == ERR_OK);
     char *document = mem_zalloc(bytes);
     b.document = str_of(document, bytes);
     b.took_ns = mem_array(b.runs, sizeof(*b.took_ns));

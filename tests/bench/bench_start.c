@@ -245,7 +245,7 @@ int main(int argc, char **argv)
     int fd;
 
     if (helper_start(&(struct helper_params){.hooks = &hook, .hook_count = 1, .shared_runs = 1000},
-                     &fd, &pid, &err) != ERR_OK)
+                     NULL, &fd, &pid, &err) != ERR_OK)
         panic("%s", err.text);
     signal(SIGPIPE, SIG_IGN);
     struct store *store = fill(megabytes);

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parts that hooks.py measures with: a server that sends many objects fast, and a daemon that
-is observed from outside."""
+"""The parts that hooks.py, reload.py and others measure with: a server that sends many objects fast,
+and a daemon that is observed from outside."""
 import asyncio
 import http.client
 import multiprocessing
@@ -108,15 +108,18 @@ class Subject:
         folder.mkdir()
         self.folder, self.control = folder, Control(folder / "control.sock")
         flood.api.kubeconfig(folder / "kubeconfig", ca=authority)
-        settings = {
+        self.settings = {
             "control": {"socket": self.control.path}, "state_dir": "none",
             "clusters": {"bench": {"kubeconfig": folder / "kubeconfig", "tuning": tuning or {}}},
             "watches": {"services": {"resource": resource, "namespaces": ["*"]}},
             "hooks": {"bench": {"sources": ["services"], **hook}}}
         if os.geteuid() == 0:
-            settings["user"] = "root"
-        (folder / "informerd.conf").write_text(confwriter.text(settings))
+            self.settings["user"] = "root"
+        self.write_config()
         self.binary, self.process = build / "informerd", None
+
+    def write_config(self):
+        (self.folder / "informerd.conf").write_text(confwriter.text(self.settings))
 
     def __enter__(self):
         self.log = open(self.folder / "log", "wb")

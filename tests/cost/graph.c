@@ -171,7 +171,7 @@ static void make_input(const struct graph *g, struct run *run)
 
     if (files_claim(run, &err) != ERR_OK || payload_put_env(&env, &context, run, &err) != ERR_OK)
         panic("%s", err.text);
-    payload_put_json(&json, &context, run, g->now_ms);
+    payload_put_json(&json, &context, run, g->now_ms, NULL);
     buf_free(&env);
     buf_free(&json);
 }

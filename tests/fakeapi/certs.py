@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A certificate authority for tests: ECDSA P-256 certificates in PEM files."""
+"""A certificate authority for tests: certificates in PEM files, with ECDSA P-256 keys or others."""
 import datetime
 import ipaddress
 import pathlib
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 DAY = datetime.timedelta(days=1)
@@ -17,9 +17,24 @@ def _name(common_name, organizations=()):
     return x509.Name(parts + [x509.NameAttribute(NameOID.COMMON_NAME, common_name)])
 
 
+def ec_key():
+    return ec.generate_private_key(ec.SECP256R1())
+
+
+def rsa_key():
+    return rsa.generate_private_key(65537, 2048)
+
+
 def _key_pem(key):
     return key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8,
                              serialization.NoEncryption())
+
+
+def traditional(pem):
+    """The key as Go programs write it: BEGIN RSA PRIVATE KEY, BEGIN EC PRIVATE KEY."""
+    return serialization.load_pem_private_key(pem, None).private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.TraditionalOpenSSL,
+        serialization.NoEncryption())
 
 
 def _usage(is_ca):
@@ -42,13 +57,14 @@ class Leaf:
 
 class Authority:
     """One CA: a root, or an intermediate CA of `parent`. leaf() makes any certificate, server() and
-    client() make the usual ones."""
+    client() make the usual ones. make_key: for the CA and its certificates."""
 
-    def __init__(self, folder, name="fake-ca", parent=None):
+    def __init__(self, folder, name="fake-ca", parent=None, make_key=ec_key):
         self.folder = pathlib.Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
         self.name = name
-        self._key = ec.generate_private_key(ec.SECP256R1())
+        self._make_key = make_key
+        self._key = make_key()
         self._cert = (parent or self)._build(_name(name), self._key, -DAY, 3650 * DAY, [], ca=True)
         self._count = 0
         self.pem = self._cert.public_bytes(serialization.Encoding.PEM)
@@ -70,11 +86,12 @@ class Authority:
             builder = builder.add_extension(ident, critical=False)
         for extension in extensions:
             builder = builder.add_extension(extension, critical=False)
-        return builder.sign(self._key, hashes.SHA256())
+        digest = None if isinstance(self._key, ed25519.Ed25519PrivateKey) else hashes.SHA256()
+        return builder.sign(self._key, digest)
 
     def leaf(self, common_name, dns=(), ips=(), begin=-DAY, end=365 * DAY, client=False, orgs=()):
         """A new leaf certificate; begin and end are timedeltas from now."""
-        key = ec.generate_private_key(ec.SECP256R1())
+        key = self._make_key()
         usage = ExtendedKeyUsageOID.CLIENT_AUTH if client else ExtendedKeyUsageOID.SERVER_AUTH
         extensions = [x509.ExtendedKeyUsage([usage])]
         names = [x509.DNSName(n) for n in dns]

@@ -23,6 +23,8 @@ api.on_list/on_watch/on_get/on make a rule; one of these calls says how it answe
 Without an end, a stream ends with END. `times` is how often a rule serves; None = for ever.
 """
 import asyncio
+import datetime
+import email.utils
 import json
 import threading
 import zlib
@@ -105,6 +107,9 @@ class Exchange:
     def head(self, status, headers):
         self.request.status = status
         self.api.answered(self.request)
+        if self.api.clock_ahead is not None:
+            date = datetime.datetime.now(datetime.timezone.utc) + self.api.clock_ahead
+            headers = {"Date": email.utils.format_datetime(date, usegmt=True), **headers}
         lines = [f"HTTP/1.1 {status} {TEXT.get(status, 'Status')}"]
         lines += [f"{name}: {value}" for name, value in headers.items()]
         return ("\r\n".join(lines) + "\r\n\r\n").encode()

@@ -39,6 +39,7 @@ static void read_reply(struct str message)
         return;
     }
     ensure(reply.type != WIRE_CHANGED || reply.id <= UINT32_MAX);
+    ensure(reply.type == WIRE_CHANGED || reply.generation == 0);
     if (reply.type != WIRE_EXITED)
         return;
     ensure(run_stage_name(reply.end.stage) != NULL);

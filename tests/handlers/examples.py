@@ -17,7 +17,7 @@ class Starter:
 
     def __call__(self, name, replace=None, clusters=None, start=True, **settings):
         """A daemon whose conf.d holds this example. `replace`: {old text: new text}; each old text
-        must be in the example. /etc/informerd/hooks and /usr/bin/systemctl are always replaced."""
+        must be in the example. /usr/lib/informerd/hooks and /usr/bin/systemctl are always replaced."""
         settings = confwriter.merge({"include": ["conf.d/*.conf"]}, settings)
         clusters = clusters or {"prod": self.factory.cluster(self.api)}
         made = self.factory.daemon(start=False, clusters=clusters, watches={}, **settings)
@@ -36,7 +36,7 @@ class Starter:
             assert old in text, f"{old} is not in the example {name}"
             text = text.replace(old, str(new))
         text = text.replace("/usr/bin/systemctl", str(self.systemctl.path))
-        return text.replace("/etc/informerd/hooks", str(self.hooks))
+        return text.replace("/usr/lib/informerd/hooks", str(self.hooks))
 
     def copy_hooks(self):
         """Copies config/hooks, so that the files belong to the user who runs the test: informerd

@@ -4,6 +4,7 @@ import contextlib
 import ctypes
 import os
 import subprocess
+import time
 
 CLONE_NEWNET = 0x40000000
 
@@ -84,6 +85,14 @@ class Namespace:
                 address += "/128" if ":" in address else "/32"
             more = ["nodad"] if ":" in address else []
             self.ip("addr", "add", address, "dev", device, *more)
+            if ":" in address:
+                self._wait_local(address.partition("/")[0])
+
+    def _wait_local(self, address):
+        """The kernel adds the route to an IPv6 address of its own a little later than the address:
+        before that nobody can connect to it."""
+        while not self.ip("-6", "route", "show", "table", "local", "to", address):
+            time.sleep(0.002)
 
     def cable(self, other, here="cable", there="cable"):
         """Lays a cable to another namespace: a device here, one there, both up."""

@@ -34,11 +34,11 @@ def test_an_example_says_what_it_does_and_needs_and_may_read(name):
     head = text.partition("\n\nwatches")[0]
     assert re.search(rf"^# {name.replace('-', '[-_]')}\b.*: ", head, re.M), "says what it does"
     assert "# Needs " in head and "# Access (informerd --print-rbac):" in head
-    assert f"cp {name}.conf.example {name}.conf" in head
+    assert f"cp {name}.conf.example /etc/informerd/conf.d/{name}.conf" in head
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_hooks_of_an_example_exist(name):
     text = (FOLDER / f"{name}.conf.example").read_text()
-    for hook in re.findall(r"/etc/informerd/hooks/([\w.-]+)", text):
+    for hook in re.findall(r"/usr/lib/informerd/hooks/([\w.-]+)", text):
         assert (examples.CONFIG / "hooks" / hook).is_file(), hook

@@ -200,7 +200,7 @@ def test_both_handlers_share_a_haproxy(haproxy, api, example, park):
         park.start(f"10.1.0.{last}")
     api.apply(*web(["10.1.0.1"], labels=label))
     d = example("haproxy", {"/etc/haproxy": haproxy.config.parent,
-                            'apply = [ "/usr/bin/systemctl", "reload", "haproxy" ];': ""},
+                            'apply = [ "/usr/bin/systemctl", "try-reload-or-restart", "haproxy" ];': ""},
                 start=False)
     (d.folder / "conf.d" / "runtime.conf").write_text(example.text("haproxy-runtime", {
         "# environment": "environment", "/run/haproxy/admin.sock": haproxy.admin,

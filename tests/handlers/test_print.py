@@ -9,8 +9,7 @@ def printed(d):
 
 def test_a_line_for_each_change_of_a_service(api, example):
     api.apply(service("shop/web", ports=(80, 443)))
-    d = example("print")
-    api.wait_watching("services")
+    d = example("print").caught_up(api)
     api.apply(service("shop/web", ports=(8080,)))
     d.caught_up(api)
     api.apply(service("shop/web", ports=(8080,), labels={"team": "a"}))

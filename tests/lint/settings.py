@@ -1,14 +1,15 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""config/informerd.conf shows the settings of the tables in daemon/conf, their defaults, no more."""
+"""config/informerd.conf shows the settings of the tables in daemon/conf, their defaults, no more.
+informerd.conf(5) has each setting of a hook in the list of its class."""
 import re
 
 import csource
 
 LEAST = 97  # the number of settings when this lint was written
 TABLE = re.compile(r"^(?:static )?const struct setting (\w+)\[\] = \{\n(.*?)^\};", re.S | re.M)
-ROW = re.compile(r"SETTING_ROW\((\w+), (\w+),?(.*?)\),\n(?=\s*(?:SETTING_ROW|\{\.key = NULL\}))",
-                 re.S)
+ROW = re.compile(r"SETTING_(?:HOOK_ROW\((\w+),\s*|ROW\()(\w+), (\w+),?(.*?)\),\n"
+                 r"(?=\s*(?:SETTING_(?:HOOK_)?ROW|\{\.key = NULL\}))", re.S)
 DEFAULT = re.compile(r'SETTING_DEFAULT\(((?:\s*"(?:[^"\\]|\\.)*")+)\)')
 COMMENT = re.compile(r'("(?:[^"\\]|\\.)*")|/\*.*?\*/', re.S)   # or a string, which stays
 TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}=:;,]|[^\s\[\]{}=:;,"]+')
@@ -28,7 +29,7 @@ def tables(top):
     for path in sorted((top / "daemon/conf").glob("*.c")):
         for name, body in TABLE.findall(path.read_text()):
             rows = []
-            for kind, key, rest in ROW.findall(COMMENT.sub(r"\1", body)):
+            for _, kind, key, rest in ROW.findall(COMMENT.sub(r"\1", body)):
                 default = DEFAULT.search(rest)
                 group = re.search(r"\.group = (\w+)", rest)
                 rows.append((kind, key, squeeze(c_string(default[1])) if default else None,
@@ -46,6 +47,27 @@ def expected(all_tables, table, prefix=""):
         else:
             out[prefix + key] = default
     return out
+
+
+CLASSES = {"IN_PLACE": "A changed setting takes effect without a run",
+           "RENEWS": "A changed setting makes the hook run again for all its objects"}
+
+
+def check_classes(top):
+    """The class of each row of a hook's table, and the list of informerd.conf(5) that has it."""
+    source = (top / "daemon/conf/hook_conf.c").read_text()
+    table = dict(TABLE.findall(source))["hook_conf_settings"]
+    rows = {key: kind for kind, _, key, _ in ROW.findall(COMMENT.sub(r"\1", table))}
+    bad = [f"daemon/conf/hook_conf.c: {key} has no class" for key, kind in rows.items() if not kind]
+    manual = (top / "packaging/man/informerd.conf.5").read_text()
+    for name, title in CLASSES.items():
+        item = re.search(rf"^\.It {title}\n(.*?)(?=^\.It|^\.El|^So does)", manual, re.S | re.M)
+        words = re.findall(r"^\.Cm (.*)$", item[1], re.M) if item else []
+        listed = set(" ".join(words).replace(",", " ").replace(".", " ").replace(":", " ").split())
+        have, want = listed - {"renew"}, {key for key, kind in rows.items() if kind == name}
+        bad += [f"packaging/man/informerd.conf.5: {key} is not in \"{title}\"" for key in sorted(want - have)]
+        bad += [f"packaging/man/informerd.conf.5: {key} is wrong in \"{title}\"" for key in sorted(have - want)]
+    return bad
 
 
 def uncommented(text):
@@ -110,6 +132,7 @@ def check(top, _arguments):
     bad += [f"config/informerd.conf: {key} does not show its default, {default}"
             for key, default in want.items()
             if default is not None and key in have and default not in have[key]]
+    bad += check_classes(top)
     if len(want) < LEAST:
         bad.append(f"daemon/conf: only {len(want)} settings found: are the tables still read?")
     return bad

@@ -11,6 +11,7 @@ HERE = pathlib.Path(__file__).parent
 TOP = HERE.parent.parent
 MANUAL = "config/informerd.conf"
 HOOKS = "daemon/conf/hook_conf.c"
+PAGE = "packaging/man/informerd.conf.5"
 
 
 def run(top):
@@ -32,13 +33,21 @@ def test_the_tree_passes():
      "clusters.tuning.page_size does not show its default, 500"),
     (MANUAL, "    #     tier = 1;", "    #     tier = 2;",
      "clusters.server.tier does not show its default, 1"),
-    (HOOKS, "SETTING_ROW(STR, shell", "SETTING_ROW(STR, shall", "hooks.shall is missing"),
+    (HOOKS, "SETTING_HOOK_ROW(RENEWS, STR, shell", "SETTING_HOOK_ROW(RENEWS, STR, shall",
+     "hooks.shall is missing"),
+    (HOOKS, "SETTING_HOOK_ROW(RENEWS, STR, shell", "SETTING_ROW(STR, shell", "shell has no class"),
+    (HOOKS, "SETTING_HOOK_ROW(RENEWS, STR, shell", "SETTING_HOOK_ROW(IN_PLACE, STR, shell",
+     'shell is not in "A changed setting takes effect without a run"'),
+    (PAGE, ".Cm timeout , kill_signal ,", ".Cm kill_signal ,", "timeout is not in"),
+    (PAGE, ".Cm timeout , kill_signal ,", ".Cm timeout , umask , kill_signal ,", "umask is wrong in"),
     (HOOKS, r'SETTING_DEFAULT("\"0022\"")', r'SETTING_DEFAULT("\"0027\"")',
      'hooks.umask does not show its default, "0027"'),
 ])
 def test_a_difference_is_found(tmp_path, name, old, new, message):
     shutil.copytree(TOP / "config", tmp_path / "config")
     shutil.copytree(TOP / "daemon/conf", tmp_path / "daemon/conf")
+    (tmp_path / PAGE).parent.mkdir(parents=True)
+    shutil.copy(TOP / PAGE, tmp_path / PAGE)
     text = (tmp_path / name).read_text()
     assert old in text
     (tmp_path / name).write_text(text.replace(old, new))

@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "base/panic.h"
+#include "sim/sim_reload.h"
 
 enum { SAMPLE_MS = 5000 };
 
@@ -139,6 +140,7 @@ static void on_birth(struct alarm *a)
                                     .handlers = x->handlers,
                                     .rules = x->rules,
                                     .disk = &x->persist.disk,
+                                    .oracle = &x->oracle,
                                     .persist = x->setup.remembers ? &x->persist : NULL,
                                     .reaper = &x->reaper,
                                     .features = x->features,
@@ -317,6 +319,15 @@ static void decide(struct chaos *x)
     }
 }
 
+/* A reload changes a watch. */
+static void reload(struct chaos *x)
+{
+    if (x->sim_daemon == NULL || !x->setup.remembers)
+        return;
+    sim_daemon_reload(x->sim_daemon, clock_pick(&x->clock, 0, WATCHES - 1),
+                      (enum sim_daemon_edit)clock_pick(&x->clock, 0, SIM_DAEMON_SELECTION));
+}
+
 static void on_disaster(struct alarm *a)
 {
     static void (*const disasters[])(struct chaos * x) = {take_away, restart, forget, disk,
@@ -325,6 +336,8 @@ static void on_disaster(struct alarm *a)
 
     if (clock_percent(&x->clock, x->setup.disaster_percent))
         disasters[clock_pick(&x->clock, 0, ARRAY_LEN(disasters) - 1)](x);
+    if (clock_percent(&x->clock, x->setup.reload_percent / 2))
+        reload(x);
     if (clock_percent(&x->clock, 5))
         decide(x);
     clock_set(&x->clock, a, clock_pick(&x->clock, 100, 2000));
@@ -372,7 +385,7 @@ static void storm(struct chaos *x)
     clock_set(&x->clock, &x->sample, SAMPLE_MS);
     if (x->setup.remembers)
         clock_set(&x->clock, &x->reaper, 5000);
-    operator_come(&x->operator, x->setup.operator_percent);
+    operator_come(&x->operator, & x->setup);
     if (x->setup.others)
         clock_set(&x->clock, &x->elsewhere, 1);
     uint64_t until_ms = x->clock.now_ms + x->setup.storm_ms;
@@ -487,11 +500,22 @@ static unsigned count_lists(const struct chaos *x)
     return n;
 }
 
+/* Faults that a storm has drawn may happen after it: watches are to break at these times. */
+static uint64_t count_faults(const struct chaos *x)
+{
+    uint64_t n = 0;
+
+    for (size_t i = 0; i < FAULTS; i++)
+        n += x->net.injected[i];
+    return n;
+}
+
 /* In calm weather new credentials cause no list. But where a server that lags answers with an error,
  * the next watch may do so by itself. */
 static void renew_in_peace(struct chaos *x)
 {
     unsigned lists = count_lists(x);
+    uint64_t faults = count_faults(x);
 
     rotate(x);
     for (int i = 0; i < 5; i++) {
@@ -502,11 +526,59 @@ static void renew_in_peace(struct chaos *x)
             continue;
     }
     settle(x);
-    if (count_lists(x) != lists && !x->setup.future_fails)
+    if (count_lists(x) != lists && count_faults(x) == faults && !x->setup.future_fails)
         panic("a list after new credentials");
 }
 
-static void calm(struct chaos *x)
+/* Lists of all streams but those of one watch, and of kinds without versions: such a watch lists each time
+ * that it ends. */
+static unsigned count_other_lists(const struct chaos *x, size_t watch)
+{
+    unsigned n = 0;
+
+    for (size_t i = 0; i < x->sim_daemon->stream_count; i++) {
+        const struct stream *s = &x->sim_daemon->streams[i];
+
+        if (s->arg != &x->sim_daemon->posts[watch] && !x->setup.unversioned[s->lens.kind])
+            n += s->lists;
+    }
+    return n;
+}
+
+/* In calm weather a reload that changes one watch makes no other watch list, and one that changes
+ * hooks makes none list. Nor does a watch list whose cache the new settings leave as it is. */
+static void reload_in_peace(struct chaos *x)
+{
+    size_t watch = clock_pick(&x->clock, 0, WATCHES - 1);
+    enum sim_daemon_edit edit =
+        (enum sim_daemon_edit)clock_pick(&x->clock, 0, SIM_DAEMON_SELECTION);
+    unsigned others = count_other_lists(x, watch);
+    uint64_t faults = count_faults(x);
+    size_t hook = clock_pick(&x->clock, 0, HOOKS - 1);
+    uint64_t runs = x->handlers[hook].runs;
+
+    sim_reload_replace(&x->sim_daemon->sim_hooks, hook, false);
+    settle(x);
+    if (x->handlers[hook].runs == runs)
+        x->features[FEATURE_RELOAD_QUIET]++;
+    sim_daemon_reload(x->sim_daemon, watch, edit);
+    settle(x);
+    if (count_faults(x) != faults || x->setup.future_fails)
+        return;
+    if (count_other_lists(x, watch) != others)
+        panic("a reload that changes watch %zu makes another one list", watch);
+    for (size_t i = 0; i < x->sim_daemon->stream_count; i++) {
+        const struct stream *s = &x->sim_daemon->streams[i];
+
+        if (s->arg == &x->sim_daemon->posts[watch] && s->resumed && s->lists > 0 &&
+            !x->setup.unversioned[s->lens.kind])
+            panic("watch %zu lists although its settings are the same", watch);
+        if (s->arg == &x->sim_daemon->posts[watch])
+            x->features[FEATURE_RELOAD_ALONE] += s->resumed && s->lists == 0;
+    }
+}
+
+static void end_storm(struct chaos *x)
 {
     clock_trace(&x->clock, "the storm is over");
     x->calm = true;
@@ -525,6 +597,11 @@ static void calm(struct chaos *x)
         net_give_back(&x->net);
     net_heal(&x->net);
     x->api.odd_percent = 0;
+}
+
+static void calm(struct chaos *x)
+{
+    end_storm(x);
     if (clock_percent(&x->clock, 50))
         mutate(x, 1);
     settle(x);
@@ -533,6 +610,8 @@ static void calm(struct chaos *x)
     mutate(x, 3); /* shows whether the streams still deliver */
     settle(x);
     renew_in_peace(x);
+    if (x->setup.remembers)
+        reload_in_peace(x);
     if (clock_percent(&x->clock, 50))
         start_again(x);
     if (clock_percent(&x->clock, 25))
@@ -588,7 +667,7 @@ static void begin(struct chaos *x, const struct chaos_options *options)
             .output_files = {.rules = &x->rules[i], .clock = &x->clock, .features = x->features},
         };
     persist_init(&x->persist, &x->clock, &x->api, x->rules, x->handlers, x->features);
-    operator_init(&x->operator, & x->clock);
+    operator_init(&x->operator, & x->clock, x->rules);
     x->change.fn = on_change;
     x->elsewhere.fn = on_elsewhere;
     x->disaster.fn = on_disaster;

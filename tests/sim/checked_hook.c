@@ -53,10 +53,20 @@ bool checked_hook_has_sources(const struct hook_checker *w, const struct checked
     return h->rules->require == HOOK_REQUIRE_ANY ? n > 0 : n == RULES_SOURCES;
 }
 
+static bool any_stale(const struct hook_checker *w, const struct checked_hook *h)
+{
+    for (size_t s = 0; s < RULES_SOURCES; s++)
+        if (w->synced[h->rules->sources[s]] && w->stale[h->rules->sources[s]])
+            return true;
+    return false;
+}
+
+/* A source that is not synced concerns the first run only: require may have become "all" since. */
 bool checked_hook_blocked(const struct hook_checker *w, const struct checked_hook *h)
 {
     return h->gate == GATE_CLOSED || h->paused ||
-           (h->rules->when_stale == HOOK_STALE_WAIT && !checked_hook_has_sources(w, h));
+           (h->rules->when_stale == HOOK_STALE_WAIT && any_stale(w, h) &&
+            !checked_hook_has_sources(w, h));
 }
 
 static unsigned shared_slots_used(const struct hook_checker *w)
@@ -77,6 +87,8 @@ bool checked_hook_has_slot(const struct hook_checker *w, const struct checked_ho
 
 bool checked_hook_first_ended(const struct checked_hook *h)
 {
+    if (h->as != CHECKED_FULLY)
+        return h->as == CHECKED_NOT || h->first_ended;
     return h->gate == GATE_OPEN ||
            (h->gate == GATE_FIRST && h->rules->mode != HOOK_OBJECT && h->tried);
 }

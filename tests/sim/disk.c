@@ -204,7 +204,7 @@ static size_t count(const struct disk *r)
 
 static bool same(const struct disk_version *a, const struct disk_version *b)
 {
-    return a->kept == b->kept && strcmp(a->rv, b->rv) == 0 &&
+    return a->kept == b->kept && a->edited == b->edited && strcmp(a->rv, b->rv) == 0 &&
            strcmp(a->collection_rv, b->collection_rv) == 0;
 }
 
@@ -219,6 +219,17 @@ static void put_version(struct disk *r, size_t number, size_t stream, const stru
     snprintf(v.rv, sizeof(v.rv), "%s", rv);
     snprintf(v.collection_rv, sizeof(v.collection_rv), "%s", collection_rv);
     if (same(&v, &r->last[number][stream]))
+        return;
+    r->last[number][stream] = v;
+    put(r, (struct op){.number = number, .at = stream, .version = v, .is_version = true});
+}
+
+void disk_edit(struct disk *r, size_t number, size_t stream, const struct watch *w)
+{
+    enum resume_kind left = watch_resume_left(w, stream);
+    struct disk_version v = {.kept = true, .edited = left};
+
+    if (left != RESUME_EDITED && left != RESUME_RESHAPED)
         return;
     r->last[number][stream] = v;
     put(r, (struct op){.number = number, .at = stream, .version = v, .is_version = true});
@@ -278,8 +289,10 @@ static enum resume_kind kind_of(const struct disk_version *v, bool edited)
 {
     if (!v->kept)
         return RESUME_NONE;
-    if (edited)
+    if (edited || v->edited == RESUME_EDITED)
         return RESUME_EDITED;
+    if (v->edited == RESUME_RESHAPED)
+        return RESUME_RESHAPED;
     return v->lost ? RESUME_PARTIAL : RESUME_WHOLE;
 }
 

@@ -31,6 +31,8 @@ struct disk_skip {
 struct disk_version {
     bool kept; /* there is a resume point, although its version may not be known */
     bool lost; /* an object is missing on disk */
+    enum resume_kind
+        edited; /* by a reload whose list has not come yet: RESHAPED, EDITED; or NONE */
     char rv[DISK_VERSION];
     char collection_rv[DISK_VERSION];
 };
@@ -75,6 +77,10 @@ void disk_put(struct disk *r, struct disk_op *op);
 
 /* The number of the batch of this turn. */
 uint64_t disk_number(const struct disk *r);
+
+/* A reload has replaced the watch: w. Until its first list is there, the disk says that other
+ * settings have brought its objects, as rewrite() in persist/watch does. */
+void disk_edit(struct disk *r, size_t number, size_t stream, const struct watch *w);
 
 /* A turn ends in which nothing happened to a watch. now: all batches are
  * on disk within 20 ms. */

@@ -51,7 +51,10 @@ void disk_hooks_fini(struct disk_hooks *m)
 
 bool disk_hooks_known(const struct disk_hooks *m)
 {
-    return m->hooks[0].known;
+    for (size_t i = 0; i < HOOKS; i++)
+        if (m->hooks[i].known)
+            return true;
+    return false;
 }
 
 static void copy(char *to, size_t room, struct str s)
@@ -213,8 +216,8 @@ bool disk_hooks_put(struct disk_hooks *m, const struct hooks *hooks)
     static const struct files_sink files = {put_file, drop_file};
 
     m->put_any = false;
-    for (size_t i = 0; i < HOOKS; i++) {
-        struct putting p = {m, i};
+    for (size_t i = 0; i < hooks->n; i++) {
+        struct putting p = {m, hooks->v[i]->index};
 
         delivery_log_put(&hooks->v[i]->queue, &disk_hooks, &p);
         files_put(&hooks->v[i]->files, &files, &p);
@@ -252,6 +255,11 @@ static void load_rows(struct disk_hooks *m, struct hook *h, size_t source, uint6
         delivery_log_restore_seen(&h->queue, source);
 }
 
+bool disk_hooks_is_other(const struct disk_hooks *m, size_t hook)
+{
+    return m->hooks[hook].known && m->hooks[hook].settings != m->settings[hook];
+}
+
 static void load_hook(struct disk_hooks *m, struct hook *h, uint64_t now_ms)
 {
     const struct disk_hooks_hook *of = &m->hooks[h->index];
@@ -268,20 +276,23 @@ static void load_hook(struct disk_hooks *m, struct hook *h, uint64_t now_ms)
         load_rows(m, h, s, now_ms * 1000000);
     hook_record_restore(h, &of->persist, now_ms);
     m->last[h->index] = of->persist;
-    if (of->settings != m->settings[h->index])
+    if (disk_hooks_is_other(m, h->index))
         hook_record_renew(h);
 }
 
-void disk_hooks_load(struct disk_hooks *m, const struct hooks *hooks, uint64_t now_ms)
+void disk_hooks_put_settings(struct disk_hooks *m, size_t hook)
 {
-    for (size_t i = 0; i < HOOKS; i++) {
-        const struct putting p = {m, i};
+    const struct putting p = {m, hook};
 
-        m->last[i] = (struct hook_record){0};
-        if (m->hooks[i].known)
-            load_hook(m, hooks->v[i], now_ms);
-        put(&p, SETTINGS)->settings = m->settings[i];
-    }
+    put(&p, SETTINGS)->settings = m->settings[hook];
+}
+
+void disk_hooks_load(struct disk_hooks *m, struct hook *h, uint64_t now_ms)
+{
+    m->last[h->index] = (struct hook_record){0};
+    if (m->hooks[h->index].known)
+        load_hook(m, h, now_ms);
+    disk_hooks_put_settings(m, h->index);
 }
 
 void disk_hooks_each(const struct disk_hooks *m,
@@ -290,7 +301,7 @@ void disk_hooks_each(const struct disk_hooks *m,
                      void *arg)
 {
     for (size_t i = 0; i < HOOKS; i++)
-        for (size_t s = 0; s < RULES_SOURCES; s++)
+        for (size_t s = 0; s < RULES_SOURCES && !m->dropped[i]; s++)
             for (size_t key = 0; key < API_KEYS; key++)
                 /* Of two incarnations of a key the last one comes first. */
                 for (size_t n = 0; n < 4; n++) {

@@ -48,6 +48,7 @@ struct disk_hooks {
     struct disk_hooks_hook hooks[HOOKS]; /* on disk */
     struct hook_record last[HOOKS];      /* as put last, perhaps not on disk yet */
     unsigned settings[HOOKS];            /* of now; another number is another setting */
+    bool dropped[HOOKS];                 /* the configuration of now does not have the hook */
     bool put_any;
     uint64_t *features; /* FEATURES counts */
 };
@@ -64,9 +65,15 @@ bool disk_hooks_known(const struct disk_hooks *m);
 /* Puts all changes of the hooks into the batch of this turn. False: nothing has changed. */
 bool disk_hooks_put(struct disk_hooks *m, const struct hooks *hooks);
 
-/* Gives new hooks their rows, and puts that the hooks exist. A hook with other settings is
+/* Has the disk the hook with other settings than those of now? */
+bool disk_hooks_is_other(const struct disk_hooks *m, size_t hook);
+
+/* Gives a new hook its rows, and puts that the hook exists. If its settings are others, it is
  * renewed. */
-void disk_hooks_load(struct disk_hooks *m, const struct hooks *hooks, uint64_t now_ms);
+void disk_hooks_load(struct disk_hooks *m, struct hook *h, uint64_t now_ms);
+
+/* Puts the settings of a hook that has them since now. */
+void disk_hooks_put_settings(struct disk_hooks *m, size_t hook);
 
 /* Calls fn for each object that must be in the cache, or whose end must be delivered. */
 void disk_hooks_each(const struct disk_hooks *m,

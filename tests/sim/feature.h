@@ -82,6 +82,7 @@
     XX(APPLY_ORDERED, "apply of a manual run")                                          \
     XX(APPLY_PARKED, "apply parked when attempts were used up")                         \
     XX(APPLY_NOT_STARTED, "apply that the system could not start (shortage)")           \
+    XX(APPLY_SHARED, "one apply for several hooks")                                     \
     XX(OUTAGE, "STALE or FRESH delivered")                                              \
     XX(RESUMED, "scope synced without a list after a restart")                          \
     XX(ELSEWHERE, "request that went to another server without a wait")                 \
@@ -136,7 +137,23 @@
     XX(ODD_END, "end of an object that could not be used")                              \
     XX(ODD_RESTORED, "object that cannot be used, known over a restart")                \
     XX(ODD_UNNAMED, "object without a name")                                            \
-    XX(ODD_MISSING, "object missing in a list with an item without a name")
+    XX(ODD_MISSING, "object missing in a list with an item without a name")             \
+    XX(RELOAD_EMPTY, "scope that a reload replaced before it had anything")             \
+    XX(RELOAD_PARTIAL, "scope that a reload replaced while its version was in doubt")   \
+    XX(RELOAD_RESHAPED, "scope that a reload replaced, with other parts of objects")    \
+    XX(RELOAD_EDITED, "scope that a reload replaced, with other selectors")             \
+    XX(RELOAD_WHOLE, "scope that a reload replaced without a list")                     \
+    XX(RELOAD_ALONE, "calm weather: scope that a reload replaced, and nobody listed")   \
+    XX(RELOAD_QUIET, "calm weather: hook replaced that has nothing to run for")         \
+    XX(RELOAD_CHANGED, "hook that a reload changed in place")                           \
+    XX(RELOAD_SOONER, "wait that ends sooner by other settings")                        \
+    XX(RELOAD_FEWER, "more runs under way than the new concurrency")                    \
+    XX(RELOAD_REPLACED, "hook that a reload replaced")                                  \
+    XX(RELOAD_RUNNING, "hook whose runs ended before a reload replaced or dropped it")  \
+    XX(RELOAD_RENEWED, "hook that a reload renewed")                                    \
+    XX(RELOAD_DROPPED, "hook that a reload dropped")                                    \
+    XX(RELOAD_ADDED, "hook that a reload added")                                        \
+    XX(RELOAD_UNSYNCED, "hook that a reload gave a source which was not synced")
 
 #define FEATURE_ENUM(id, text) FEATURE_##id,
 enum feature { FEATURE_MAP(FEATURE_ENUM) FEATURES };

@@ -112,7 +112,7 @@ static void take_document(struct handler *h, const struct run *run)
     struct json_path *path = NULL;
     struct err err;
 
-    payload_put_json(&out, &context, run, 0);
+    payload_put_json(&out, &context, run, 0, NULL);
     if (json_path_parse("run", &path, &err) != ERR_OK ||
         json_path_select((const struct json_path *const *)&path, 1, buf_str(&out), &found, &err) !=
             ERR_OK)

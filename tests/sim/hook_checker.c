@@ -16,6 +16,7 @@ void hook_checker_init(struct hook_checker *w, const struct clock *clock, const 
         struct checked_hook *h = &w->hooks[i];
 
         h->rules = &rules[i];
+        h->last_start_ms = NEVER_MS;
         for (size_t s = 0; s < RULES_SOURCES; s++) {
             h->delivery_models[s][RULES_OUTAGE].outage = true;
             for (size_t key = 0; key < RULES_KEYS; key++)
@@ -133,7 +134,7 @@ static void take_from(struct hook_checker *w, struct checked_hook *h, size_t num
                       struct change *c)
 {
     for (c->source = 0; c->source < RULES_SOURCES; c->source++)
-        if (h->rules->sources[c->source] == number)
+        if (h->as == CHECKED_FULLY && h->rules->sources[c->source] == number)
             take(w, h, c);
 }
 
@@ -157,7 +158,7 @@ void hook_checker_stale(struct hook_checker *w, size_t number, bool stale)
     bool was[HOOKS];
 
     for (size_t i = 0; i < HOOKS; i++)
-        was[i] = checked_hook_blocked(w, &w->hooks[i]);
+        was[i] = w->hooks[i].as != CHECKED_FULLY || checked_hook_blocked(w, &w->hooks[i]);
     w->stale[number] = stale;
     for (size_t i = 0; i < HOOKS; i++) {
         if (!was[i] && checked_hook_blocked(w, &w->hooks[i]))
@@ -250,6 +251,8 @@ static bool may_open(const struct hook_checker *w, struct checked_hook *h)
 
 static bool look_at_hook(struct hook_checker *w, struct checked_hook *h)
 {
+    if (h->as != CHECKED_FULLY)
+        return false;
     if (h->gate == GATE_CLOSED) {
         if (!may_open(w, h))
             return false;
@@ -271,6 +274,41 @@ void hook_checker_open(struct hook_checker *w, const bool synced[SOURCES])
         for (size_t i = 0; i < HOOKS; i++)
             any = look_at_hook(w, &w->hooks[i]) || any;
     }
+}
+
+void hook_checker_release(struct hook_checker *w, size_t hook, const struct hook *is)
+{
+    struct checked_hook *h = &w->hooks[hook];
+
+    h->as = is != NULL ? CHECKED_SLOTS : CHECKED_NOT;
+    h->first_ended = is != NULL && hook_first_ended(is);
+}
+
+/* The wait of a work item under the settings of now. */
+static void follow(const struct hook_checker *w, struct run_timing *p, const struct rules *r,
+                   const struct rules *was, bool can_repeat)
+{
+    run_timing_change(p, &r->work_queue, &was->work_queue, w->clock->now_ms);
+    if (was->work_queue.rerun_ms == 0 && !p->running && can_repeat)
+        run_timing_rest(p, &r->work_queue, w->clock->now_ms);
+}
+
+void hook_checker_change(struct hook_checker *w, size_t hook, const struct rules *was)
+{
+    struct checked_hook *h = &w->hooks[hook];
+    bool by_key = h->rules->mode == HOOK_OBJECT;
+
+    h->was_any = h->was_any || was->require == HOOK_REQUIRE_ANY;
+    if (h->last_start_ms != NEVER_MS)
+        h->free_ms = h->last_start_ms + h->rules->work_queue.min_interval_ms;
+    for (size_t s = 0; s < (by_key ? RULES_SOURCES : 1); s++)
+        for (size_t key = 0; key < (by_key ? RULES_KEYS : 1); key++) {
+            const struct delivery_model *a = &h->delivery_models[s][key];
+            bool repeats = by_key ? h->is_open[s] && !a->due && checked_hook_repeats(h, a)
+                                  : h->gate != GATE_CLOSED && !checked_hook_due(h, NULL);
+
+            follow(w, &h->timings[s][key], h->rules, was, repeats);
+        }
 }
 
 static bool anything_due(struct checked_hook *h)

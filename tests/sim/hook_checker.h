@@ -13,9 +13,18 @@
 #include "sim/output_files.h"
 #include "sim/run_timing.h"
 
+/* What the checker does about a hook. */
+enum checked_as {
+    CHECKED_FULLY,
+    CHECKED_SLOTS, /* a reload has replaced or added it: only its slots count */
+    CHECKED_NOT,   /* the configuration does not have it */
+};
+
 /* One hook. */
 struct checked_hook {
     const struct rules *rules;
+    enum checked_as as;
+    bool first_ended; /* with SLOTS, as the hook says */
     struct output_files *output_files;
     struct delivery_model delivery_models[RULES_SOURCES][RULES_KEYS];
     struct delivery_model unstarted[RULES_SOURCES]
@@ -23,15 +32,17 @@ struct checked_hook {
     struct run_timing timings[RULES_SOURCES]
                              [RULES_KEYS]; /* by key in mode object; else only the first */
     enum hook_gate gate;
-    bool tried;  /* a run has failed */
-    bool waited; /* the hook has waited only for the first runs of other hooks */
+    bool was_any; /* require was "any" before a reload */
+    bool tried;   /* a run has failed */
+    bool waited;  /* the hook has waited only for the first runs of other hooks */
     bool is_open[RULES_SOURCES];
     bool paused;
     unsigned running;
-    uint64_t free_ms; /* from this time on min_interval allows another start */
-    uint64_t held_ms; /* the last time at which the hook could not start any run */
-    bool whole_due;   /* snapshot: a run is due even if all changes cancel out */
-    bool held_back;   /* by the run under way: hook/run.h */
+    uint64_t last_start_ms; /* min_interval counts from it; NEVER_MS = from none */
+    uint64_t free_ms;       /* from this time on min_interval allows another start */
+    uint64_t held_ms;       /* the last time at which the hook could not start any run */
+    bool whole_due;         /* snapshot: a run is due even if all changes cancel out */
+    bool held_back;         /* by the run under way: hook/run.h */
 };
 
 struct hook_checker {
@@ -58,6 +69,13 @@ void hook_checker_stale(struct hook_checker *w, size_t number, bool stale);
 /* Hooks may see their sources now: all that are synced. */
 void hook_checker_open(struct hook_checker *w, const bool synced[SOURCES]);
 
+/* A reload drops, replaces or adds the hook: it is not checked from now on. is NULL: it is not
+ * there. */
+void hook_checker_release(struct hook_checker *w, size_t hook, const struct hook *is);
+
+/* A reload has changed settings of the hook in place: w->rules has the new ones. */
+void hook_checker_change(struct hook_checker *w, size_t hook, const struct rules *was);
+
 /* A person pauses or resumes a hook. */
 void hook_checker_pause(struct hook_checker *w, size_t hook, bool paused);
 
@@ -71,7 +89,7 @@ void hook_checker_begin(struct hook_checker *w, const struct run *run);
 /* Does this end of a run park its key or hook, so that only a change brings the next run? */
 bool hook_checker_parks(const struct rules *r, const struct run_result *result);
 
-/* A run ends. Returns the timing of its work item after that. */
+/* A run ends. Returns the timing of its work item after that; NULL: the hook is not checked. */
 const struct run_timing *hook_checker_end(struct hook_checker *w, const struct run *run,
                                           const struct run_result *result);
 

@@ -288,7 +288,7 @@ static void count_run(const struct hook_checker *w, const struct checked_hook *h
     for (size_t s = 0; s < RULES_SOURCES; s++)
         if (!w->synced[h->rules->sources[s]]) {
             checked_hook_count(w, FEATURE_BEHIND_ANY);
-            ensure(h->rules->require == HOOK_REQUIRE_ANY);
+            ensure(h->rules->require == HOOK_REQUIRE_ANY || h->was_any);
         }
 }
 
@@ -312,6 +312,11 @@ static bool holds_back(const struct checked_hook *h)
 void hook_checker_begin(struct hook_checker *w, const struct run *run)
 {
     struct checked_hook *h = &w->hooks[run->hook->index];
+
+    if (h->as != CHECKED_FULLY) {
+        h->running++;
+        return;
+    }
     bool by_key = h->rules->mode == HOOK_OBJECT;
     struct delivery_model *a = by_key ? delivery_model_of(h, &run->events[0]) : NULL;
     struct run_timing *p = by_key ? run_timing_of(h, a) : &h->timings[0][0];
@@ -323,6 +328,7 @@ void hook_checker_begin(struct hook_checker *w, const struct run *run)
     check_told(w, h, run);
     count_run(w, h, p, run);
     h->running++;
+    h->last_start_ms = w->clock->now_ms;
     h->free_ms = w->clock->now_ms + h->rules->work_queue.min_interval_ms;
     h->held_back = h->rules->mode == HOOK_SNAPSHOT && holds_back(h);
     h->whole_due = false;
@@ -425,8 +431,10 @@ static void void_order(const struct hook_checker *w, struct run_timing *p)
 static void take_back(const struct hook_checker *w, struct checked_hook *h, struct run_timing *p,
                       const struct run *run)
 {
-    if (h->free_ms == run->started_ms + h->rules->work_queue.min_interval_ms)
+    if (h->last_start_ms == run->started_ms) {
+        h->last_start_ms = NEVER_MS;
         h->free_ms = run->started_ms;
+    }
     if (run->manual_runs != 0 && p->ordered_ms == NEVER_MS)
         p->ordered_ms = w->clock->now_ms;
 }
@@ -451,6 +459,11 @@ const struct run_timing *hook_checker_end(struct hook_checker *w, const struct r
                                           const struct run_result *result)
 {
     struct checked_hook *h = &w->hooks[run->hook->index];
+
+    if (h->as != CHECKED_FULLY) {
+        h->running--;
+        return NULL;
+    }
     bool by_key = h->rules->mode == HOOK_OBJECT;
     struct delivery_model *a = by_key ? delivery_model_of(h, &run->events[0]) : NULL;
     struct run_timing *p = by_key ? run_timing_of(h, a) : &h->timings[0][0];

@@ -69,6 +69,8 @@ static void look_at_hook(const struct hook_checker *w, struct checked_hook *h, u
 static void look(struct hook_checker *w, uint64_t by_ms)
 {
     for (size_t i = 0; i < HOOKS; i++) {
+        if (w->hooks[i].as != CHECKED_FULLY)
+            continue;
         if (checked_hook_blocked(w, &w->hooks[i]))
             w->hooks[i].held_ms = w->clock->now_ms;
         else
@@ -125,8 +127,10 @@ void hook_checker_compare(const struct hook_checker *w, const struct hooks *hook
 {
     for (size_t i = 0; i < HOOKS; i++) {
         const struct checked_hook *h = &w->hooks[i];
-        const struct hook *is = hooks->v[i];
+        const struct hook *is = rules_find(hooks, i);
 
+        if (h->as != CHECKED_FULLY)
+            continue;
         same(h, "gate", is->gate, h->gate);
         same(h, "running", is->work_queue.running, h->running);
         same(h, "parked", hook_parked(is), parked(h));
@@ -161,8 +165,10 @@ void hook_checker_check_quiet(const struct hook_checker *w, const struct hooks *
 {
     for (size_t i = 0; i < HOOKS; i++) {
         const struct checked_hook *h = &w->hooks[i];
-        const struct hook *is = hooks->v[i];
+        const struct hook *is = rules_find(hooks, i);
 
+        if (h->as != CHECKED_FULLY)
+            continue;
         for (size_t s = 0; s < RULES_SOURCES; s++) {
             for (size_t key = 0; key < RULES_KEYS; key++)
                 check_work_item(h, s, key);

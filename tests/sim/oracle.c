@@ -96,6 +96,14 @@ void oracle_know(struct oracle *o, size_t number, size_t key, uint64_t uid)
     o->last[number][key] = (struct told_last){.uid = uid};
 }
 
+void oracle_replace(struct oracle *o, const struct watch *w, size_t number)
+{
+    o->told_ms[number] = o->clock->now_ms;
+    o->objects[number] = store_count(watch_store(w));
+    o->bursts[number] = (struct burst){0};
+    memset(o->guarded[number], 0, sizeof(o->guarded[number]));
+}
+
 bool oracle_is_missing(const struct skip *s)
 {
     return s->missing;

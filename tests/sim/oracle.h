@@ -99,6 +99,9 @@ void oracle_note(struct oracle *o);
 /* A daemon starts, and knows what is on disk. */
 void oracle_begin(struct oracle *o, const struct disk *r);
 
+/* A reload has put another watch in the place of this one, with the objects that it had. */
+void oracle_replace(struct oracle *o, const struct watch *w, size_t number);
+
 /* The daemon knows of an object, by a delivery record alone. */
 void oracle_know(struct oracle *o, size_t number, size_t key, uint64_t uid);
 

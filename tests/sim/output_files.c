@@ -218,7 +218,7 @@ static uint64_t later(uint64_t a, uint64_t b)
 
 static uint64_t deadline_ms(const struct output_files *s)
 {
-    uint64_t due = later(s->free_ms, s->opened_ms);
+    uint64_t due = later(s->others_ms, later(s->free_ms, s->opened_ms));
 
     if (s->touched_ms != NEVER_MS && s->awake)
         due = later(due, s->touched_ms + HOLD_MS);
@@ -240,36 +240,46 @@ void output_files_look(struct output_files *s, const struct output_files_view *v
     s->shut = v->shut;
     s->busy = v->busy;
     s->awake = v->awake;
+    s->others_ms = v->others_ms;
     if (output_files_due(s) && !s->running && !s->parked && !v->shut && now(s) > deadline_ms(s))
         panic("%s: should have been applied at %" PRIu64 ", it is %" PRIu64 " (%u failures)",
               s->rules->name, deadline_ms(s), now(s), s->failures);
 }
 
-static void check_start(const struct output_files *s, const struct run *run)
+uint64_t output_files_delays_ms(const struct output_files *s, const struct output_files *other)
 {
-    const char *why = NULL;
+    uint64_t until = later(s->free_ms + other->rules->apply.min_interval_ms,
+                           s->ended_ms + s->rules->apply.retry.initial_ms);
 
+    if (s->not_started)
+        until = later(until, s->ended_ms + NOT_STARTED_MS);
+
+    return output_files_due(s) ? later(until, settled_ms(s, true)) : until;
+}
+
+const char *output_files_refuses(const struct output_files *s)
+{
     if (s->running || s->shut)
-        why = s->running ? "twice at a time" : "while it must not";
-    else if (!output_files_due(s))
-        why = "though nothing has changed";
-    else if (s->parked)
-        why = "though it is parked";
-    else if (now(s) < s->free_ms)
-        why = "before min_interval is over";
-    else if (s->busy && s->touched_ms != NEVER_MS && now(s) < s->touched_ms + HOLD_MS)
-        why = "while more may come";
-    else if (s->not_started && !s->ordered && now(s) < s->ended_ms + NOT_STARTED_MS)
-        why = "at once after it could not be started";
-    else if (s->failures == 0 && !s->not_started && now(s) < settled_ms(s, false))
-        why = "before it has settled";
-    else if (s->failures > 0 && !s->not_started && !s->ordered &&
-             now(s) < s->ended_ms + s->rules->apply.retry.initial_ms)
-        why = "at once after it failed";
-    else if (run->attempt != s->failures + 1 || run->event_count > 0)
-        why = "with another input";
-    if (why != NULL)
-        panic("%s: is applied %s", s->rules->name, why);
+        return s->running ? "twice at a time" : "while it must not";
+    return output_files_due(s) ? NULL : "though nothing has changed";
+}
+
+const char *output_files_waits(const struct output_files *s, uint64_t since_ms)
+{
+    if (s->parked)
+        return "though it is parked";
+    if (now(s) < s->free_ms)
+        return "before min_interval is over";
+    if (s->busy && since_ms != NEVER_MS && now(s) < since_ms + HOLD_MS)
+        return "while more may come";
+    if (s->not_started && !s->ordered && now(s) < s->ended_ms + NOT_STARTED_MS)
+        return "at once after it could not be started";
+    if (s->failures == 0 && !s->not_started && now(s) < settled_ms(s, false))
+        return "before it has settled";
+    if (s->failures > 0 && !s->not_started && !s->ordered &&
+        now(s) < s->ended_ms + s->rules->apply.retry.initial_ms)
+        return "at once after it failed";
+    return NULL;
 }
 
 static void count_start(struct output_files *s)
@@ -288,10 +298,11 @@ static void count_start(struct output_files *s)
 void output_files_begin_apply(struct output_files *s, const struct run *run)
 {
     ensure(s->rules->applies);
-    check_start(s, run);
+    if (run->attempt < s->failures + 1 || run->event_count > 0)
+        panic("%s: is applied with another input", s->rules->name);
     count_start(s);
     s->running = true;
-    s->ordered = s->hurried = s->not_started = s->ready = false;
+    s->ordered = s->hurried = s->not_started = s->ready = s->parked = false;
     s->covers = s->writes;
     s->covered_ms = s->touched_ms;
     s->touched_ms = s->first_ms = NEVER_MS;

@@ -43,7 +43,8 @@ struct output_files {
     bool hurried;       /* the apply that is due is that of the first runs */
     bool shut;          /* as seen last: paused, or the first runs have not ended */
     bool busy;          /* as seen last: the command runs */
-    bool awake;         /* as seen last: the command runs, or may be about to */
+    bool awake;         /* as seen last */
+    uint64_t others_ms; /* the same */
     bool ready;         /* the burst has settled */
     uint64_t opened_ms; /* until then shut or awake was true */
     unsigned failures;
@@ -79,14 +80,26 @@ void output_files_order(struct output_files *s);
 struct output_files_view {
     bool shut;
     bool busy;  /* the command runs */
-    bool awake; /* the command runs, or may be about to */
+    bool awake; /* the command runs, or may be about to, or that of a hook which shares apply */
+    uint64_t others_ms; /* apply may have to wait until then for hooks that share it */
 };
 
 /* Called before and behind each look at the schedule: notes the state of the hook, and panics if
  * apply is late. */
 void output_files_look(struct output_files *s, const struct output_files_view *v);
 
-/* A run of apply starts: panics if it must not. */
+/* Until when another hook may have to wait for this one, with which it shares apply, and whose
+ * command rests. */
+uint64_t output_files_delays_ms(const struct output_files *s, const struct output_files *other);
+
+/* The reason for which a run of apply may not be for this hook; NULL = there is none. */
+const char *output_files_refuses(const struct output_files *s);
+
+/* The reason for which no run of apply may start because of this hook alone; NULL = there is none. since_ms:
+ * the first write that waits, of this hook or of one that shares the run; NEVER_MS = none waits. */
+const char *output_files_waits(const struct output_files *s, uint64_t since_ms);
+
+/* A run of apply starts. */
 void output_files_begin_apply(struct output_files *s, const struct run *run);
 
 /* The run of apply ends. */

@@ -113,6 +113,11 @@ void outputs_end_apply(struct outputs *o, bool ok)
         o->applied = o->covers;
 }
 
+void outputs_begin_hook(struct outputs *o)
+{
+    o->kept = o->writes > o->applied;
+}
+
 void outputs_crash(struct outputs *o)
 {
     for (size_t i = 0; i < API_KEYS; i++) {

@@ -49,6 +49,9 @@ void outputs_begin_apply(struct outputs *o);
 /* The run of apply ends, or dies with the daemon. */
 void outputs_end_apply(struct outputs *o, bool ok);
 
+/* A reload has replaced the hook, or has added it again. */
+void outputs_begin_hook(struct outputs *o);
+
 /* The daemon has died, and disk->written says which batches are on disk. */
 void outputs_crash(struct outputs *o);
 

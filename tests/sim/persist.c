@@ -29,12 +29,16 @@ void persist_end_incarnation(struct persist *m, bool orderly)
     else
         disk_crash(&m->disk);
     restart_oracle_crash(&m->restart_oracle);
-    for (size_t i = 0; i < HOOKS; i++)
+    for (size_t i = 0; i < HOOKS; i++) {
         outputs_crash(&m->outputs[i]);
+        if (m->renewals[i] || disk_hooks_is_other(&m->disk_hooks, i))
+            persist_renew(m, i);
+    }
 }
 
-static void renew(struct persist *m, size_t hook)
+void persist_renew(struct persist *m, size_t hook)
 {
+    m->renewals[hook] = false;
     clock_trace(m->clock, "hook-%zu is another one", hook);
     m->disk_hooks.settings[hook]++;
     outputs_renew(&m->outputs[hook]);
@@ -46,5 +50,5 @@ void persist_renew_some(struct persist *m, unsigned percent)
 {
     for (size_t i = 0; i < HOOKS; i++)
         if (disk_hooks_known(&m->disk_hooks) && clock_percent(m->clock, percent))
-            renew(m, i);
+            persist_renew(m, i);
 }

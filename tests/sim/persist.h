@@ -19,6 +19,8 @@ struct persist {
     struct disk_hooks disk_hooks;
     struct restart_oracle restart_oracle;
     struct outputs outputs[HOOKS];
+    bool renewals
+        [HOOKS]; /* the hook is to be renewed once its runs have ended, or the process has */
 };
 
 /* Makes an empty state. All pointers are borrowed; rules and handlers have HOOKS elements. */
@@ -30,6 +32,9 @@ void persist_fini(struct persist *m);
 
 /* The daemon has died, or has ended in order: then all batches are on disk. */
 void persist_end_incarnation(struct persist *m, bool orderly);
+
+/* The effects of the hook are gone: the daemon has to renew it, now or in the next process. */
+void persist_renew(struct persist *m, size_t hook);
 
 /* Each hook is, with this chance, another one in the next process: its effects are gone. */
 void persist_renew_some(struct persist *m, unsigned percent);

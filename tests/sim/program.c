@@ -7,6 +7,8 @@
 #include "base/mem.h"
 #include "base/panic.h"
 #include "hook/shortage.h"
+#include "sim/sharing.h"
+#include "sim/sim_reload.h"
 
 /* A program at work. */
 struct program {
@@ -50,22 +52,29 @@ static void check_verdict(const struct sim_hooks *c, const struct program *p,
               history_outcome_name(v->outcome), v->retry_ms, retry_ms);
 }
 
+/* The run of apply ends for one of its hooks. */
+static void end_apply_of(struct sim_hooks *c, size_t hook, void *arg)
+{
+    const struct run_result *result = arg;
+
+    if (sim_hooks_watches(c, hook)) {
+        output_files_end_apply(&c->params.handlers[hook].output_files, result);
+        hook_checker_end_apply(&c->hook_checker, hook, shortage_of(&result->end) != SHORTAGE_NONE);
+    }
+    if (sim_hooks_remembers(c))
+        outputs_end_apply(&c->params.persist->outputs[hook], run_end_is_good(&result->end));
+}
+
 /* Ends a run of apply. */
 static void end_apply(struct program *p)
 {
     struct sim_hooks *c = p->sim_hooks;
-    size_t hook = p->run->hook->index;
     struct run_result result = {.end = p->plan.end, .text = "simulated", .wall_ns = 1};
 
     result.end.program = RUN_PROGRAM_APPLY;
     clock_trace(c->params.clock, "%s: apply %" PRIu64 " ends: %d, status %d", p->run->hook->name,
                 p->run->id, (int)p->plan.end.kind, p->plan.end.value);
-    if (c->is_watched) {
-        output_files_end_apply(&c->params.handlers[hook].output_files, &result);
-        hook_checker_end_apply(&c->hook_checker, hook, shortage_of(&result.end) != SHORTAGE_NONE);
-    }
-    if (sim_hooks_remembers(c))
-        outputs_end_apply(&c->params.persist->outputs[hook], run_end_is_good(&result.end));
+    sharing_each(p->run, end_apply_of, c, &result);
     hooks_finish(&c->hooks, p->run, &result, now(c));
     free_program(p);
 }
@@ -82,7 +91,7 @@ static void end_files(struct sim_hooks *c, const struct program *p, bool ok,
     bool late = sim_hooks_remembers(c) && p->plan.writes &&
                 !outputs_holds(&c->params.persist->outputs[hook], p->run, bytes);
 
-    if (!c->is_watched) {
+    if (!sim_hooks_watches(c, hook)) {
         outputs_fill(&c->params.persist->outputs[hook], p->run, ok, p->plan.writes, bytes, result);
     } else {
         output_files_end(&h->output_files, p->run, ok, p->plan.writes, bytes, result);
@@ -184,6 +193,7 @@ static void on_alarm(struct alarm *a)
     if (c->is_watched)
         hook_checker_before(&c->hook_checker);
     end_program(p);
+    sim_reload_look(c);
     sim_hooks_keep_now(c);
     sim_hooks_start_due(c, c->synced);
 }
@@ -228,10 +238,11 @@ static struct handler_plan plan_run(const struct sim_hooks *c, struct run *run)
     struct handler *h = &c->params.handlers[run->hook->index];
     bool nothing = false;
     struct err err;
-    bool refused = c->is_watched && output_files_claim(&h->output_files, run, &nothing);
+    bool watched = sim_hooks_watches(c, run->hook->index);
+    bool refused = watched && output_files_claim(&h->output_files, run, &nothing);
     bool is = files_claim(run, &err) != ERR_OK;
 
-    if (is != refused && c->is_watched)
+    if (is != refused && watched)
         panic("%s, key %s: its file is %s", h->rules->name, run_key(run),
               is ? err.text : "another one's");
     handler_start(h, run);
@@ -240,7 +251,7 @@ static struct handler_plan plan_run(const struct sim_hooks *c, struct run *run)
             .end = {.kind = RUN_END_REFUSED, .stage = RUN_STAGE_FIELDS}
         };
     bool empty = run->kind == RUN_REMOVE && run->file == NULL;
-    if (empty != nothing && c->is_watched)
+    if (empty != nothing && watched)
         panic("%s, key %s: removes %s", h->rules->name, run_key(run),
               nothing ? "what is not its own" : "nothing");
     if (empty)
@@ -248,21 +259,28 @@ static struct handler_plan plan_run(const struct sim_hooks *c, struct run *run)
     return handler_plan(h, run);
 }
 
+static void begin_apply_of(struct sim_hooks *c, size_t hook, void *arg)
+{
+    (void)arg;
+    outputs_begin_apply(&c->params.persist->outputs[hook]);
+}
+
 /* The judges panic if the run must not start. */
 static void check_start(struct sim_hooks *c, const struct run *run)
 {
-    size_t hook = run->hook->index;
     bool applies = run->kind == RUN_APPLY;
 
+    if (c->is_watched)
+        sim_hooks_open(c);
     if (c->is_watched && applies)
-        output_files_begin_apply(&c->params.handlers[hook].output_files, run);
-    else if (c->is_watched)
+        sharing_check_start(c, run);
+    else if (c->is_watched && !applies)
         hook_checker_begin(&c->hook_checker, run);
     if (!sim_hooks_remembers(c))
         return;
     restart_oracle_look(&c->params.persist->restart_oracle, &c->hooks);
     if (applies)
-        outputs_begin_apply(&c->params.persist->outputs[hook]);
+        sharing_each(run, begin_apply_of, c, NULL);
     else
         restart_oracle_begin_run(&c->params.persist->restart_oracle, run);
 }
@@ -281,11 +299,17 @@ void program_start(struct sim_hooks *c, struct run *run)
     p->plan = run->kind == RUN_APPLY ? handler_plan_apply(h) : plan_run(c, run);
     if (!p->opening)
         begin_program(p);
-    if (c->is_watched)
+    if (sim_hooks_watches(c, run->hook->index))
         sim_hooks_look_at_files(c, run->hook->index);
     count_start(c, p);
     clock_set(c->params.clock, &p->alarm,
               p->opening ? clock_pick(c->params.clock, 0, 20) : p->plan.ms);
+}
+
+static void cut_apply_of(struct sim_hooks *c, size_t hook, void *arg)
+{
+    (void)arg;
+    outputs_end_apply(&c->params.persist->outputs[hook], false);
 }
 
 /* The daemon dies: a program that has started may have had its effect. */
@@ -296,7 +320,7 @@ static void cut(struct sim_hooks *c, const struct program *p)
     bool effect = started && !run_end_is_unfit(&p->plan.end) && clock_percent(c->params.clock, 50);
 
     if (p->run->kind == RUN_APPLY) {
-        outputs_end_apply(&c->params.persist->outputs[hook], false);
+        sharing_each(p->run, cut_apply_of, c, NULL);
         return;
     }
     restart_oracle_cut(&c->params.persist->restart_oracle, p->run, started);

@@ -84,6 +84,19 @@ void restart_oracle_renew(struct restart_oracle *w, size_t hook)
             renew_key(h, s, key);
 }
 
+/* The hook has nothing but its records. */
+static void begin_records(struct restart_oracle_hook *h)
+{
+    h->parked = false;
+    h->begun++;
+    memset(h->open, 0, sizeof(h->open));
+    for (size_t s = 0; s < RULES_SOURCES; s++)
+        for (size_t key = 0; key < RULES_KEYS; key++) {
+            h->keys[s][key].now = none;
+            h->keys[s][key].whole = false;
+        }
+}
+
 static void begin_hook(struct restart_oracle *w, struct restart_oracle_hook *h,
                        const struct hook *is)
 {
@@ -93,22 +106,20 @@ static void begin_hook(struct restart_oracle *w, struct restart_oracle_hook *h,
     if (is->paused)
         w->features[FEATURE_KEPT_PAUSE]++;
     h->paused = is->paused;
-    h->parked = false;
-    h->begun++;
-    memset(h->open, 0, sizeof(h->open));
+    begin_records(h);
     memcpy(h->was_seen, h->seen, sizeof(h->seen));
     for (size_t s = 0; s < RULES_SOURCES; s++)
-        for (size_t key = 0; key < RULES_KEYS; key++) {
-            h->keys[s][key].now = none;
-            h->keys[s][key].whole = false;
+        for (size_t key = 0; key < RULES_KEYS; key++)
             h->keys[s][key].parked = h->keys[s][key].was_parked;
-        }
 }
 
 void restart_oracle_begin(struct restart_oracle *w, const struct hooks *hooks)
 {
-    for (size_t i = 0; i < HOOKS; i++)
-        begin_hook(w, &w->hooks[i], hooks->v[i]);
+    for (size_t i = 0; i < HOOKS; i++) {
+        w->hooks[i].absent = rules_find(hooks, i) == NULL;
+        if (!w->hooks[i].absent)
+            begin_hook(w, &w->hooks[i], rules_find(hooks, i));
+    }
     w->loading = true;
 }
 
@@ -203,7 +214,7 @@ static void note_change(struct restart_oracle *w, struct restart_oracle_hook *h,
 static void note_from(struct restart_oracle *w, struct restart_oracle_hook *h, size_t number,
                       const struct change *c)
 {
-    for (size_t s = 0; s < RULES_SOURCES; s++)
+    for (size_t s = 0; s < RULES_SOURCES && !h->absent; s++)
         if (h->rules->sources[s] == number)
             note_change(w, h, s, c);
 }
@@ -275,10 +286,60 @@ static void see(struct restart_oracle *w, struct restart_oracle_hook *h, size_t 
 
 void restart_oracle_look(struct restart_oracle *w, const struct hooks *hooks)
 {
-    for (size_t i = 0; i < HOOKS; i++)
+    for (size_t i = 0; i < hooks->n; i++) {
+        const struct hook *is = hooks->v[i];
+
         for (size_t s = 0; s < RULES_SOURCES; s++)
-            if (hooks->v[i]->queue.sources[s].is_open && !w->hooks[i].open[s])
-                see(w, &w->hooks[i], s);
+            if (is->queue.sources[s].is_open && !w->hooks[is->index].open[s])
+                see(w, &w->hooks[is->index], s);
+    }
+}
+
+/* ---- A reload. */
+
+void restart_oracle_drop(struct restart_oracle *w, size_t hook)
+{
+    w->hooks[hook].absent = w->hooks[hook].was_absent = true;
+}
+
+void restart_oracle_begin_hook(struct restart_oracle *w, const struct hook *is)
+{
+    struct restart_oracle_hook *h = &w->hooks[is->index];
+
+    if (is->paused != h->paused)
+        panic("%s: is %spaused after a reload", h->rules->name, is->paused ? "" : "not ");
+    h->absent = false;
+    h->owed = h->owed || h->lacks;
+    for (size_t s = 0; s < RULES_SOURCES; s++)
+        h->was_seen[s] = h->seen[s] || h->open[s];
+    begin_records(h);
+}
+
+void restart_oracle_unpark(struct restart_oracle *w, size_t hook)
+{
+    for (size_t s = 0; s < RULES_SOURCES; s++)
+        for (size_t key = 0; key < RULES_KEYS; key++)
+            restart_oracle_set_parked(w, &w->hooks[hook].keys[s][key], false);
+}
+
+void restart_oracle_show(struct restart_oracle *w, size_t hook, size_t source,
+                         const struct object *o)
+{
+    struct change c = {.key = RULES_OUTAGE, .type = DELTA_STALE, .is = {.uid = 1}};
+
+    if (o != NULL)
+        c = (struct change){.key = api_find(object_key(o)),
+                            .type = DELTA_ADDED,
+                            .is = {.uid = answer_uid(o)},
+                            .bare = object_is_bare(o)};
+    if (o != NULL && !c.bare)
+        c.is = answer_read(o);
+    if (o == NULL && !rules_take_outages(w->hooks[hook].rules))
+        return;
+    w->loading = true;
+    note_change(w, &w->hooks[hook], source, &c);
+    w->loading = false;
+    w->hooks[hook].lives[source][c.is.uid].ended = false; /* it is there */
 }
 
 /* ---- A process dies. */

@@ -43,6 +43,8 @@ struct restart_oracle_hook {
     const struct rules *rules;
     struct restart_oracle_key keys[RULES_SOURCES][RULES_KEYS];
     struct restart_oracle_incarnation lives[RULES_SOURCES][API_LIVES];
+    bool absent;     /* the configuration does not have the hook */
+    bool was_absent; /* a source may have told meanwhile that an object has LEFT */
     bool open[RULES_SOURCES];
     bool seen[RULES_SOURCES];     /* by any process so far; as on disk */
     bool was_seen[RULES_SOURCES]; /* when this process began */
@@ -77,6 +79,19 @@ void restart_oracle_renew(struct restart_oracle *w, size_t hook);
 
 /* A process begins. Until restart_oracle_loaded() deltas show the loaded objects. */
 void restart_oracle_begin(struct restart_oracle *w, const struct hooks *hooks);
+
+/* A reload has dropped the hook. */
+void restart_oracle_drop(struct restart_oracle *w, size_t hook);
+
+/* A reload has replaced the hook, or has added it again: it knows what its records say. */
+void restart_oracle_begin_hook(struct restart_oracle *w, const struct hook *is);
+
+/* A reload has renewed the hook: its keys are not parked any more. */
+void restart_oracle_unpark(struct restart_oracle *w, size_t hook);
+
+/* Such a hook is shown an object of a source, or (NULL) that the source is stale. */
+void restart_oracle_show(struct restart_oracle *w, size_t hook, size_t source,
+                         const struct object *o);
 
 /* The process has loaded all objects. */
 void restart_oracle_loaded(struct restart_oracle *w);

@@ -76,13 +76,14 @@ static bool was_parked(const struct telling *t)
 
 /* ---- Ends. */
 
-/* A DELETED must be of an object that was deleted. Two kinds of object may exist: those that have
- * left a label selector, and Services that are ExternalNames by now, if an earlier process has not
- * delivered that they LEFT. */
+/* A DELETED must be of an object that was deleted. Three kinds of object may exist: those that have
+ * left a label selector, Services that are ExternalNames by now, if an earlier process has not
+ * delivered that they LEFT, and those that LEFT while the configuration did not have the hook. */
 static void check_dead(const struct telling *t)
 {
     size_t number = t->h->rules->sources[t->e->delivery->source];
-    bool may_live = number == PICKED || (number == VIEW_ORACLE && t->e->ev.cause == CAUSE_RESTART);
+    bool found = t->e->ev.cause == CAUSE_RESTART;
+    bool may_live = number == PICKED || (found && (number == VIEW_ORACLE || t->h->was_absent));
 
     if (t->k->now.uid == t->uid)
         complain(t, "it is there");

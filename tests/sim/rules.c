@@ -66,6 +66,8 @@ static void draw_output(struct rules *r, struct clock *c)
         l->settle_ms = 200;
         l->settle_max_ms = 2000;
     }
+    r->shares = r->applies && clock_percent(c, 85);
+    r->timeout_ms = clock_pick(c, 1, 2);
     r->apply_percent = (unsigned)clock_pick(c, 0, 50);
     r->file_percent = (unsigned)clock_pick(c, 0, 30);
 }
@@ -106,6 +108,8 @@ static void draw_after(struct rules v[HOOKS], struct clock *c)
         for (size_t before = 0; before < i; before++)
             if (clock_percent(c, 10))
                 v[up ? before : i].after |= 1U << (up ? i : before);
+    for (size_t i = 0; i < HOOKS; i++)
+        v[i].after_drawn = v[i].after;
 }
 
 void rules_draw(struct rules v[HOOKS], struct clock *clock, const struct setup *setup)
@@ -115,32 +119,46 @@ void rules_draw(struct rules v[HOOKS], struct clock *clock, const struct setup *
     draw_after(v, clock);
 }
 
-void rules_trace(const struct rules v[HOOKS], const struct clock *clock)
+void rules_redraw(struct rules *r, struct clock *c)
+{
+    draw_work_queue(&r->work_queue, c, r->mode == HOOK_OBJECT);
+    r->require = clock_percent(c, 30) ? HOOK_REQUIRE_ANY : HOOK_REQUIRE_ALL;
+    if (!rules_take_outages(r))
+        r->when_stale = clock_percent(c, 40) ? HOOK_STALE_WAIT : HOOK_STALE_RUN;
+    r->park_exit = 0;
+    if (clock_percent(c, 35))
+        r->park_exit = (unsigned)clock_pick(c, 1, (1U << RULES_STATUSES) - 1) << 1;
+    r->after = r->after_drawn & (unsigned)clock_pick(c, 0, (1U << HOOKS) - 1);
+}
+
+void rules_trace_one(const struct rules *r, const struct clock *clock)
 {
     static const char *const modes[] = {"object", "batch", "snapshot"};
+    const struct work_queue_params *l = &r->work_queue;
 
-    for (size_t i = 0; i < HOOKS; i++) {
-        const struct rules *r = &v[i];
-        const struct work_queue_params *l = &r->work_queue;
+    clock_trace(clock, "%s: %s, sources %zu %zu, events %x%s%s%s%s%s%s, after %x, park_exit %x",
+                r->name, modes[r->mode], r->sources[0], r->sources[1], r->events,
+                r->narrow ? ", narrow" : "", r->fields ? ", fields" : "",
+                r->include_old ? ", old" : "", r->existing == HOOK_EXISTING_SKIP ? ", skip" : "",
+                r->require == HOOK_REQUIRE_ANY ? ", any" : "",
+                r->when_stale == HOOK_STALE_WAIT ? ", wait" : "", r->after, r->park_exit);
+    clock_trace(clock,
+                "    settle %" PRIu64 " %" PRIu64 ", splay %" PRIu64 ", min_interval %" PRIu64
+                ", rerun %" PRIu64 ", concurrency %u, retry %" PRIu64 ", attempts %u, %u %% fail",
+                l->settle_ms, l->settle_max_ms, l->splay_ms, l->min_interval_ms, l->rerun_ms,
+                l->concurrency, l->retry.initial_ms, l->attempts, r->percent);
+    if (r->output)
+        clock_trace(clock, "    output%s: settle %" PRIu64 " %" PRIu64 ", attempts %u",
+                    r->shares    ? " and shared apply"
+                    : r->applies ? " and apply"
+                                 : "",
+                    r->apply.settle_ms, r->apply.settle_max_ms, r->apply.attempts);
+}
 
-        clock_trace(clock, "%s: %s, sources %zu %zu, events %x%s%s%s%s%s%s, after %x, park_exit %x",
-                    r->name, modes[r->mode], r->sources[0], r->sources[1], r->events,
-                    r->narrow ? ", narrow" : "", r->fields ? ", fields" : "",
-                    r->include_old ? ", old" : "",
-                    r->existing == HOOK_EXISTING_SKIP ? ", skip" : "",
-                    r->require == HOOK_REQUIRE_ANY ? ", any" : "",
-                    r->when_stale == HOOK_STALE_WAIT ? ", wait" : "", r->after, r->park_exit);
-        clock_trace(clock,
-                    "    settle %" PRIu64 " %" PRIu64 ", splay %" PRIu64 ", min_interval %" PRIu64
-                    ", rerun %" PRIu64 ", concurrency %u, retry %" PRIu64
-                    ", attempts %u, %u %% fail",
-                    l->settle_ms, l->settle_max_ms, l->splay_ms, l->min_interval_ms, l->rerun_ms,
-                    l->concurrency, l->retry.initial_ms, l->attempts, r->percent);
-        if (r->output)
-            clock_trace(clock, "    output%s: settle %" PRIu64 " %" PRIu64 ", attempts %u",
-                        r->applies ? " and apply" : "", r->apply.settle_ms, r->apply.settle_max_ms,
-                        r->apply.attempts);
-    }
+void rules_trace(const struct rules v[HOOKS], const struct clock *clock)
+{
+    for (size_t i = 0; i < HOOKS; i++)
+        rules_trace_one(&v[i], clock);
 }
 
 bool rules_is_end(enum delta_type type)
@@ -163,14 +181,14 @@ bool rules_take_outages(const struct rules *r)
     return (r->events & OF_SOURCES) != 0;
 }
 
-static void fill_rules(struct hook_rules *to, const struct rules *r)
+static void fill_rules(struct hook_rules *to, const struct rules *v, const struct rules *r)
 {
     struct err err;
 
     to->after = mem_array(HOOKS, sizeof(*to->after));
     for (size_t i = 0; i < HOOKS; i++)
         if ((r->after & 1U << i) != 0)
-            to->after[to->after_count++] = i;
+            to->after[to->after_count++] = mem_strdup(v[i].name);
     to->park_exit = mem_array(RULES_STATUSES, sizeof(*to->park_exit));
     for (int i = 1; i <= RULES_STATUSES; i++)
         if ((r->park_exit & 1U << i) != 0)
@@ -201,12 +219,22 @@ struct hook_params rules_params(const struct rules *v, size_t number)
         .work_queue = r->work_queue,
         .applies = r->applies,
         .apply = r->apply,
+        .apply_key = r->shares ? "shared" : NULL,
+        .timeout_ms = r->timeout_ms,
     };
 
     if (r->output)
         p.output = r->mode == HOOK_OBJECT ? "/files/${namespace}/${name}" : "/files/all";
-    fill_rules(&p.rules, r);
+    fill_rules(&p.rules, v, r);
     if (filter_init(&p.filter, r->events, paths, r->narrow ? ARRAY_LEN(paths) : 0, &err) != ERR_OK)
         panic("%s", err.text);
     return p;
+}
+
+struct hook *rules_find(const struct hooks *hooks, size_t number)
+{
+    for (size_t i = 0; i < hooks->n; i++)
+        if (hooks->v[i]->index == number)
+            return hooks->v[i];
+    return NULL;
 }

@@ -29,12 +29,15 @@ struct rules {
     enum hook_existing existing;
     enum hook_require require;
     enum hook_when_stale when_stale;
-    unsigned after;     /* bit 1 << hook */
-    unsigned park_exit; /* bit 1 << status; statuses are 1 to RULES_STATUSES */
+    unsigned after;       /* bit 1 << hook */
+    unsigned after_drawn; /* at first; a reload only takes from it, so that there are no cycles */
+    unsigned park_exit;   /* bit 1 << status; statuses are 1 to RULES_STATUSES */
     struct work_queue_params work_queue;
     bool output; /* stdout becomes a file, one for each key in mode object */
     bool applies;
     struct work_queue_params apply;
+    bool shares;                  /* its apply is that of all hooks that share theirs */
+    uint64_t timeout_ms;          /* of apply, to choose who runs it */
     unsigned apply_percent;       /* so many runs of apply fail */
     unsigned file_percent;        /* so many files cannot be written, or fail in the check */
     unsigned percent;             /* so many runs fail */
@@ -58,8 +61,17 @@ bool rules_take_all(const struct rules *r);
 /* Does the hook take STALE or FRESH? */
 bool rules_take_outages(const struct rules *r);
 
+/* Draws other settings of time, retry, limits and order. */
+void rules_redraw(struct rules *r, struct clock *clock);
+
+/* Traces the settings of a hook. */
+void rules_trace_one(const struct rules *r, const struct clock *clock);
+
 /* Traces the settings of all hooks. */
 void rules_trace(const struct rules v[HOOKS], const struct clock *clock);
+
+/* The hook with this number; NULL = the configuration does not have it. */
+struct hook *rules_find(const struct hooks *hooks, size_t number);
 
 /* The params of hook v[number], without its sources. */
 struct hook_params rules_params(const struct rules *v, size_t number);

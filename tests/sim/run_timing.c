@@ -295,3 +295,65 @@ void run_timing_end(struct run_timing *p, const struct work_queue_params *l,
         fail(p, l, end->parks, now_ms);
     p->changed = false;
 }
+
+/* The rerun moves by as much as the interval has changed. A time that is over may be later than the
+ * one that it stands for, which was before the end of a run. */
+static void move_rerun(uint64_t *earliest_ms, uint64_t *latest_ms, uint64_t was_ms, uint64_t is_ms,
+                       uint64_t now_ms)
+{
+    if (*latest_ms == NEVER_MS || was_ms == is_ms)
+        return;
+    if (is_ms == 0) {
+        *earliest_ms = *latest_ms = NEVER_MS;
+        return;
+    }
+    if (*earliest_ms > now_ms)
+        *earliest_ms = *earliest_ms - min(was_ms, *earliest_ms) + is_ms;
+    *latest_ms = max(now_ms, *latest_ms - min(was_ms, *latest_ms) + is_ms);
+}
+
+/* A settle time under way. Behind its earliest end the work item may be ready already, and then it
+ * stays ready. A later change of a source that is not seen yet (news_ms) may count as one of the burst:
+ * more may come. */
+static void move_settle(struct run_timing *p, const struct work_queue_params *l, uint64_t now_ms)
+{
+    uint64_t at = settled_ms(p, l);
+    uint64_t quiet = max(p->last_ms, p->news_ms) + l->settle_ms;
+    uint64_t latest = max(now_ms, min(quiet, p->first_ms + l->settle_max_ms) + l->splay_ms);
+
+    if (now_ms > p->latest_ms)
+        return;
+    p->latest_ms = now_ms < p->earliest_ms ? latest : max(p->latest_ms, latest);
+    p->earliest_ms = min(p->earliest_ms, at);
+}
+
+/* The rerun is dropped, and something else is due: if the work item is ready already, it keeps its
+ * place. */
+static void keep_place(struct run_timing *p, const struct work_queue_params *l, uint64_t now_ms)
+{
+    bool stays = p->due || p->ordered_ms != NEVER_MS;
+
+    if (l->rerun_ms == 0 && stays && now_ms >= p->rerun_earliest_ms)
+        p->place_ms = min(p->place_ms, p->rerun_earliest_ms);
+}
+
+void run_timing_change(struct run_timing *p, const struct work_queue_params *l,
+                       const struct work_queue_params *was, uint64_t now_ms)
+{
+    uint64_t retry_ms = p->ended_ms + step_ms(p, l);
+
+    keep_place(p, l, now_ms);
+    move_rerun(&p->rerun_earliest_ms, &p->rerun_latest_ms, was->rerun_ms, l->rerun_ms, now_ms);
+    if (p->running)
+        move_rerun(&p->kept_earliest_ms, &p->kept_latest_ms, was->rerun_ms, l->rerun_ms, now_ms);
+    if (!p->running && !p->due && p->ordered_ms == NEVER_MS)
+        p->not_started = false; /* a rerun, which rests again */
+    if (p->running || !p->due || p->parked || p->not_started)
+        return;
+    if (p->failures == 0) {
+        move_settle(p, l, now_ms);
+    } else if (retry_ms < p->earliest_ms) {
+        p->earliest_ms = retry_ms;
+        p->latest_ms = max(now_ms, retry_ms);
+    }
+}

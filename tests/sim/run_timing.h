@@ -32,7 +32,7 @@ struct run_timing {
     uint64_t kept_earliest_ms; /* of the rerun that was to come when the run under way started */
     uint64_t kept_latest_ms;
     uint64_t ordered_ms; /* when a person wanted a manual run; NEVER_MS = nobody does */
-    uint64_t place_ms;   /* a manual run may have been ready since then; NEVER_MS = none */
+    uint64_t place_ms;   /* the work item may have been ready since then; NEVER_MS = not before */
     bool had_no_slot;    /* the run that is due has waited for a slot */
     bool had_to_wait;    /* the run that is due has waited for min_interval */
 };
@@ -58,6 +58,10 @@ void run_timing_hurry(struct run_timing *p, uint64_t now_ms);
 
 /* The hook sees the source for the first time while the source keeps changing. */
 void run_timing_begin_hot(struct run_timing *p, const struct work_queue_params *l, uint64_t now_ms);
+
+/* The settings have changed, from *was to *l: what the work item waits for follows. */
+void run_timing_change(struct run_timing *p, const struct work_queue_params *l,
+                       const struct work_queue_params *was, uint64_t now_ms);
 
 /* A person wants a manual run. */
 void run_timing_order(struct run_timing *p, uint64_t now_ms);

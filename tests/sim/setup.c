@@ -73,6 +73,7 @@ static void draw_weather(struct setup *s, struct clock *c)
     s->hook_percent = (unsigned)clock_pick(c, 0, 70);
     s->hook_slots = (unsigned)clock_pick(c, 0, 3);
     s->operator_percent = clock_percent(c, 60) ? (unsigned)clock_pick(c, 0, 40) : 0;
+    s->reload_percent = clock_percent(c, 60) ? (unsigned)clock_pick(c, 1, 20) : 0;
     s->disaster_percent = (unsigned)clock_pick(c, 0, 12);
     s->storm_ms = storms[clock_percent(c, 60) ? 0 : clock_pick(c, 1, 2)];
     s->change_every_ms = clock_percent(c, 70) ? 1500 : 15000;

@@ -60,6 +60,7 @@ struct setup {
     unsigned hook_percent;     /* at most so many runs fail */
     unsigned hook_slots;       /* shared ones, beside each hook's own */
     unsigned operator_percent; /* the chance at each moment that the operator does something */
+    unsigned reload_percent;   /* the chance at each moment of a reload */
     unsigned disaster_percent; /* the chance of a disaster at each moment where one can happen */
     uint64_t storm_ms;         /* so long there are faults and changes */
     uint64_t change_every_ms;  /* at most so long between two changes */

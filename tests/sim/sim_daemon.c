@@ -9,8 +9,10 @@
 #include "base/mem.h"
 #include "base/panic.h"
 #include "cache/confirm.h"
+#include "hook/reload.h"
 #include "sim/answer.h"
 #include "sim/oracle.h"
+#include "sim/sim_reload.h"
 
 const struct lens *sim_daemon_lens(size_t watch)
 {
@@ -256,19 +258,20 @@ static void on_stale(void *arg, struct source from, bool stale, struct now now)
     sim_hooks_stale(&l->sim_hooks, number, stale, now);
 }
 
-static void add_watch(struct sim_daemon *l, size_t number)
+/* Makes a watch; other settings than before are other numbers in `edits`. */
+static struct watch *make_watch(const struct sim_daemon *l, size_t number)
 {
-    static const struct subscriber events = {.on_delta = on_delta,
-                                             .on_restored = on_restored,
-                                             .on_stale = on_stale,
-                                             .on_skipped = on_skipped};
     static const char *const all[] = {"*"};
     static const char *const spaces[] = {"east", "west"};
     static const char *const match[] = {"data.on=yes"};
     static const char *const names[] = {"everywhere", "by-space", "picked",
                                         "matched",    "services", "slices"};
     const struct setup *s = l->params.net->setup;
+    struct watch *w;
     struct err err;
+    char none[40];
+
+    snprintf(none, sizeof(none), "metadata.name!=none-%u", l->edits[number].selection);
     struct watch_params p = {
         .name = names[number],
         .cluster = "sim",
@@ -278,9 +281,9 @@ static void add_watch(struct sim_daemon *l, size_t number)
         .namespaces = number == BY_SPACE ? spaces : all,
         .namespace_count = number == BY_SPACE ? API_SPACES : 1,
         .label_selector = number == PICKED ? "app=x" : "",
-        .field_selector = "",
+        .field_selector = l->edits[number].selection > 0 ? none : "",
         .shape = {.match = match, .match_count = number == MATCHED ? 1 : 0},
-        .object_size = 8192,
+        .object_size = 8192 + l->edits[number].extent,
         .reflector = s->reflector,
         .guard = s->guard,
         .bookmark_timeout_ms = s->bookmark_timeout_ms,
@@ -290,9 +293,20 @@ static void add_watch(struct sim_daemon *l, size_t number)
         .seed = l->params.seed + number * SCOPES,
     };
 
-    if (watch_create(&p, &l->watches[number], &err) != ERR_OK)
+    if (watch_create(&p, &w, &err) != ERR_OK)
         panic("%s", err.text);
-    watch_subscribe(l->watches[number], &events, l);
+    return w;
+}
+
+static void put_watch(struct sim_daemon *l, size_t number, struct watch *w)
+{
+    static const struct subscriber events = {.on_delta = on_delta,
+                                             .on_restored = on_restored,
+                                             .on_stale = on_stale,
+                                             .on_skipped = on_skipped};
+
+    l->watches[number] = w;
+    watch_subscribe(w, &events, l);
     l->posts[number] = (struct post){.sim_daemon = l,
                                      .watch = number,
                                      .tick.fn = on_tick,
@@ -300,12 +314,13 @@ static void add_watch(struct sim_daemon *l, size_t number)
                                      .answer.fn = on_answer};
 }
 
-static void add_streams(struct sim_daemon *l, size_t number)
+/* Starts the streams of a watch, from streams[at] on. */
+static void start_streams(struct sim_daemon *l, size_t number, size_t at)
 {
     struct watch *w = l->watches[number];
 
     for (size_t i = 0; i < watch_list_watch_count(w); i++) {
-        struct stream *s = &l->streams[l->stream_count++];
+        struct stream *s = &l->streams[at + i];
 
         *s = (struct stream){
             .net = l->params.net,
@@ -318,6 +333,14 @@ static void add_streams(struct sim_daemon *l, size_t number)
             s->lens.space = i;
         stream_start(s, l->whole[number][i]);
     }
+}
+
+static void add_streams(struct sim_daemon *l, size_t number)
+{
+    size_t at = l->stream_count;
+
+    l->stream_count += watch_list_watch_count(l->watches[number]);
+    start_streams(l, number, at);
 }
 
 static bool was_answered(const struct watch *w)
@@ -358,6 +381,8 @@ static void load(struct sim_daemon *l, size_t number)
         l->whole[number][i] = disk_is_whole(l->params.disk, number, i, edited);
     if (edited && store_count(watch_store(l->watches[number])) > 0)
         l->params.features[FEATURE_EDITED]++;
+    for (size_t i = 0; i < watch_scope_count(l->watches[number]); i++)
+        disk_edit(l->params.disk, number, i, l->watches[number]);
     l->params.features[FEATURE_ODD_RESTORED] +=
         skips_count(store_skips(watch_store(l->watches[number])));
 }
@@ -381,7 +406,7 @@ struct sim_daemon *sim_daemon_create(const struct sim_daemon_params *params)
 
     l->params = *params;
     for (size_t i = 0; i < WATCHES; i++) {
-        add_watch(l, i);
+        put_watch(l, i, make_watch(l, i));
         load(l, i);
     }
     if (params->persist != NULL)
@@ -428,6 +453,13 @@ void sim_daemon_stop(struct sim_daemon *l)
     sim_hooks_stop(&l->sim_hooks);
 }
 
+static void clear_post(struct sim_daemon *l, size_t number)
+{
+    clock_clear(l->params.clock, &l->posts[number].tick);
+    clock_clear(l->params.clock, &l->posts[number].confirm);
+    clock_clear(l->params.clock, &l->posts[number].answer);
+}
+
 void sim_daemon_destroy(struct sim_daemon **lp)
 {
     struct sim_daemon *l = *lp;
@@ -440,9 +472,7 @@ void sim_daemon_destroy(struct sim_daemon **lp)
     sim_hooks_fini(&l->sim_hooks);
     view_oracle_fini(&l->view_oracle);
     for (size_t i = 0; i < WATCHES; i++) {
-        clock_clear(l->params.clock, &l->posts[i].tick);
-        clock_clear(l->params.clock, &l->posts[i].confirm);
-        clock_clear(l->params.clock, &l->posts[i].answer);
+        clear_post(l, i);
         watch_destroy(&l->watches[i]);
     }
     free(l);
@@ -465,4 +495,89 @@ bool sim_daemon_is_quiet(const struct sim_daemon *l)
         if (watch_confirm(l->watches[i]) != NULL && confirm_count(watch_confirm(l->watches[i])) > 0)
             return false;
     return view_oracle_is_quiet(&l->view_oracle) && sim_hooks_is_quiet(&l->sim_hooks);
+}
+
+/* ---- A reload changes a watch. */
+
+static size_t first_stream(const struct sim_daemon *l, size_t number)
+{
+    size_t at = 0;
+
+    while (l->streams[at].arg != &l->posts[number])
+        at++;
+    return at;
+}
+
+/* The hooks hear of the new view from here on; their sources in it are replaced. */
+static void replace_view(struct sim_daemon *l)
+{
+    struct view *old = l->view_oracle.view;
+    struct view_oracle was = l->view_oracle;
+
+    clock_clear(l->params.clock, &l->view_oracle.look);
+    add_view(l);
+    hooks_move_source(&l->sim_hooks.hooks, (struct source){.view = old},
+                      (struct source){.view = l->view_oracle.view});
+    l->sim_hooks.params.view = l->view_oracle.view;
+    for (size_t i = 0; i < API_KEYS; i++)
+        l->view_oracle.keys[i].slice = was.keys[i].slice;
+    view_destroy(&old);
+    view_oracle_restored(&l->view_oracle);
+}
+
+static void replace_watch(struct sim_daemon *l, size_t number)
+{
+    const struct clock *c = l->params.clock;
+    struct watch *old = l->watches[number];
+    struct watch *w = make_watch(l, number);
+    struct now now = {.ms = c->now_ms, .wall_ns = c->now_ms * 1000000};
+
+    watch_inherit(w, old, now);
+    clear_post(l, number);
+    put_watch(l, number, w);
+    l->begun[number] = l->stale[number] = false;
+    hooks_move_source(&l->sim_hooks.hooks, (struct source){.watch = old},
+                      (struct source){.watch = w});
+    if (number == SERVICES || number == SLICES)
+        replace_view(l);
+    oracle_replace(l->params.oracle, w, number);
+    for (size_t i = 0; i < watch_scope_count(w); i++)
+        disk_edit(l->params.disk, number, i, w);
+    watch_destroy(&old);
+}
+
+static void count_replaced(const struct sim_daemon *l, size_t number)
+{
+    static const enum feature features[] = {
+        [RESUME_NONE] = FEATURE_RELOAD_EMPTY,        [RESUME_PARTIAL] = FEATURE_RELOAD_PARTIAL,
+        [RESUME_RESHAPED] = FEATURE_RELOAD_RESHAPED, [RESUME_EDITED] = FEATURE_RELOAD_EDITED,
+        [RESUME_WHOLE] = FEATURE_RELOAD_WHOLE,
+    };
+
+    for (size_t i = 0; i < watch_scope_count(l->watches[number]); i++)
+        l->params.features[features[watch_resume_left(l->watches[number], i)]]++;
+}
+
+void sim_daemon_reload(struct sim_daemon *l, size_t number, enum sim_daemon_edit edit)
+{
+    size_t at = first_stream(l, number);
+    struct watch *w;
+
+    clock_trace(l->params.clock, "reload: %s is replaced, edit %d", watch_name(l->watches[number]),
+                (int)edit);
+    if (l->sim_hooks.is_watched)
+        hook_checker_before(&l->sim_hooks.hook_checker);
+    l->edits[number].selection += edit == SIM_DAEMON_SELECTION;
+    l->edits[number].extent += edit == SIM_DAEMON_EXTENT;
+    sim_reload_retire_all(&l->sim_hooks, number);
+    for (size_t i = 0; i < watch_list_watch_count(l->watches[number]); i++)
+        stream_fini(&l->streams[at + i]);
+    replace_watch(l, number);
+    w = l->watches[number];
+    count_replaced(l, number);
+    for (size_t i = 0; i < watch_scope_count(w); i++)
+        l->whole[number][i] = watch_resume_left(w, i) == RESUME_WHOLE;
+    start_streams(l, number, at);
+    sim_reload_look(&l->sim_hooks);
+    on_progress(&l->posts[number]);
 }

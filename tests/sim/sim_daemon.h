@@ -24,6 +24,7 @@ struct sim_daemon_params {
     struct handler *handlers;  /* HOOKS elements */
     const struct rules *rules; /* HOOKS elements */
     struct disk *disk;
+    struct oracle *oracle;
     uint64_t *features;      /* FEATURES counts */
     struct persist *persist; /* NULL: no delivery records */
     struct alarm *reaper;    /* see sim/sim_hooks.h */
@@ -51,9 +52,13 @@ struct sim_daemon {
     struct watch *watches[WATCHES];
     struct post posts[WATCHES];
     bool whole[WATCHES][API_SPACES]; /* the scope can go on without a list */
-    bool stale[WATCHES];             /* as the watch has reported last */
-    bool begun[WATCHES];             /* the watch has begun stale */
-    struct alarm patience;           /* start_stale: watches without an answer begin stale then */
+    struct {
+        unsigned selection;
+        unsigned extent;
+    } edits[WATCHES];      /* so many reloads have changed it */
+    bool stale[WATCHES];   /* as the watch has reported last */
+    bool begun[WATCHES];   /* the watch has begun stale */
+    struct alarm patience; /* start_stale: watches without an answer begin stale then */
     struct view_oracle view_oracle;
     struct stream streams[SCOPES];
     size_t stream_count;
@@ -71,6 +76,13 @@ void sim_daemon_stop(struct sim_daemon *l);
 
 /* kill -9: the programs die as well. Sets *l to NULL. */
 void sim_daemon_destroy(struct sim_daemon **l);
+
+/* What a reload changes of a watch. */
+enum sim_daemon_edit { SIM_DAEMON_NOTHING, SIM_DAEMON_EXTENT, SIM_DAEMON_SELECTION };
+
+/* A reload puts a watch with other settings in the place of this one, and replaces the hooks that
+ * have it, or the view of it, as a source. Only for a daemon with delivery records. */
+void sim_daemon_reload(struct sim_daemon *l, size_t number, enum sim_daemon_edit edit);
 
 /* Carries out the request of a person (a relist, a decision about the guard) for a watch. */
 void sim_daemon_poke(struct sim_daemon *l, size_t watch);

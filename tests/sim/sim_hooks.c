@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/panic.h"
 #include "sim/program.h"
+#include "sim/sharing.h"
 
 static uint64_t now(const struct sim_hooks *c)
 {
@@ -17,6 +18,11 @@ static uint64_t now(const struct sim_hooks *c)
 bool sim_hooks_remembers(const struct sim_hooks *c)
 {
     return c->params.persist != NULL;
+}
+
+bool sim_hooks_watches(const struct sim_hooks *c, size_t hook)
+{
+    return c->is_watched && c->hook_checker.hooks[hook].as == CHECKED_FULLY;
 }
 
 bool sim_hooks_keep(struct sim_hooks *c)
@@ -37,10 +43,12 @@ void sim_hooks_keep_now(struct sim_hooks *c)
 void sim_hooks_look_at_files(struct sim_hooks *c, size_t hook)
 {
     const struct checked_hook *h = &c->hook_checker.hooks[hook];
-    const struct output_files_view v = {
+    struct output_files_view v = {
         .shut = h->paused || h->gate<GATE_APPLY, .busy = h->running> 0,
         .awake = h->running > 0 || hook_checker_is_awake(&c->hook_checker, hook),
     };
+
+    v.awake = sharing_waits(c, hook, &v.others_ms) || v.awake;
 
     output_files_look(&c->params.handlers[hook].output_files, &v);
 }
@@ -48,7 +56,16 @@ void sim_hooks_look_at_files(struct sim_hooks *c, size_t hook)
 static void look_at_files(struct sim_hooks *c)
 {
     for (size_t i = 0; i < HOOKS; i++)
-        sim_hooks_look_at_files(c, i);
+        if (sim_hooks_watches(c, i))
+            sim_hooks_look_at_files(c, i);
+}
+
+void sim_hooks_open(struct sim_hooks *c)
+{
+    for (size_t i = 0; i < HOOKS; i++)
+        if (!sim_hooks_watches(c, i))
+            hook_checker_release(&c->hook_checker, i, rules_find(&c->hooks, i));
+    hook_checker_open(&c->hook_checker, c->synced);
 }
 
 static void look_before(struct sim_hooks *c)
@@ -56,7 +73,7 @@ static void look_before(struct sim_hooks *c)
     if (!c->is_watched)
         return;
     hook_checker_before(&c->hook_checker);
-    hook_checker_open(&c->hook_checker, c->synced);
+    sim_hooks_open(c);
     look_at_files(c);
 }
 
@@ -64,6 +81,7 @@ static void look_behind(struct sim_hooks *c)
 {
     if (!c->is_watched)
         return;
+    sim_hooks_open(c);
     look_at_files(c);
     hook_checker_after(&c->hook_checker);
     hook_checker_compare(&c->hook_checker, &c->hooks);
@@ -82,7 +100,7 @@ static void check_delivery(void *arg, struct delivery *dl)
  * many steps later, or never. */
 static void check_deliveries(struct sim_hooks *c)
 {
-    for (size_t i = 0; i < HOOKS; i++)
+    for (size_t i = 0; i < c->hooks.n; i++)
         for (size_t k = 0; k < RULES_SOURCES; k++)
             delivery_queue_each(&c->hooks.v[i]->queue, k, check_delivery, c->hooks.v[i]);
 }
@@ -147,50 +165,57 @@ void sim_hooks_stale(struct sim_hooks *c, size_t number, bool stale, struct now 
 
 void sim_hooks_pause(struct sim_hooks *c, size_t hook, bool paused)
 {
-    clock_trace(c->params.clock, "%s is %s", c->params.rules[hook].name,
-                paused ? "paused" : "resumed");
-    if (c->is_watched) {
+    struct hook *h = rules_find(&c->hooks, hook);
+
+    if (h == NULL)
+        return;
+    clock_trace(c->params.clock, "%s is %s", h->name, paused ? "paused" : "resumed");
+    if (sim_hooks_watches(c, hook)) {
         hook_checker_before(&c->hook_checker);
         hook_checker_pause(&c->hook_checker, hook, paused);
     }
     if (sim_hooks_remembers(c))
         restart_oracle_pause(&c->params.persist->restart_oracle, hook, paused);
-    hook_pause(c->hooks.v[hook], paused);
+    hook_pause(h, paused);
     sim_hooks_keep_now(c);
     sim_hooks_start_due(c, c->synced);
 }
 
 void sim_hooks_order(struct sim_hooks *c, size_t hook, size_t key)
 {
+    struct hook *h = rules_find(&c->hooks, hook);
+    bool watched = sim_hooks_watches(c, hook);
     struct str name = {0};
     struct err err;
 
-    clock_trace(c->params.clock, "%s: run %zu", c->params.rules[hook].name, key);
+    if (h == NULL)
+        return;
+    clock_trace(c->params.clock, "%s: run %zu", h->name, key);
     if (c->is_watched)
         hook_checker_before(&c->hook_checker);
     if (key == RULES_OUTAGE)
         name = str_c("");
     else if (key != RULES_KEYS)
         name = str_c(api_key(key));
-    enum err_kind want = c->is_watched ? hook_checker_order(&c->hook_checker, hook, key) : ERR_OK;
+    enum err_kind want = watched ? hook_checker_order(&c->hook_checker, hook, key) : ERR_OK;
     if (want == ERR_NOT_FOUND && key == RULES_KEYS &&
-        apply_may_repeat(&c->hooks.v[hook]->apply)) /* only apply is left to run */
+        apply_may_repeat(&h->apply)) /* only apply is left to run */
         want = ERR_OK;
-    enum err_kind is = hook_run_manually(c->hooks.v[hook], name, &err);
-    if (c->is_watched && is != want)
+    enum err_kind is = hook_run_manually(h, name, &err);
+    if (watched && is != want)
         panic("%s, key %.*s: the order ends with %d, not %d", c->params.rules[hook].name,
               STR_ARG(name), is, want);
-    if (c->is_watched && is == ERR_OK && key == RULES_KEYS)
+    if (watched && is == ERR_OK && key == RULES_KEYS)
         output_files_order(&c->params.handlers[hook].output_files);
     if (sim_hooks_remembers(c))
         c->params.persist->outputs[hook].excused = true;
     sim_hooks_start_due(c, c->synced);
 }
 
-static void add_hook(struct sim_hooks *c, size_t number)
+struct hook_params sim_hooks_params(const struct sim_hooks *c, size_t number,
+                                    struct hook_source sources[RULES_SOURCES])
 {
     struct hook_params p = rules_params(c->params.rules, number);
-    struct hook_source sources[RULES_SOURCES];
     static const char *const again = "again";
 
     for (size_t i = 0; i < RULES_SOURCES; i++) {
@@ -200,6 +225,14 @@ static void add_hook(struct sim_hooks *c, size_t number)
         sources[i] = (struct hook_source){.name = twice ? again : source_name(of), .of = of};
     }
     p.sources = sources;
+    return p;
+}
+
+static void add_hook(struct sim_hooks *c, size_t number)
+{
+    struct hook_source sources[RULES_SOURCES];
+    struct hook_params p = sim_hooks_params(c, number, sources);
+
     hooks_add(&c->hooks, &p);
 }
 
@@ -210,7 +243,8 @@ static void disk_hooks(struct sim_hooks *c)
     c->is_watched = !disk_hooks_known(m);
     if (!c->is_watched)
         c->params.features[FEATURE_KEPT]++;
-    disk_hooks_load(m, &c->hooks, now(c));
+    for (size_t i = 0; i < c->hooks.n; i++)
+        disk_hooks_load(m, c->hooks.v[i], now(c));
     restart_oracle_begin(&c->params.persist->restart_oracle, &c->hooks);
 }
 
@@ -222,6 +256,10 @@ void sim_hooks_init(struct sim_hooks *c, const struct sim_hooks_params *params)
     hook_checker_init(&c->hook_checker, params->clock, params->rules, params->slots,
                       params->features);
     for (size_t i = 0; i < HOOKS; i++) {
+        if (sim_hooks_remembers(c) && params->persist->disk_hooks.dropped[i]) {
+            hook_checker_release(&c->hook_checker, i, NULL);
+            continue;
+        }
         add_hook(c, i);
         output_files_begin_life(&params->handlers[i].output_files);
         c->hook_checker.hooks[i].output_files = &params->handlers[i].output_files;
@@ -266,7 +304,7 @@ bool sim_hooks_is_quiet(const struct sim_hooks *c)
 
 static bool any_parked(const struct sim_hooks *c, size_t hook)
 {
-    return hook_parked(c->hooks.v[hook]) > 0;
+    return hook_parked(rules_find(&c->hooks, hook)) > 0;
 }
 
 void sim_hooks_check_quiet(const struct sim_hooks *c)
@@ -282,7 +320,7 @@ void sim_hooks_check_quiet(const struct sim_hooks *c)
 
 bool sim_hooks_says_parked(const struct sim_hooks *c, size_t hook, size_t source, size_t key)
 {
-    const struct hook *h = c->hooks.v[hook];
+    const struct hook *h = rules_find(&c->hooks, hook);
     const char *name = key == RULES_OUTAGE ? "" : api_key(key);
     const struct delivery *dl = delivery_queue_find(&h->queue, source, str_c(name));
 
@@ -293,21 +331,21 @@ bool sim_hooks_says_parked(const struct sim_hooks *c, size_t hook, size_t source
 
 bool sim_hooks_is_parked(const struct sim_hooks *c, size_t hook, size_t source, size_t key)
 {
-    const struct hook *h = c->hooks.v[hook];
+    const struct hook *h = rules_find(&c->hooks, hook);
     bool is = sim_hooks_says_parked(c, hook, source, key);
 
-    if (c->is_watched)
+    if (sim_hooks_watches(c, hook))
         return hook_checker_is_parked(&c->hook_checker, hook, source, key);
     if (is && !restart_oracle_may_park(&c->params.persist->restart_oracle, hook, source, key))
         panic("%s, source %zu, key %zu: is parked, and may not be", h->name, source, key);
-    c->params.features[FEATURE_KEPT_PARKED] += is && h->runs_failed == 0;
+    c->params.features[FEATURE_KEPT_PARKED] += is && h->figures.runs_failed == 0;
     return is;
 }
 
 bool sim_hooks_skips(const struct sim_hooks *c, size_t hook, size_t source, size_t key,
                      const struct api_object *now)
 {
-    if (c->is_watched)
+    if (sim_hooks_watches(c, hook))
         return c->hook_checker.hooks[hook].delivery_models[source][key].skipped == now->uid;
     return restart_oracle_skips(&c->params.persist->restart_oracle, hook, source, key, now);
 }

@@ -31,8 +31,12 @@ struct sim_hooks_params {
     struct alarm *reaper;    /* kills that daemon; often while a run starts or ends */
 };
 
+/* What a reload does with a hook when its runs have ended (sim/sim_reload). */
+enum sim_hooks_reload { SIM_HOOKS_STAY, SIM_HOOKS_REPLACE, SIM_HOOKS_DROP };
+
 struct sim_hooks {
     struct sim_hooks_params params;
+    enum sim_hooks_reload reloads[HOOKS];
     bool is_watched; /* by hook_checker */
     struct hooks hooks;
     struct hook_checker hook_checker;
@@ -46,6 +50,16 @@ void sim_hooks_init(struct sim_hooks *c, const struct sim_hooks_params *params);
 
 /* The hooks have got all loaded objects of their sources. */
 void sim_hooks_loaded(struct sim_hooks *c);
+
+/* Does hook_checker check the hook? */
+bool sim_hooks_watches(const struct sim_hooks *c, size_t hook);
+
+/* Tells hook_checker which hooks may see their sources. */
+void sim_hooks_open(struct sim_hooks *c);
+
+/* The parameters of a hook; sources gets its sources. */
+struct hook_params sim_hooks_params(const struct sim_hooks *c, size_t number,
+                                    struct hook_source sources[RULES_SOURCES]);
 
 /* Puts all changes of the hooks into the batch of this turn; false: there was no change. */
 bool sim_hooks_keep(struct sim_hooks *c);

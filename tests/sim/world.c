@@ -118,7 +118,7 @@ static void check_file(const struct sim_hooks *c, size_t hook, size_t key)
     bool by_key = h->rules->mode == HOOK_OBJECT;
     bool wanted = by_key ? h->effects[source][key].uid != 0 : f->owner > 0;
 
-    if (!c->is_watched) {
+    if (!sim_hooks_watches(c, hook)) {
         check_kept_file(c, hook, key);
         return;
     }

@@ -26,24 +26,38 @@ def pytest_collection_modifyitems(items):
 
 
 @pytest.fixture(scope="session")
-def machine(tmp_path_factory):
-    """A booted Debian in which informerd is installed and its user exists."""
+def package():
+    """The path of the package that is tested."""
     import machine as code
-    code.make_base()
-    code.install()
-    made = code.Machine(tmp_path_factory.mktemp("machine") / "console.log")
-    try:
-        made.check("systemctl", "daemon-reload")
-        made.check("systemd-sysusers")
-        for name in ("worker", "stranger", "member"):
-            made.check("useradd", "--system", "--user-group", name)
-        made.check("groupadd", "--system", "extra")
-        made.check("usermod", "-aG", "extra", "worker")
-        made.check("usermod", "-aG", "extra", "informerd")
-        made.check("usermod", "-aG", "informerd", "member")
-        yield made
-    finally:
-        made.stop()
+    return code.package()
+
+
+@pytest.fixture(scope="session")
+def new_machine(package, tmp_path_factory):
+    """Boots a Debian without informerd: new_machine()."""
+    import machine as code
+    base, made = code.make_base(package), []
+
+    def new():
+        made.append(code.Machine(base, tmp_path_factory.mktemp("machine")))
+        return made[-1]
+    yield new
+    for one in made:
+        one.stop()
+
+
+@pytest.fixture(scope="session")
+def machine(new_machine, package):
+    """A booted Debian in which the package is installed."""
+    made = new_machine()
+    made.install(package)
+    for name in ("worker", "stranger", "member"):
+        made.check("useradd", "--system", "--user-group", name)
+    made.check("groupadd", "--system", "extra")
+    made.check("usermod", "-aG", "extra", "worker")
+    made.check("usermod", "-aG", "extra", "informerd")
+    made.check("usermod", "-aG", "informerd", "member")
+    return made
 
 
 @pytest.fixture

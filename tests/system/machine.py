@@ -13,66 +13,111 @@ from control import PATIENCE, Control, wait_until
 from proctree import children
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-BUILD = pathlib.Path(os.environ.get("INFORMERD_BUILD", ROOT / "build" / "release")).resolve()
-BASE = pathlib.Path(os.environ.get("INFORMERD_SYSTEM_ROOT", ROOT / "build" / "system-root"))
-MIRROR = [os.environ["INFORMERD_MIRROR"]] if "INFORMERD_MIRROR" in os.environ else []
 PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
+PACKAGE = "/var/tmp/package.deb"    # inside
+# Lives as long as its standard input is open: then nothing holds the mounts any more.
+HOLD = """
+set -e
+mount -t tmpfs -o mode=0755 none "$2"
+mkdir "$2/upper" "$2/work" "$2/root"
+mount -t overlay -o "lowerdir=$1,upperdir=$2/upper,workdir=$2/work" none "$2/root"
+echo mounted
+exec cat
+"""
 
 
-def release():
-    """The codename of this machine's Debian release: the binary runs on no other release."""
+def suite():
+    """The codename of the Debian release that is booted: by default that of this machine."""
     text = pathlib.Path("/etc/os-release").read_text()
-    return re.search(r"^VERSION_CODENAME=(\w+)", text, re.M).group(1)
+    return os.environ.get("INFORMERD_SUITE") or re.search(r"^VERSION_CODENAME=(\w+)", text, re.M)[1]
 
 
-def make_base():
-    """Makes a Debian root with systemd, once. No test writes into it."""
-    if (BASE / ".informerd-system").exists():
-        return
-    new = BASE.with_name(f"{BASE.name}.new")
-    shutil.rmtree(new, ignore_errors=True)
+def package():
+    """The package that is tested."""
+    named = os.environ.get("INFORMERD_PACKAGE")
+    found = [pathlib.Path(named)] if named else sorted(
+        (ROOT / "build" / "package").glob("informerd_*.deb"))
+    assert len(found) == 1 and found[0].exists(), f"one package is needed, found {found}"
+    return found[0].resolve()
+
+
+def dependencies(deb):
+    """The names of the packages that the package needs."""
+    listed = subprocess.run(["dpkg-deb", "-f", deb, "Depends"], check=True, text=True,
+                            capture_output=True).stdout
+    return [re.match(r"[\w.+-]+", one.strip())[0] for one in listed.split(",")]
+
+
+def make_base(deb):
+    """Makes a Debian root with systemd and what the package needs, once; returns its path. No test
+    writes into it."""
+    base = pathlib.Path(os.environ.get("INFORMERD_SYSTEM_ROOT",
+                                       ROOT / "build" / f"system-root-{suite()}"))
+    mirror = os.environ.get("INFORMERD_MIRROR", "")
+    include = ",".join(["systemd-sysv", "dbus", "procps", *dependencies(deb)])
+    made = base / ".informerd-system"
+    if made.exists() and made.read_text() == include:
+        return base
+    new = base.with_name(f"{base.name}.new")
+    for old in (base, new):
+        shutil.rmtree(old, ignore_errors=True)
     new.mkdir(parents=True)
     subprocess.run(["unshare", "--mount", "--propagation", "private", "--pid", "--fork",
-                    "--kill-child", "debootstrap", "--variant=minbase",
-                    "--include=systemd-sysv,dbus,procps", release(), new, *MIRROR], check=True,
+                    "--kill-child", "debootstrap", "--variant=minbase", f"--include={include}",
+                    suite(), new, *([mirror] if mirror else [])], check=True,
                    stdout=subprocess.DEVNULL)
-    (new / ".informerd-system").touch()
-    new.rename(BASE)
-
-
-def install(build=BUILD):
-    """Installs the build into the base, with the libraries that the base does not have."""
-    shutil.rmtree(BASE / "etc" / "informerd", ignore_errors=True)
-    subprocess.run(["cmake", "--install", build, "--prefix", "/usr"], check=True,
-                   env={**os.environ, "DESTDIR": str(BASE)}, stdout=subprocess.DEVNULL)
-    for program in ("sbin/informerd", "bin/informerctl"):
-        listed = subprocess.run(["ldd", BASE / "usr" / program], check=True, text=True,
-                                capture_output=True).stdout
-        for library in re.findall(r"=> (/\S+)", listed):
-            if not (BASE / library[1:]).exists():
-                shutil.copy(library, BASE / library[1:])
+    (new / ".informerd-system").write_text(include)
+    new.rename(base)
+    return base
 
 
 class Machine:
-    """The container, which shares the network with the tests and nothing else."""
+    """The container, which shares the network with the tests and nothing else. What is written into
+    it lies in memory, survives a reboot, and is gone when the test run ends, however it ends."""
 
-    def __init__(self, log):
-        self.log_file = log
-        with open(log, "ab") as out:
+    def __init__(self, base, folder):
+        self.log_file = folder / "console.log"
+        self.top = folder / "disk"
+        self.top.mkdir()
+        self.holder = subprocess.Popen(
+            ["unshare", "--mount", "--propagation", "private", "sh", "-c", HOLD, "hold", base,
+             self.top], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        assert self.holder.stdout.readline() == "mounted\n"
+        self.nspawn = None
+        self.boot()
+
+    def boot(self, network=True):
+        """Boots it, and waits until systemd has started everything."""
+        with open(self.log_file, "ab") as out:
             self.nspawn = subprocess.Popen(
-                ["systemd-nspawn", "--quiet", "--directory", BASE, "--boot", "--volatile=overlay",
+                ["nsenter", "-t", str(self.holder.pid), "-m", "systemd-nspawn", "--quiet",
+                 "--directory", self.top / "root", "--boot",
                  "--machine=informerd-test", "--register=no", "--console=pipe",
                  "--link-journal=no", "--resolv-conf=off", "--timezone=off",
-                 *([] if os.path.isdir("/run/systemd/system") else ["--keep-unit"])],
+                 *([] if network else ["--private-network"]),
+                 *([] if os.path.isdir("/run/systemd/system") else ["--keep-unit"]),
+                 # only for a systemd of Debian 13 on a machine with cgroup 1
+                 "SYSTEMD_CGROUP_ENABLE_LEGACY_FORCE=1"],
                 stdin=subprocess.DEVNULL, stdout=out, stderr=out)
         try:
-            self.pid = wait_until(self._leader, what=f"the container starts: see {log}")
+            self.pid = wait_until(self._leader, what=f"the container starts: see {self.log_file}")
             self.root = pathlib.Path(f"/proc/{self.pid}/root")
             wait_until(lambda: self.run("systemctl", "is-system-running").stdout.strip()
-                       in ("running", "degraded"), what=f"systemd is up: see {log}")
+                       in ("running", "degraded"), what=f"systemd is up: see {self.log_file}")
         except BaseException:
             self.stop()
             raise
+
+    def shut_down(self):
+        """As a person does it: every service is stopped."""
+        self.run("systemctl", "poweroff")
+        self.nspawn.wait(PATIENCE)
+
+    def install(self, deb):
+        """As an administrator does it; returns what apt-get said."""
+        shutil.copy(deb, self.path(PACKAGE))
+        return self.check("env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-y", "--reinstall",
+                          "--no-install-recommends", "install", PACKAGE, timeout=PATIENCE)
 
     def _leader(self):
         assert self.nspawn.poll() is None, self.log_file.read_text()
@@ -86,12 +131,13 @@ class Machine:
         """Ends the container: nspawn kills its processes, and the overlay file system is gone."""
         for number in (signal.SIGTERM, signal.SIGTERM, signal.SIGKILL):
             if self.nspawn.poll() is not None:
-                return
+                break
             self.nspawn.send_signal(number)
             try:
                 self.nspawn.wait(15)
             except subprocess.TimeoutExpired:
                 pass
+        self.holder.communicate()
 
     # Inside
 
@@ -142,6 +188,9 @@ class Unit:
 
     def start(self, wait=True):
         return self.machine.run("systemctl", "start", *([] if wait else ["--no-block"]), self.name)
+
+    def reload(self):
+        return self.machine.run("systemctl", "reload", self.name)
 
     def stop(self):
         return self.machine.run("systemctl", "stop", self.name)

@@ -9,8 +9,10 @@ import pytest
 from control import wait_until
 from fakeapi import service
 from machine import status
-from node import OUT
+from node import CONF, OUT
 from proctree import children, descendants, exists
+
+pytestmark = pytest.mark.long
 
 BLOCK = f"while [ ! -e {OUT}/go ]; do sleep 0.05; done"
 
@@ -41,6 +43,24 @@ def test_status_shows_failing_watches_until_they_work_again(node, api):
     wait_until(lambda: "1 failing" in node.unit.show("StatusText"))
     api.listen()
     wait_until(lambda: "0 failing" in node.unit.show("StatusText"))
+
+
+def test_reload_succeeds_with_a_good_file_and_fails_with_a_bad_one(node, api):
+    node.configure(hooks={"h": node.hook("h")})
+    assert node.unit.start().returncode == 0
+    main = node.unit.show("MainPID")
+    done = node.unit.reload()
+    assert done.returncode == 0, done.stderr
+    good = node.machine.read(CONF)
+    node.machine.write(CONF, good + "nonsense = 1;\n", 0o600)
+    assert node.unit.reload().returncode != 0
+    node.unit.wait_message("nonsense")
+    assert node.unit.state() == ("active", "running")
+    wait_until(lambda: "the last reload failed" in node.unit.show("StatusText"))
+    node.machine.write(CONF, good, 0o600)
+    assert node.unit.reload().returncode == 0
+    assert node.unit.state() == ("active", "running")
+    assert node.unit.show("MainPID") == main
 
 
 def test_an_unreachable_server_delays_ready_until_ready_timeout(node, api):
@@ -180,7 +200,7 @@ def test_hup_and_other_signals_do_not_end_the_service(node, api):
     main = node.unit.main
     for number in (signal.SIGHUP, signal.SIGPIPE):
         os.kill(main, number)
-    node.unit.wait_message("SIGHUP")
+    node.unit.wait_message("reloaded")
     api.apply(service("n/b"))
     node.wait_out("h", 2)
     assert node.unit.main == main and exists(main)

@@ -10,6 +10,8 @@ from fakeapi import service
 from node import STATE
 from proctree import exists
 
+pytestmark = pytest.mark.long
+
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
 

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "hook/gone.h"
 #include "proto/json_in.h"
 
 static void on_delta(void *arg, struct source from, const struct delta *d)
@@ -122,9 +123,36 @@ static void on_pause(void *arg, struct hook *h, bool paused)
     buf_printf(&t->done, "%s %s;", paused ? "pause" : "resume", h->name);
 }
 
+static void on_log_level(void *arg, enum log_subject subject, const char *name, int level)
+{
+    static const char *const subjects[] = {"all", "watch", "hook"};
+    struct admin_world *t = arg;
+
+    buf_printf(&t->done, "log %s %s %d;", subjects[subject], name != NULL ? name : "-", level);
+}
+
+static bool on_forget(void *arg, struct gone_hook *gh, bool with_files)
+{
+    struct admin_world *t = arg;
+
+    buf_printf(&t->done, "forget %s%s;", gh->name, with_files ? " files" : "");
+    gone_forget(gh, &t->hooks, with_files);
+    return true;
+}
+
+static uint64_t on_reload(void *arg, bool dry_run, const char **refusal)
+{
+    struct admin_world *t = arg;
+
+    *refusal = "this process does not reload";
+    buf_printf(&t->done, "reload%s;", dry_run ? " dry" : "");
+    return t->reload_number;
+}
+
 static void fill_model(struct admin_world *t)
 {
-    static const struct admin_actions actions = {on_relist, on_verify, on_guard, on_kick, on_pause};
+    static const struct admin_actions actions = {on_relist, on_verify,    on_guard,  on_kick,
+                                                 on_pause,  on_log_level, on_forget, on_reload};
 
     t->model = (struct admin_model){
         .version = "1.2.3",
@@ -235,7 +263,8 @@ static bool any_token(void *arg, const struct json_token *t)
 struct admin_response admin_world_ask(struct admin_world *t, const char *method, const char *target,
                                       bool privileged)
 {
-    const struct admin_request req = {str_c(method), str_c(target), privileged};
+    const struct admin_request req = {
+        .method = str_c(method), .target = str_c(target), .privileged = privileged};
     struct admin_response r;
     struct err err = {0};
 

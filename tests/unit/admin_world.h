@@ -40,8 +40,9 @@ struct admin_world {
     struct payload_context context; /* node "n1", instance "i" */
     struct admin_model model;
     uint64_t now_ms;
-    struct buf done;  /* "relist services;": the calls of the actions */
-    bool guard_holds; /* the answer of actions.guard */
+    uint64_t reload_number; /* of an order; 0 = it is refused */
+    struct buf done;        /* "relist services;": the calls of the actions */
+    bool guard_holds;       /* the answer of actions.guard */
 };
 
 /* The setup of a test with cmocka: no watch is started; the resource of the widgets is not

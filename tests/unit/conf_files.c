@@ -12,6 +12,7 @@
 
 #include "base/mem.h"
 #include "conf/conf_print.h"
+#include "helper/file_source.h"
 
 int conf_files_enter(void **state)
 {
@@ -47,11 +48,20 @@ void conf_files_write(const char *path, const char *text)
     assert_int_equal(fclose(f), 0);
 }
 
+struct conf *conf_files_try(const char *path, struct problems *p)
+{
+    struct file_set files = {.source = &file_source_disk};
+    struct conf *c = conf_read(&files, path, p);
+
+    file_set_fini(&files);
+    return c;
+}
+
 struct conf *conf_files_read(const char *path)
 {
     struct problems p = {0};
     struct buf out = {0};
-    struct conf *c = conf_read(path, &p);
+    struct conf *c = conf_files_try(path, &p);
 
     problems_put(&p, &out);
     assert_string_equal(buf_cstr(&out), "");
@@ -83,7 +93,7 @@ void conf_files_expect(const char *path, const char *problems)
 {
     struct problems p = {0};
     struct buf out = {0};
-    struct conf *c = conf_read(path, &p);
+    struct conf *c = conf_files_try(path, &p);
 
     problems_put(&p, &out);
     assert_string_equal(buf_cstr(&out), problems);

@@ -31,6 +31,9 @@ struct conf_files_mistake {
 /* Writes one of these files. */
 void conf_files_write(const char *path, const char *text);
 
+/* Reads a configuration from the disk, as conf_read() does. */
+struct conf *conf_files_try(const char *path, struct problems *p) MUST_CHECK;
+
 /* Reads a configuration that must be right. */
 struct conf *conf_files_read(const char *path) MUST_CHECK;
 

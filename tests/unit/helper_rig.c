@@ -85,7 +85,28 @@ static void on_changed(void *arg, uint32_t file)
     after_event(w);
 }
 
-static const struct helper_link_events events = {on_opened, on_changed, on_lost};
+/* The file is sealed, and its reader begins at its start. */
+static void on_reloaded(void *arg, bool ok, int fd)
+{
+    const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL;
+    struct helper_rig *w = arg;
+
+    assert_non_null(w->link);
+    memset(w->reload_text, 0, sizeof(w->reload_text));
+    if (fd >= 0) {
+        assert_int_equal(fcntl(fd, F_GET_SEALS) & seals, seals);
+        assert_true(read(fd, w->reload_text, sizeof(w->reload_text) - 1) >= 0);
+        close(fd);
+    }
+    w->reload_ok = ok;
+    w->reloaded++;
+    after_event(w);
+}
+
+static const struct helper_link_events events = {.on_opened = on_opened,
+                                                 .on_changed = on_changed,
+                                                 .on_lost = on_lost,
+                                                 .on_reloaded = on_reloaded};
 
 struct helper_run *helper_rig_asked(struct helper_rig *w, uint64_t id)
 {
@@ -98,6 +119,20 @@ struct helper_run *helper_rig_asked(struct helper_rig *w, uint64_t id)
     return &a->run;
 }
 
+void helper_rig_open_params(struct helper_rig *w, const struct helper_params *params,
+                            const struct helper_reload *reload)
+{
+    int fd;
+
+    alarm(PATIENCE_S);
+    play_clock_slow(SLOWNESS); /* so that a slow process meets no timeout of the helper */
+    memset(w, 0, sizeof(*w));
+    list_init(&w->asked);
+    assert_int_equal(helper_start(params, reload, &fd, &w->helper, NULL), ERR_OK);
+    w->loop = loop_create();
+    w->link = helper_link_create(w->loop, fd, &events, w);
+}
+
 static void open_with(struct helper_rig *w, const struct helper_hook *hooks, size_t count,
                       const char *path)
 {
@@ -105,20 +140,12 @@ static void open_with(struct helper_rig *w, const struct helper_hook *hooks, siz
     struct helper_hook *many = test_calloc(count, sizeof(*many));
     const struct helper_params params = {
         .hooks = many, .hook_count = count, .files = &file, .file_count = 1, .shared_runs = MANY};
-    int fd;
 
     memcpy(many, hooks, count * sizeof(*many));
     for (size_t i = 0; i < count; i++)
         many[i].concurrency = many[i].concurrency > 0 ? many[i].concurrency : MANY;
-
-    alarm(PATIENCE_S);
-    play_clock_slow(SLOWNESS); /* so that a slow process meets no timeout of the helper */
-    memset(w, 0, sizeof(*w));
-    list_init(&w->asked);
-    assert_int_equal(helper_start(&params, &fd, &w->helper, NULL), ERR_OK);
+    helper_rig_open_params(w, &params, NULL);
     test_free(many);
-    w->loop = loop_create();
-    w->link = helper_link_create(w->loop, fd, &events, w);
 }
 
 void helper_rig_open_with(struct helper_rig *w, const struct helper_hook *hooks, size_t count)

@@ -33,8 +33,10 @@ struct helper_rig {
     struct loop *loop;
     struct helper_link *link;
     pid_t helper;
-    size_t exited, opened, changed, lost; /* events so far */
-    uint32_t changed_file;                /* of the last on_changed */
+    size_t exited, opened, changed, reloaded, lost; /* events so far */
+    bool reload_ok;                                 /* of the last on_reloaded */
+    char reload_text[256];                          /* what its file holds; "" without one */
+    uint32_t changed_file;                          /* of the last on_changed */
     size_t started;     /* how many of the runs that exited had a program started */
     struct list asked;  /* what helper_rig_asked() made */
     struct run_end end; /* of the last event */
@@ -58,6 +60,10 @@ void helper_rig_open_file(struct helper_rig *w, const char *path);
 /* The same with hooks of the test's own, any number of runs at a time if their concurrency is 0;
  * the programs may use INFORMERD_SCRIPT. */
 void helper_rig_open_with(struct helper_rig *w, const struct helper_hook *hooks, size_t count);
+
+/* The same with these parameters as they are, and with this way to reload (NULL = none). */
+void helper_rig_open_params(struct helper_rig *w, const struct helper_params *params,
+                            const struct helper_reload *reload);
 
 /* Ends the helper, if the test has not; fails if its exit code is not 0, or a handle leaked. */
 void helper_rig_close(struct helper_rig *w);

@@ -49,10 +49,11 @@ static void fill_rules(struct hook_rules *r, const struct hook_rig_hook *p)
         r->park_exit_count = 1;
     }
     if (p->after > 0) {
-        size_t before = p->after - 1;
+        char name[16];
 
-        r->after = mem_dup(&before, sizeof(before));
-        r->after_count = 1;
+        snprintf(name, sizeof(name), "h%zu", p->after - 1);
+        r->after = mem_array(1, sizeof(*r->after));
+        r->after[r->after_count++] = mem_strdup(name);
     }
 }
 
@@ -77,8 +78,11 @@ struct hook *hook_rig_add(const struct hook_rig_hook *p)
                                  .source_count = p->sources > 0 ? p->sources : 1,
                                  .work_queue = p->work_queue,
                                  .output = p->output,
+                                 .from_members = p->from_members,
                                  .applies = p->applies,
-                                 .apply = p->apply};
+                                 .apply = p->apply,
+                                 .apply_key = p->apply_key,
+                                 .timeout_ms = p->timeout_ms};
 
     snprintf(name, sizeof(name), "h%zu", hook_rig.hooks.n);
     for (size_t i = 0; i < params.source_count; i++)
@@ -173,7 +177,7 @@ struct run *hook_rig_starts_as(enum delta_type type, const char *uid, enum run_r
 struct hooks_verdict hook_rig_end(struct run *run, int status)
 {
     static const enum run_program programs[] = {RUN_PROGRAM_COMMAND, RUN_PROGRAM_REMOVE,
-                                                RUN_PROGRAM_APPLY};
+                                                RUN_PROGRAM_APPLY, RUN_PROGRAM_FILES};
     const struct run_result result = {
         .end = {.program = programs[run->kind], .value = status},
         .text = status == 0 ? "ok" : "exit",

@@ -33,9 +33,12 @@ struct hook_rig_hook {
     struct work_queue_params
         work_queue;     /* concurrency 0 = 8; retry.initial_ms 0 = 1 s, 2 s, ... 8 s */
     const char *output; /* NULL = none */
+    bool from_members;  /* files_from */
     bool applies;
     /* like work_queue, but concurrency 0 = 1; settle_max_ms 0 = settle [200, 2000] */
     struct work_queue_params apply;
+    const char *apply_key; /* hooks with the same key share their apply; NULL = shares it not */
+    uint64_t timeout_ms;
 };
 
 /* Sets up hook_rig without hooks, with so many shared slots, and with watches that have this

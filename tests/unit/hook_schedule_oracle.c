@@ -69,7 +69,7 @@ void hook_schedule_oracle_gate(struct hook_schedule_oracle *w, const struct hook
                                uint64_t now_ms)
 {
     const struct hook_rules *r = &w->hook->rules;
-    bool comes = r->after_count == 0 || hook_first_ended(hooks->v[r->after[0]]);
+    bool comes = r->after_count == 0 || hook_first_ended(hooks_find(hooks, str_c(r->after[0])));
     bool open = is_any_open(w) || (enough_usable(w) && comes);
 
     assert_int_equal(w->hook->gate != GATE_CLOSED, open);

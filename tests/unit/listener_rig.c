@@ -33,6 +33,7 @@ void rig_handle(void *arg, const struct admin_request *req, struct admin_respons
 
     buf_printf(&t->asked, "%.*s %.*s;", STR_ARG(req->method), STR_ARG(req->target));
     t->privileged = req->privileged;
+    t->anonymous = req->anonymous;
     *out = (struct admin_response){.status = 200, .content_type = "text/plain"};
     if (str_is(req->target, "/big"))
         fill(&out->body, RIG_BIG_BYTES);

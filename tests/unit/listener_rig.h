@@ -40,6 +40,7 @@ struct rig {
     size_t peer_count;
     struct buf asked; /* "METHOD TARGET;" of each request */
     bool privileged;  /* the peer of the last request */
+    bool anonymous;   /* the same */
     bool dispose;     /* to be called from inside handle */
     struct journal *journal;
     struct admin_streams *streams; /* /follow follows the journal */

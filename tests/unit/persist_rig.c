@@ -35,9 +35,9 @@ static void make_hooks(struct persist_hook_params *by_hook)
                                        .of.watch = hook_rig.watches[2 * i]};
 
         by_hook[i] = (struct persist_hook_params){
-            .hook = hook_rig_add(&(struct hook_rig_hook){.of = &of, .sources = 1}
+            .hook = hook_rig_add(&(struct hook_rig_hook){.of = &of,        .sources = 1       }
                ),
-            .settings = {.hi = 1,   .lo = 1     }
+            .settings = {.now = {.lo = 1}, .former = {.hi = 1}}
         };
     }
 }
@@ -92,7 +92,7 @@ void persist_rig_begin(void)
                                           .by_hook = by_hook};
     persist_rig.p = persist_rig_create(&params, &persist_rig.state, persist_rig.now);
     for (size_t i = 0; i < HOOK_RIG_WATCHES; i++)
-        watch_subscribe(hook_rig.watches[i], &subscriber, &persist_rig.p->watches[i]);
+        watch_subscribe(hook_rig.watches[i], &subscriber, persist_rig.p->watches[i]);
     persist_rig_commit();
 }
 

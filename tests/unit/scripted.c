@@ -18,6 +18,7 @@ struct fake {
     pthread_t thread;
     const struct scripted_exchange *script; /* ends with one without a request */
     size_t served;
+    int silent_fd;        /* of an answer that does not come; -1 = none */
     char unexpected[256]; /* a request that is not in the script */
 };
 
@@ -44,6 +45,13 @@ static void serve(struct fake *f, int fd, const struct scripted_exchange *e)
     read_head(fd, head, sizeof(head));
     if (strncmp(head, e->request, strlen(e->request)) != 0 || head[strlen(e->request)] != ' ')
         snprintf(f->unexpected, sizeof(f->unexpected), "%.200s", head);
+    if (e->body == SCRIPTED_SILENT) {
+        int head_n = snprintf(answer, sizeof(answer), "HTTP/1.1 %d X\r\n\r\n", e->status);
+
+        f->served += send(fd, answer, (size_t)head_n, MSG_NOSIGNAL) == head_n;
+        f->silent_fd = fd;
+        return;
+    }
     int n = snprintf(answer, sizeof(answer), "HTTP/1.1 %d X\r\nContent-Length: %zu\r\n\r\n%s",
                      e->status, strlen(e->body), e->body);
     if (send(fd, answer, (size_t)n, MSG_NOSIGNAL) == n)
@@ -69,7 +77,7 @@ static void start(struct fake *f, const struct scripted_exchange *script)
 {
     struct sockaddr_un at = {.sun_family = AF_UNIX};
 
-    *f = (struct fake){.script = script};
+    *f = (struct fake){.script = script, .silent_fd = -1};
     snprintf(f->folder, sizeof(f->folder), "/tmp/ctl-XXXXXX");
     assert_non_null(mkdtemp(f->folder));
     snprintf(f->path, sizeof(f->path), "%s/sock", f->folder);
@@ -85,18 +93,19 @@ static void stop(struct fake *f)
     shutdown(f->fd, SHUT_RDWR);
     pthread_join(f->thread, NULL);
     close(f->fd);
+    if (f->silent_fd >= 0)
+        close(f->silent_fd);
     unlink(f->path);
     rmdir(f->folder);
 }
 
-void scripted_check(const struct scripted_exchange *script, const char *const *words,
-                    struct scripted_wanted wanted)
+/* Runs the command; *out and *complaint are to be freed. */
+static enum command_exit run(const struct scripted_exchange *script, const char *const *words,
+                             struct buf *out, struct buf *complaint)
 {
     const char *argv[10] = {"informerctl"};
     struct fake f;
     struct args a;
-    struct buf out = {0};
-    struct buf complaint = {0};
     struct err err = {0};
     size_t exchanges = 0;
     int argc = 1;
@@ -108,10 +117,36 @@ void scripted_check(const struct scripted_exchange *script, const char *const *w
     start(&f, script);
     assert_int_equal(args_parse(&a, argc, argv, &err), ERR_OK);
     a.socket = f.path;
-    enum command_exit code = command_run(&a, &out, &complaint);
+    enum command_exit code = command_run(&a, out, complaint);
     stop(&f);
     assert_string_equal(f.unexpected, "");
     assert_int_equal(f.served, exchanges);
+    return code;
+}
+
+void scripted_check_end(const struct scripted_exchange *script, const char *const *words,
+                        const char *end)
+{
+    struct buf out = {0};
+    struct buf complaint = {0};
+    enum command_exit code = run(script, words, &out, &complaint);
+    size_t n = strlen(end);
+
+    assert_string_equal(buf_cstr(&complaint), "");
+    assert_int_equal(code, EXIT_FINE);
+    assert_true(out.len >= n);
+    assert_string_equal(buf_cstr(&out) + out.len - n, end);
+    buf_free(&out);
+    buf_free(&complaint);
+}
+
+void scripted_check(const struct scripted_exchange *script, const char *const *words,
+                    struct scripted_wanted wanted)
+{
+    struct buf out = {0};
+    struct buf complaint = {0};
+    enum command_exit code = run(script, words, &out, &complaint);
+
     if (wanted.out != NULL)
         assert_string_equal(buf_cstr(&out), wanted.out);
     if (wanted.complaint[0] == '\0')

@@ -19,8 +19,10 @@
 struct scripted_exchange {
     const char *request; /* "POST /v1/watches/w/relist" */
     int status;
-    const char *body;
+    const char *body; /* SCRIPTED_SILENT: the answer has no end, and nothing of it comes */
 };
+
+#define SCRIPTED_SILENT NULL
 
 /* The output and exit code that informerctl must have. */
 struct scripted_wanted {
@@ -33,6 +35,10 @@ struct scripted_wanted {
  * last has no request). informerctl must make all requests of the script, in this order. */
 void scripted_check(const struct scripted_exchange *script, const char *const *words,
                     struct scripted_wanted wanted);
+
+/* The same for a command that ends with EXIT_FINE, whose output ends with these words. */
+void scripted_check_end(const struct scripted_exchange *script, const char *const *words,
+                        const char *end);
 
 #define WORDS(...)  ((const char *const[]){__VA_ARGS__, NULL})
 #define SCRIPT(...) ((const struct scripted_exchange[]){__VA_ARGS__, {0}})

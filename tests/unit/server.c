@@ -34,6 +34,7 @@ const struct server_step server_hello_later[] = {
 struct peer {
     struct server *server;
     const struct server_step *script;
+    char *last; /* the head of its last request; NULL = none */
     pthread_t thread;
     int fd;
     bool tls_ready;
@@ -157,6 +158,8 @@ static bool read_request(struct peer *p)
     size_t n = (size_t)(end - p->in.data) + 4;
 
     keep_request(p->server, p->in.data, n);
+    free(p->last);
+    p->last = mem_strndup(p->in.data, n);
     buf_consume(&p->in, n);
     return true;
 }
@@ -209,10 +212,30 @@ static bool carry_out(struct peer *p, const struct server_step *step)
         reset(p);
         return false;
     case SERVER_AGAIN:
+    case SERVER_IF:
+    case SERVER_ELSE:
     case SERVER_CLOSE:
         break;
     }
     return false;
+}
+
+/* The step to carry out when the script has come to this one. */
+static const struct server_step *choose(const struct peer *p, const struct server_step *step)
+{
+    for (;;) {
+        if (step->what == SERVER_AGAIN) {
+            step = p->script;
+        } else if (step->what == SERVER_IF && strstr(p->last, step->text) == NULL) {
+            while (step->what != SERVER_ELSE)
+                step++;
+            step++;
+        } else if (step->what == SERVER_IF) {
+            step++;
+        } else {
+            return step;
+        }
+    }
 }
 
 static void *serve(void *arg)
@@ -225,14 +248,12 @@ static void *serve(void *arg)
     pthread_mutex_lock(&s->lock);
     s->n_ready += ok;
     pthread_mutex_unlock(&s->lock);
-    while (ok && carry_out(p, step)) {
-        step++;
-        if (step->what == SERVER_AGAIN)
-            step = p->script;
-    }
+    while (ok && carry_out(p, step))
+        step = choose(p, step + 1);
     if (s->params.tls != NULL)
         tls_peer_fini(&p->tls);
     buf_free(&p->in);
+    free(p->last);
     pthread_mutex_lock(&s->lock);
     close(p->fd);
     p->fd = -1;

@@ -23,6 +23,8 @@ enum server_do {
     SERVER_RESET, /* close with RST */
     SERVER_HOLD,  /* send nothing until the client closes */
     SERVER_AGAIN, /* the script from its begin */
+    SERVER_IF,    /* if the last request head lacks the text: goes on behind the next SERVER_ELSE */
+    SERVER_ELSE,
 };
 
 struct server_step {

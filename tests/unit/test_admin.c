@@ -55,7 +55,9 @@ static void test_status_before_the_first_contact(void **state)
     list_watch_start(watch_list_watch(t->watches[1].watch, 0), STARTED_MS);
     expect(t, "/v1/status", 200,
            "{\"version\":\"1.2.3\",\"pid\":77,\"started\":\"2024-05-01T10:20:30Z\","
-           "\"ready\":false,\"degraded\":[],"
+           "\"ready\":false,"
+           "\"reload\":{\"result\":null,\"running\":false,\"ended\":null,\"failing_since\":null,"
+           "\"problems\":[]},\"degraded\":[],"
            "\"state\":{\"dir\":null,\"kept\":false,\"writable\":true,\"reason\":null,"
            "\"since\":null,\"waiting\":0,\"commits\":0},"
            "\"clusters\":{\"prod\":{\"server\":\"https://10.0.0.1:6443\",\"contact_age_s\":0.25,"
@@ -78,7 +80,8 @@ static void test_status_before_the_first_contact(void **state)
            "\"hooks\":{\"print\":{\"pending\":0,\"running\":0,\"parked\":0,\"forgotten\":0,"
            "\"paused\":false,"
            "\"oldest_pending_s\":null,"
-           "\"last_success\":null,\"last_error\":null,\"runs_ok\":0,\"runs_failed\":0}},"
+           "\"last_success\":null,\"last_error\":null,\"runs_ok\":0,\"runs_failed\":0,"
+           "\"handled\":0,\"latency_p50_s\":null,\"latency_p99_s\":null}},"
            "\"left_files\":[]}\n");
 }
 
@@ -103,7 +106,9 @@ static void test_status_of_a_synced_watch_and_a_hook_at_work(void **state)
     run = hooks_next(&t->hooks, NOW_MS);
     expect(t, "/v1/hooks", 200, "\"last_success\":\"2024-05-01T10:20:32Z\",\"last_error\":null");
     hooks_finish(&t->hooks, run, &(struct run_result){.end.value = 3, .text = "exit 3"}, NOW_MS);
-    expect(t, "/v1/hooks", 200, "\"last_error\":\"exit 3\",\"runs_ok\":1,\"runs_failed\":1}");
+    expect(t, "/v1/hooks", 200,
+           "\"last_error\":\"exit "
+           "3\",\"runs_ok\":1,\"runs_failed\":1,\"handled\":1,\"latency_p50_s\":");
 }
 
 static void test_a_refused_watch_is_degraded(void **state)
@@ -116,6 +121,10 @@ static void test_a_refused_watch_is_degraded(void **state)
         "\"reason\":\"Forbidden\",\"message\":\"no list for you\"}");
     expect(t, "/v1/status", 200, "\"degraded\":[\"watch services: forbidden: ");
     expect(t, "/v1/watches", 200, "\"state\":\"forbidden\"");
+    /* It stays so while the next try is under way. */
+    list_watch_timer(watch_list_watch(t->watches[WORLD_SERVICES].watch, 0), t->now_ms);
+    expect(t, "/v1/watches", 200, "\"state\":\"listing\"");
+    expect(t, "/v1/status", 200, "\"degraded\":[\"watch services: forbidden: ");
     expect(t, "/v1/watches", 200, "no list for you");
 }
 
@@ -388,7 +397,7 @@ static void test_unknown_targets_are_not_found(void **state)
                                           "/v1/watches/services",
                                           "/v1/sources/services/objects/",
                                           "/v1/sources//objects",
-                                          "/metrics",
+                                          "/metrics/x",
                                           "/livez/x"};
     static const char *const broken[] = {"",
                                          "v1/status",

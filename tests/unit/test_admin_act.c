@@ -220,8 +220,9 @@ static void test_each_path_has_its_methods(void **state)
         const char *path;
         const char *methods;
     } paths[] = {
-        {"/livez",                            "GET"         },
-        {"/readyz",                           "GET"         },
+        {"/livez",                            "GET and HEAD"},
+        {"/readyz",                           "GET and HEAD"},
+        {"/healthz",                          "GET and HEAD"},
         {"/v1/status",                        "GET"         },
         {"/v1/watches",                       "GET"         },
         {"/v1/sources/services/objects",      "GET"         },
@@ -256,7 +257,7 @@ static void test_each_path_has_its_methods(void **state)
         snprintf(text, sizeof(text), "{\"error\":\"%s is all that is understood here\"}\n",
                  paths[i].methods);
         for (size_t m = 0; m < ARRAY_LEN(methods); m++) {
-            bool known = m < 2 && strstr(paths[i].methods, methods[m]) != NULL;
+            bool known = m < 3 && strstr(paths[i].methods, methods[m]) != NULL;
             struct admin_response r = admin_world_ask(*state, methods[m], paths[i].path, true);
 
             assert_int_equal(r.status == 405, !known);

@@ -69,7 +69,7 @@ static void test_a_run_with_everything(void **state)
                 ",\"took_s\":0.012,"
                 "\"source\":\"services\",\"key\":\"b/s0\",\"event\":\"ADDED\",\"events\":1,"
                 "\"reason\":\"existing\",\"attempt\":1,\"outcome\":\"failed\","
-                "\"result\":\"killed by signal 9\",\"file\":null,\"became\":null,"
+                "\"result\":\"killed by signal 9\",\"hooks\":null,\"file\":null,\"became\":null,"
                 "\"cpu_s\":1.000512,\"dropped_bytes\":77,"
                 "\"last_line\":\"last\",\"stdout\":\"to stdout\\n\","
                 "\"stderr\":\"first\\nlast\\n \\n\\n\"}]\n");
@@ -156,7 +156,9 @@ static void test_why_of_a_hook(void **state)
         "\"reason\":\"not_synced\",\"of\":\"services\","
         "\"text\":\"source services not synced\",\"before_restart\":null,\"until\":null,"
         "\"failures\":0,"
-        "\"event\":null,\"digest\":null,\"last_run\":null}],\"left_out\":0}\n");
+        "\"event\":null,\"digest\":null,\"last_run\":null,"
+        "\"advice\":\"informerctl watches says what keeps source services\"}],"
+        "\"left_out\":0}\n");
     sync_services(t, 2);
     admin_world_run(t, "oh no");
     admin_world_expect(
@@ -240,7 +242,7 @@ static void test_input_is_what_a_run_gets(void **state)
     struct run *run = admin_world_start(t);
 
     run->id = 0;
-    payload_put_json(&given, &t->context, run, t->now_ms);
+    payload_put_json(&given, &t->context, run, t->now_ms, NULL);
     assert_string_equal(named.content_type, "application/json");
     assert_string_equal(buf_cstr(&named.body), buf_cstr(&given));
     assert_string_equal(buf_cstr(&due.body), buf_cstr(&given));

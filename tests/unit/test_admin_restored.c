@@ -235,7 +235,7 @@ static void test_handled_before_the_restart(void **state)
     admin_world_expect(t, WHY, 200,
                        "\"reason\":\"handled\",\"of\":null,\"text\":\"handled before the restart\","
                        "\"before_restart\":\"handled\",");
-    admin_world_expect(t, WHY, 200, "\"last_run\":null}");
+    admin_world_expect(t, WHY, 200, "\"last_run\":null,\"advice\":null}");
     admin_world_expect(t, "POST /v1/hooks/print/run/b/s0", 202, "\"units\":1");
     admin_world_expect(t, WHY, 200, "\"text\":\"slot, handled before the restart\"");
     admin_world_run(t, "");

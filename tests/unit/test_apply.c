@@ -162,7 +162,7 @@ static void test_a_failure_is_tried_again_though_nothing_changes(void **state)
     assert_null(hook_last_error(h));
     assert_int_equal(hook_oldest_pending_ms(h, hook_rig.now + 9), 0);
     hook_rig_waits_until(NEVER_MS);
-    assert_int_equal(h->runs_failed, 0); /* of the command */
+    assert_int_equal(h->figures.runs_failed, 0); /* of the command */
     assert_int_equal(h->apply.runs_failed, 3);
 }
 

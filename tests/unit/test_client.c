@@ -120,7 +120,7 @@ static bool on_line(void *arg, struct str line)
 
 static enum err_kind follow(struct heard *h, int out_fd)
 {
-    const struct client_lines lines = {on_line, h, out_fd};
+    const struct client_lines lines = {.on_line = on_line, .arg = h, .out_fd = out_fd};
 
     return client_follow(h->fake->path, "/v1/x", &lines, &h->reply, &h->err);
 }

@@ -15,6 +15,7 @@
 
 #include "base/mem.h"
 #include "conf_files.h"
+#include "helper/file_source.h"
 #include "temp_folder.h"
 
 #define SYSTEM_CA "/etc/ssl/certs/ca-certificates.crt"
@@ -45,7 +46,9 @@ static void load(struct rig *r, const char *settings)
     conf_files_write("main.conf", buf_cstr(&text));
     buf_free(&text);
     r->conf = conf_files_read("main.conf");
-    cluster_access_load(&r->list, r->conf, &r->problems);
+    struct file_set files = {.source = &file_source_disk, .as_root = geteuid() == 0};
+    cluster_access_load(&r->list, r->conf, &files, &r->problems);
+    file_set_fini(&files);
     problems_put(&r->problems, &r->told);
 }
 
@@ -205,6 +208,46 @@ static void test_the_environment_names_the_proxy_of_each_server(void **state)
     unsetenv("no_proxy");
 }
 
+/* The proxies of a server with TLS and of one without it; "-" = none. */
+static void expect_proxies(const char *https, const char *http)
+{
+    struct rig r;
+
+    load(&r, "clusters : { a : { servers = [ \"https://a\", \"http://b\" ]; }; };\n");
+    const struct cluster_server *s = r.list.v[0].servers;
+
+    assert_string_equal(s[0].proxy.url.host != NULL ? s[0].proxy.url.host : "-", https);
+    assert_string_equal(s[1].proxy.url.host != NULL ? s[1].proxy.url.host : "-", http);
+    if (s[1].proxy.url.host != NULL)
+        assert_string_equal(s[1].proxy_named_by, "HTTP_PROXY");
+    finish(&r);
+}
+
+/* In lower case a variable counts if that in upper case is missing or empty. */
+static void test_both_spellings_of_the_variables_for_proxies(void **state)
+{
+    static const char *const all[] = {"HTTPS_PROXY", "https_proxy", "HTTP_PROXY",
+                                      "http_proxy",  "NO_PROXY",    "no_proxy"};
+
+    (void)state;
+    expect_proxies("-", "-");
+    setenv("https_proxy", "http://lower-s", 1);
+    setenv("http_proxy", "http://lower", 1);
+    expect_proxies("lower-s", "lower");
+    setenv("HTTPS_PROXY", "", 1);
+    setenv("HTTP_PROXY", "", 1);
+    expect_proxies("lower-s", "lower");
+    setenv("HTTPS_PROXY", "http://upper-s", 1);
+    setenv("HTTP_PROXY", "http://upper", 1);
+    expect_proxies("upper-s", "upper");
+    setenv("no_proxy", "a", 1);
+    expect_proxies("-", "upper");
+    setenv("NO_PROXY", "b", 1);
+    expect_proxies("upper-s", "-");
+    for (size_t i = 0; i < ARRAY_LEN(all); i++)
+        unsetenv(all[i]);
+}
+
 /* ---- Kubeconfigs */
 
 #define CONTEXTS "current-context: c\ncontexts: [{name: c, context: {cluster: k, user: u}}]\n"
@@ -232,6 +275,114 @@ static void test_a_kubeconfig_with_everything(void **state)
     assert_string_equal(a->servers[0].proxy_named_by, "proxy-url");
     assert_string_equal(a->headers, "Impersonate-User: jane\r\nImpersonate-Group: g\r\n");
     free(items);
+    finish(&r);
+}
+
+/* Reads the clusters of main.conf out of the set, without a problem. */
+static void load_from(struct rig *r, struct file_set *files)
+{
+    *r = (struct rig){0};
+    r->conf = conf_read(files, "main.conf", &r->problems);
+    assert_non_null(r->conf);
+    cluster_access_load(&r->list, r->conf, files, &r->problems);
+    problems_put(&r->problems, &r->told);
+    assert_string_equal(buf_cstr(&r->told), "");
+}
+
+/* What one process has read from the disk is all that another one needs. */
+static void test_the_same_bytes_give_the_same_clusters_without_the_disk(void **state)
+{
+    struct file_set read = {.source = &file_source_disk, .as_root = geteuid() == 0};
+    struct file_set given;
+    struct buf bytes = {0};
+    struct err err;
+    struct rig r;
+
+    (void)state;
+    put("k", CONTEXTS
+        "clusters: [{name: k, cluster: {server: 'https://h', certificate-authority: ca}}]\n"
+        "users: [{name: u, user: {token: t}}]\n");
+    char *text =
+        mem_printf("user = \"nobody\";\nclusters : { a : { kubeconfig = \"%s/k:/none\"; };\n"
+                   "b : { servers = [ \"b\" ]; proxy_url = \"https://p\"; }; };\n",
+                   temp_folder_path());
+    put("main.conf", text);
+    load_from(&r, &read);
+    finish(&r);
+    file_set_encode(&read, &bytes);
+    file_set_fini(&read);
+    assert_int_equal(unlink("k"), 0);
+    assert_int_equal(unlink("main.conf"), 0);
+    assert_int_equal(file_set_decode(buf_str(&bytes), &given, &err), ERR_OK);
+    load_from(&r, &given);
+    assert_string_equal(r.list.v[0].servers[0].address, "https://h");
+    assert_string_equal(r.list.v[0].servers[0].items[CRED_TOKEN].data, "t");
+    assert_non_null(strstr(r.list.v[1].proxy_ca, "BEGIN CERTIFICATE"));
+    finish(&r);
+    file_set_fini(&given);
+    buf_free(&bytes);
+    free(text);
+}
+
+/* On another machine only what the settings say can be checked. */
+static void test_without_files_only_the_settings_count(void **state)
+{
+    struct problems p = {0};
+    struct rig r;
+
+    (void)state;
+    setenv("HTTPS_PROXY", "socks5://no", 1);
+    conf_files_write("main.conf", "clusters : { a : { kubeconfig = \"/none\"; };\n"
+                                  "b : { in_cluster = true; };\nc : { servers = [ \"c\" ]; };\n"
+                                  "d : { servers = [ \"ftp://d\" ]; proxy_url = \"//\"; }; };\n");
+    r = (struct rig){.conf = conf_files_read("main.conf")};
+    cluster_access_load(&r.list, r.conf, NULL, &p);
+    problems_put(&p, &r.told);
+    assert_int_equal(r.list.v[0].server_count + r.list.v[1].server_count, 0);
+    assert_string_equal(r.list.v[2].servers[0].url.host, "c");
+    assert_null(r.list.v[2].servers[0].proxy.url.host);
+    assert_int_equal(problems_count(&p), 2);
+    assert_non_null(strstr(buf_cstr(&r.told), "main.conf:4: clusters.d.servers: address: \"ftp\""));
+    assert_non_null(strstr(buf_cstr(&r.told), "main.conf:4: clusters.d.proxy_url: "));
+    unsetenv("HTTPS_PROXY");
+    problems_free(&p);
+    finish(&r);
+}
+
+/* A message about a file says which field of which entry of which file names it. */
+static void test_files_that_a_kubeconfig_names(void **state)
+{
+    static const char *const wanted[CRED_ITEMS] = {
+        "certificate-authority of cluster \"c\"",
+        "client-certificate of user \"u\"",
+        "client-key of user \"u\"",
+        "tokenFile of user \"u\"",
+    };
+    struct rig r;
+
+    (void)state;
+    put("k", "current-context: x\n"
+             "contexts: [{name: x, context: {cluster: c, user: u}}]\n"
+             "clusters: [{name: c, cluster: {server: https://a, certificate-authority: ca}}]\n"
+             "users: [{name: u, user: {client-certificate: cert, client-key: key,\n"
+             "         tokenFile: token}}]\n");
+    load(&r, "clusters : { a : { kubeconfig = \"%s/k\"; }; };\n");
+    assert_int_equal(r.list.v[0].server_count, 1);
+    for (size_t i = 0; i < CRED_ITEMS; i++) {
+        const char *by = r.list.v[0].servers[0].items[i].named_by;
+
+        assert_non_null(by);
+        assert_ptr_equal(strstr(by, wanted[i]), by);
+        assert_non_null(strstr(by, " in kubeconfig /"));
+    }
+    finish(&r);
+    put("k", "current-context: x\n"
+             "contexts: [{name: x, context: {cluster: c, user: u}}]\n"
+             "clusters: [{name: c, cluster: {server: https://a}}]\n"
+             "users: [{name: u, user: {token: t}}]\n");
+    load(&r, "clusters : { a : { kubeconfig = \"%s/k\"; }; };\n");
+    for (size_t i = 0; i < CRED_ITEMS; i++) /* the CAs of the system, and data */
+        assert_null(r.list.v[0].servers[0].items[i].named_by);
     finish(&r);
 }
 
@@ -443,7 +594,11 @@ int main(void)
         TEST(test_a_server_verifies_although_the_cluster_does_not),
         TEST(test_a_wrong_address_is_named_with_its_line),
         TEST(test_the_environment_names_the_proxy_of_each_server),
+        TEST(test_both_spellings_of_the_variables_for_proxies),
         TEST(test_a_kubeconfig_with_everything),
+        TEST(test_the_same_bytes_give_the_same_clusters_without_the_disk),
+        TEST(test_without_files_only_the_settings_count),
+        TEST(test_files_that_a_kubeconfig_names),
         TEST(test_a_plugin_of_a_kubeconfig),
         TEST(test_compression),
         TEST(test_several_kubeconfigs_of_which_some_are_missing),

@@ -40,25 +40,10 @@ static void expect_default_watch(const struct conf_watch *w)
     assert_int_equal(w->audit.v, 0);
 }
 
-static void test_shortest_config_has_all_defaults(void **state)
+static void expect_default_tuning(const struct conf_tuning *t)
 {
-    (void)state;
-    conf_files_write("main.conf", CLUSTER WATCH HOOK);
-    struct conf *c = conf_files_read("main.conf");
-    const struct conf_tuning *t = &c->clusters[0].tuning;
-    const struct conf_hook *h = &c->hooks[0];
-
-    assert_string_equal(c->user.v, "informerd");
-    assert_string_equal(c->node_name.v, "");
-    assert_int_equal(c->log.level.v, LOG_LVL_INFO);
-    assert_int_equal(c->log.format.v, LOG_FMT_AUTO);
-    assert_string_equal(c->control.socket.v, "/run/informerd/control.sock");
-    assert_int_equal(c->limits.object_size.v, 16 * 1024 * 1024);
-    assert_int_equal(c->limits.hook_concurrency.v, 8);
-    assert_int_equal(c->limits.stop_timeout.v, 30000);
-    assert_int_equal(c->limits.ready_timeout.v, 60000);
-    assert_int_equal(c->limits.pending.v, 600000);
     assert_int_equal(t->connect_timeout.v, 10000);
+    assert_int_equal(t->tls_timeout.v, 10000);
     assert_int_equal(t->watch_timeout.min_ms, 300000);
     assert_int_equal(t->watch_timeout.max_ms, 600000);
     assert_int_equal(t->page_size.v, 500);
@@ -67,6 +52,27 @@ static void test_shortest_config_has_all_defaults(void **state)
     assert_int_equal(t->relist_jitter.v, 0);
     assert_int_equal(t->watch_list.v, CONF_WATCH_LIST_AUTO);
     assert_int_equal(t->backoff.initial.v, 800);
+}
+
+static void test_shortest_config_has_all_defaults(void **state)
+{
+    (void)state;
+    conf_files_write("main.conf", CLUSTER WATCH HOOK);
+    struct conf *c = conf_files_read("main.conf");
+    const struct conf_hook *h = &c->hooks[0];
+
+    assert_string_equal(c->user.v, "informerd");
+    assert_string_equal(c->node_name.v, "");
+    assert_int_equal(c->log.level.v, LOG_LVL_INFO);
+    assert_int_equal(c->log.format.v, LOG_FMT_AUTO);
+    assert_string_equal(c->control.socket.v, "/run/informerd/control.sock");
+    assert_string_equal(c->control.group.v, "");
+    assert_int_equal(c->limits.object_size.v, 16 * 1024 * 1024);
+    assert_int_equal(c->limits.hook_concurrency.v, 8);
+    assert_int_equal(c->limits.stop_timeout.v, 30000);
+    assert_int_equal(c->limits.ready_timeout.v, 60000);
+    assert_int_equal(c->limits.pending.v, 600000);
+    expect_default_tuning(&c->clusters[0].tuning);
     assert_int_equal(c->clusters[0].stale_after.v, 30000);
     expect_default_watch(&c->watches[0]);
     assert_int_equal(h->mode.v, CONF_MODE_OBJECT);
@@ -159,7 +165,7 @@ static void test_everything_wrong_in_one_go(void **state)
         "main.conf:7: hooks.a.command[0]: \"x\" must be an absolute path\n"
         "main.conf:7: hooks.a.sources: \"services\" is named twice\n"
         "main.conf:8: hooks.b.sources is required\n"
-        "main.conf:8: hooks.b needs command or shell\n"
+        "main.conf:8: hooks.b needs command or shell, or output with files_from\n"
         "main.conf:10: unknown setting colours\n");
 }
 
@@ -221,7 +227,7 @@ static const struct {
 } hooks[] = {
     ROW("command = [ \"/a\" ]; shell = \"x\";",
         "hooks.h.shell cannot stand beside command: leave one of them out"),
-    ROW("command = [ ];", "hooks.h needs command or shell"),
+    ROW("command = [ ];", "hooks.h needs command or shell, or output with files_from"),
     ROW("shell = 5;", "hooks.h.shell must be a string in quotes, not a whole number"),
     ROW("shell = \"x\"; events = [ ];", "hooks.h.events must not be empty"),
     ROW("shell = \"x\"; events = [ \"stale\", \"old\" ];",
@@ -268,9 +274,9 @@ static void test_files_unite(void **state)
     struct conf *c = conf_files_read("./main.conf");
 
     assert_int_equal(c->n_files, 3);
-    assert_string_equal(c->files[0], "./main.conf");
-    assert_string_equal(c->files[1], "./conf.d/a.conf");
-    assert_string_equal(c->files[2], "./conf.d/b.conf");
+    assert_string_equal(c->files[0].path, "./main.conf");
+    assert_string_equal(c->files[1].path, "./conf.d/a.conf");
+    assert_string_equal(c->files[2].path, "./conf.d/b.conf");
     assert_int_equal(c->n_hooks, 1);
     assert_string_equal(c->hooks[0].sources.v[0].at.file, "./conf.d/b.conf");
     conf_destroy(&c);
@@ -284,6 +290,54 @@ static void test_same_name_in_two_files(void **state)
                        "conf.d/a.conf:3: watches.services is there already: main.conf:2\n"
                        "conf.d/a.conf:4: user may stand only in the main file, main.conf\n"
                        "conf.d/a.conf:4: unknown setting usr: did you mean user?\n");
+}
+
+static void test_groups_of_settings_unite_over_files(void **state)
+{
+    (void)state;
+    conf_files_write("main.conf", "limits : { pending = \"1min\"; };\n" CLUSTER WATCH HOOK);
+    conf_files_write("conf.d/a.conf", "limits : { object_size = \"1MiB\"; };\n"
+                                      "log : { level = \"debug\"; };\n"
+                                      "control : { socket = \"/s\"; };\n");
+    conf_files_write("conf.d/b.conf", "limits : { hook_concurrency = 3; };\n"
+                                      "start_stale : { after = \"1s\"; };\n");
+    struct conf *c = conf_files_read("main.conf");
+
+    assert_int_equal(c->limits.pending.v, 60000);
+    assert_int_equal(c->limits.object_size.v, 1024 * 1024);
+    assert_int_equal(c->limits.hook_concurrency.v, 3);
+    assert_int_equal(c->limits.stop_timeout.v, 30000);
+    assert_int_equal(c->log.level.v, LOG_LVL_DEBUG);
+    assert_string_equal(c->control.socket.v, "/s");
+    assert_int_equal(c->start_stale.after.v, 1000);
+    assert_string_equal(c->limits.hook_concurrency.at.file, "conf.d/b.conf");
+    conf_destroy(&c);
+}
+
+static void test_one_setting_in_two_files_is_an_error_that_names_both(void **state)
+{
+    (void)state;
+    conf_files_write("conf.d/a.conf", "limits : { pending = \"2min\";\n"
+                                      "  object_size = \"1MiB\"; };\n");
+    conf_files_write("conf.d/b.conf", "limits : {\n  object_size = \"1MiB\"; };\nlog = 5;\n"
+                                      "limit : { };\n");
+    expect_problems_of("limits : { pending = \"1min\"; };\n" CLUSTER,
+                       "conf.d/a.conf:1: limits.pending is there already: main.conf:1\n"
+                       "conf.d/b.conf:2: limits.object_size is there already: conf.d/a.conf:2\n"
+                       "conf.d/b.conf:3: log must be a group { }, not a whole number\n"
+                       "conf.d/b.conf:4: unknown setting limit: did you mean limits?\n");
+}
+
+static void test_single_settings_stand_in_the_main_file_only(void **state)
+{
+    (void)state;
+    conf_files_write("conf.d/a.conf", "include = [ ];\nuser = \"u\";\nnode_name = \"n\";\n"
+                                      "state_dir = \"none\";\n");
+    expect_problems_of(CLUSTER,
+                       "conf.d/a.conf:1: include may stand only in the main file, main.conf\n"
+                       "conf.d/a.conf:2: user may stand only in the main file, main.conf\n"
+                       "conf.d/a.conf:3: node_name may stand only in the main file, main.conf\n"
+                       "conf.d/a.conf:4: state_dir may stand only in the main file, main.conf\n");
 }
 
 static void test_include_that_matches_nothing_is_fine(void **state)
@@ -365,7 +419,7 @@ static void test_cut_at_every_byte(void **state)
         memcpy(part, text, n);
         part[n] = '\0';
         conf_files_write("main.conf", part);
-        struct conf *c = conf_read("main.conf", &p);
+        struct conf *c = conf_files_try("main.conf", &p);
         assert_int_equal(c == NULL, problems_count(&p) > 0);
         conf_destroy(&c);
         problems_free(&p);
@@ -381,7 +435,7 @@ static void test_shipped_configuration(void **state)
     assert_int_equal(c->n_clusters, 1);
     assert_int_equal(c->n_watches, 2);
     assert_int_equal(c->n_hooks, 1);
-    assert_string_equal(c->hooks[0].command.v[0].v, "/etc/informerd/hooks/print");
+    assert_string_equal(c->hooks[0].command.v[0].v, "/usr/lib/informerd/hooks/print");
     conf_destroy(&c);
 }
 
@@ -398,6 +452,9 @@ int main(void)
         IN_FOLDER(test_hooks),
         IN_FOLDER(test_files_unite),
         IN_FOLDER(test_same_name_in_two_files),
+        IN_FOLDER(test_groups_of_settings_unite_over_files),
+        IN_FOLDER(test_one_setting_in_two_files_is_an_error_that_names_both),
+        IN_FOLDER(test_single_settings_stand_in_the_main_file_only),
         IN_FOLDER(test_include_that_matches_nothing_is_fine),
         IN_FOLDER(test_syntax_error_names_its_line),
         IN_FOLDER(test_syntax_that_two_libconfigs_read_differently_is_refused),

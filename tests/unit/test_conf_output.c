@@ -85,9 +85,9 @@ static void test_printed(void **state)
 #define ALL_EVENTS                                                                            \
     "hooks.h.events must have \"added\", \"modified\", \"deleted\" and \"left\" with output " \
     "(line 3): the file follows every change"
-#define UNKNOWN_VARIABLE                                                                       \
-    " names an unknown variable: only ${namespace}, ${name}, ${cluster} and ${node_name} are " \
-    "replaced, and there is no other \"$\""
+#define UNKNOWN_VARIABLE                                                                           \
+    " names an unknown variable: only ${namespace}, ${name}, ${cluster}, ${node_name} and ${key} " \
+    "are replaced, and there is no other \"$\""
 #define BAD_OWNER " must be \"USER\", \"USER:GROUP\" or \":GROUP\""
 #define OUT       "output = \"/x/${name}\"; "
 
@@ -108,6 +108,14 @@ static const struct conf_files_mistake wrong[] = {
         "hooks.h.output: \"/x/${name}-${uid}\"" UNKNOWN_VARIABLE),
     ROW("output = \"/x/${name}$\";", "hooks.h.output: \"/x/${name}$\"" UNKNOWN_VARIABLE),
     ROW("output = \"/x/${file}\";", "hooks.h.output: \"/x/${file}\"" UNKNOWN_VARIABLE),
+    ROW("output = \"/x/${name}/${key}\";",
+        "hooks.h.output: ${key} needs files_from: it is the name of a member that becomes a file"),
+    ROW(OUT "files_from = \"data\";",
+        "hooks.h.shell cannot stand beside files_from (line 3), which runs no program: leave one "
+        "of them out\nmain.conf:3: hooks.h.output: needs ${key} with files_from (line 3), where "
+        "each "
+        "member of an object has a file of its own"),
+    ROW(OUT "files_from = \"spec\";", "hooks.h.files_from: \"spec\" must be \"data\""),
     ROW("output = \"/x/y\";", NO_NAME),
     ROW("output = \"/x/${namespace}\";", NO_NAME),
     ROW("output = \"/x/${node_name}\";", NO_NAME),

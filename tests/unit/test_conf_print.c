@@ -215,16 +215,18 @@ static void test_every_hook_setting(void **state)
     expect_in(text,
               "    min_interval = \"1500ms\";\n    splay = \"2min\";\n    rerun_every = \"6h\";\n");
     expect_in(text, "      attempts = 3;\n    };\n    park_exit = [ 2, 255, 1 ];\n");
-    expect_in(text, "    include_old = true;\n    log_limit = \"1MiB\";\n    input_version = 1;\n");
+    expect_in(text, "    include_old = true;\n    log_limit = \"1MiB\";\n    log_secrets = "
+                    "false;\n    input_version = 1;\n");
     expect_in(text, "    mode = \"batch\";\n");
-    expect_in(text, "    settle = [ \"200ms\", \"2s\" ];\n    min_interval = \"0s\";\n"
+    /* Written, it would count for apply, too. */
+    expect_in(text, "    # settle = [ \"200ms\", \"2s\" ];\n    min_interval = \"0s\";\n"
                     "    splay = \"0s\";\n    rerun_every = \"off\";\n");
     expect_in(text, "      attempts = \"forever\";\n    };\n    park_exit = [ ];\n");
     expect_in(text, "    fields : { };\n    existing = \"run\";\n    effect = \"disk\";\n"
                     "    files = [ ];\n    require = \"all\";\n    when_stale = \"run\";\n"
                     "    after = [ ];\n");
-    expect_in(text,
-              "    include_old = false;\n    log_limit = \"64KiB\";\n    input_version = 1;\n");
+    expect_in(text, "    include_old = false;\n    log_limit = \"64KiB\";\n    log_secrets = "
+                    "false;\n    input_version = 1;\n");
     free(text);
 }
 

@@ -143,8 +143,7 @@ static void test_main_file_only(void **state)
     conf_files_write("main.conf", BEFORE);
     conf_files_write("conf.d/a.conf", "state_dir = \"none\";\nstart_stale : { };\n");
     conf_files_expect("main.conf",
-                      "conf.d/a.conf:1: state_dir may stand only in the main file, main.conf\n"
-                      "conf.d/a.conf:2: start_stale may stand only in the main file, main.conf\n");
+                      "conf.d/a.conf:1: state_dir may stand only in the main file, main.conf\n");
 }
 
 /* ---- Secrets */
@@ -193,7 +192,7 @@ static void test_secrets_however_written(void **state)
 /* ---- The text of a hook */
 
 /* The caller frees it. */
-static char *text_of(const char *top, const char *hook, const char *node)
+static char *text_of(enum hook_text_form form, const char *top, const char *hook, const char *node)
 {
     char *conf =
         mem_printf("%s " BEFORE "hooks : { h : { sources = [ \"w\" ]; %s }; };", top, hook);
@@ -201,18 +200,20 @@ static char *text_of(const char *top, const char *hook, const char *node)
 
     conf_files_write("main.conf", conf);
     struct conf *c = conf_files_read("main.conf");
-    hook_text_put(c, &c->hooks[0], node, &out);
-    const struct digest digest = digest_of(out.data, out.len);
-    assert_true(digest_eq(digest, hook_text_digest(c, &c->hooks[0], node)));
+    hook_text_put(c, &c->hooks[0], node, form, &out);
+    const struct digest_forms digests = hook_text_digests(c, &c->hooks[0], node);
+    assert_true(digest_eq(form == HOOK_TEXT_FORMER ? digests.former : digests.now,
+                          digest_of(out.data, out.len)));
     conf_destroy(&c);
     free(conf);
     buf_cstr(&out);
     return out.data;
 }
 
-static void expect_text(const char *top, const char *hook, const char *node, const char *expected)
+static void expect_text(enum hook_text_form form, const char *top, const char *hook,
+                        const char *node, const char *expected)
 {
-    char *text = text_of(top, hook, node);
+    char *text = text_of(form, top, hook, node);
 
     assert_string_equal(text, expected);
     free(text);
@@ -222,19 +223,121 @@ static void expect_text(const char *top, const char *hook, const char *node, con
 static void test_text_of_a_hook(void **state)
 {
     (void)state;
-    expect_text("", "shell = \"x\";", "n", "sources = [ \"w\" ]\nshell = \"x\"\nuser: informerd\n");
-    expect_text("user = \"adm\";", "command = [ \"/x\", \"a\\nb\" ]; mode = \"batch\";", "n",
+    expect_text(HOOK_TEXT_RENEWING, "", "shell = \"x\";", "n",
+                "sources = [ \"w\" ]\nshell = \"x\"\nuser: informerd\n");
+    expect_text(
+        HOOK_TEXT_RENEWING, "user = \"adm\";", "command = [ \"/x\", \"a\\nb\" ]; mode = \"batch\";",
+        "n", "sources = [ \"w\" ]\nmode = \"batch\"\ncommand = [ \"/x\", \"a\\nb\" ]\nuser: adm\n");
+    expect_text(HOOK_TEXT_RENEWING, "",
+                "shell = \"x\"; user = \"u\"; output = \"/${node_name}/${name}\"; "
+                "files = [ \"/b\", \"/a\" ]; environment : { B = \"2\"; A = \"1\"; };",
+                "n1",
+                "sources = [ \"w\" ]\nshell = \"x\"\nfiles = [ \"/b\", \"/a\" ]\n"
+                "environment = { A = \"1\"; B = \"2\"; }\noutput = \"/${node_name}/${name}\"\n"
+                "user: u\nnode_name: n1\n");
+}
+
+/* Each setting with another value than its default. */
+static const char *const in_place[] = {
+    "effect = \"boot\";",
+    "require = \"any\";",
+    "when_stale = \"wait\";",
+    "after = [ \"other\" ];",
+    "settle = [ \"1s\", \"2s\" ];",
+    "min_interval = \"1s\";",
+    "splay = \"1s\";",
+    "rerun_every = \"1h\";",
+    "timeout = \"1s\";",
+    "kill_signal = \"INT\";",
+    "kill_grace = \"1s\";",
+    "retry : { initial = \"2s\"; factor = 3.0; max = \"1h\"; attempts = 7; };",
+    "park_exit = [ 3 ];",
+    "parked_deletes = 7;",
+    "parked_age = \"1d\";",
+    "concurrency = 2;",
+    "log_limit = \"1KiB\";",
+};
+static const char *const renewing[] = {
+    "mode = \"snapshot\";",
+    "events = [ \"added\" ];",
+    "changes_in = [ \"spec\" ];",
+    "fields : { A = \"spec\"; };",
+    "existing = \"skip\";",
+    "files = [ \"/f\" ];",
+    "group = \"g\";",
+    "user = \"u\";",
+    "umask = \"0077\";",
+    "environment : { A = \"1\"; };",
+    "include_old = true;",
+    "output = \"/o/${name}\";",
+    "output = \"/o/${name}\"; output_mode = \"0600\";",
+    "output = \"/o/${name}\"; output_owner = \"o\";",
+    "output = \"/o/${name}\"; check = [ \"/c\" ];",
+    "output = \"/o/${name}\"; apply = [ \"/p\" ];",
+};
+
+static char *plus(const char *hook, const char *settings)
+{
+    char *both = mem_printf("%s %s", hook, settings);
+    char *text = text_of(HOOK_TEXT_RENEWING, "", both, "n");
+
+    free(both);
+    return text;
+}
+
+static void test_each_class_of_settings(void **state)
+{
+    (void)state;
+    char *plain = plus("shell = \"x\";", "");
+    for (size_t i = 0; i < ARRAY_LEN(in_place); i++) {
+        /* `after` needs another hook. */
+        char *text = strstr(in_place[i], "after") != NULL
+                         ? plus("shell = \"x\"; after = [ \"other\" ]; }; other : { "
+                                "sources = [ \"w\" ]; shell = \"x\";",
+                                "")
+                         : plus("shell = \"x\";", in_place[i]);
+        assert_string_equal(text, plain);
+        free(text);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(renewing); i++) {
+        char *text = plus("shell = \"x\";", renewing[i]);
+
+        assert_string_not_equal(text, plain);
+        free(text);
+    }
+    free(plain);
+}
+
+/* A setting without a class would change nothing that has run, or everything: nobody has thought of
+ * it. */
+static void test_each_setting_of_a_hook_has_a_class(void **state)
+{
+    (void)state;
+    for (const struct setting *s = hook_conf_settings; s->key != NULL; s++)
+        if (s->change == SETTING_NO_CLASS)
+            fail_msg("%s has no class", s->key);
+}
+
+/* The release before has left digests of these texts: without them every hook would run again after an
+ * upgrade. */
+static void test_text_of_the_release_before(void **state)
+{
+    (void)state;
+    expect_text(HOOK_TEXT_FORMER, "", "shell = \"x\";", "n",
+                "sources = [ \"w\" ]\nshell = \"x\"\nuser: informerd\n");
+    expect_text(HOOK_TEXT_FORMER, "user = \"adm\";",
+                "command = [ \"/x\", \"a\\nb\" ]; mode = \"batch\";", "n",
                 "sources = [ \"w\" ]\nmode = \"batch\"\ncommand = [ \"/x\", \"a\\nb\" ]\n"
                 "settle = [ \"200ms\", \"2s\" ]\nuser: adm\n");
     expect_text(
-        "",
+        HOOK_TEXT_FORMER, "",
         "shell = \"x\"; retry : { max = \"1h\"; }; effect = \"boot\"; user = \"u\"; "
         "files = [ \"/b\", \"/a\" ]; environment : { B = \"${node_name}\"; A = \"1\"; };",
         "n1",
         "sources = [ \"w\" ]\nshell = \"x\"\neffect = \"boot\"\nfiles = [ \"/b\", \"/a\" ]\n"
         "retry.max = \"1h\"\nenvironment = { A = \"1\"; B = \"${node_name}\"; }\nuser: u\n"
         "node_name: n1\n");
-    expect_text("", "shell = \"x\"; output = \"/${node_name}/${name}\";", "n1",
+    expect_text(HOOK_TEXT_FORMER, "", "shell = \"x\"; output = \"/${node_name}/${name}\";", "n1",
                 "sources = [ \"w\" ]\nshell = \"x\"\noutput = \"/${node_name}/${name}\"\n"
                 "user: informerd\nnode_name: n1\n");
 }
@@ -255,9 +358,9 @@ static void test_same_hook_written_otherwise(void **state)
 {
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(same); i++) {
-        char *a = text_of("", same[i].a, "n");
+        char *a = text_of(HOOK_TEXT_FORMER, "", same[i].a, "n");
 
-        expect_text("", same[i].b, "n", a);
+        expect_text(HOOK_TEXT_FORMER, "", same[i].b, "n", a);
         free(a);
     }
 }
@@ -272,11 +375,11 @@ static void expect_quiet(const struct setting *table)
 
     setting_defaults(table, &a);
     setting_defaults(table, &b);
-    setting_print_changed(table, &a, &b, &text);
+    setting_print_changed(table, SETTING_NO_CLASS, &a, &b, &text);
     assert_int_equal(text.len, 0);
     a.retry.attempts.v = 7; /* in a group */
     a.timeout.at.line = 3;  /* the place in the file is no change */
-    setting_print_changed(table, &a, &b, &text);
+    setting_print_changed(table, SETTING_NO_CLASS, &a, &b, &text);
     assert_string_equal(buf_cstr(&text), "retry.attempts = 7\n");
     setting_fini(table, &a);
     setting_fini(table, &b);
@@ -301,6 +404,9 @@ int main(void)
         IN_FOLDER(test_main_file_only),
         IN_FOLDER(test_secrets_however_written),
         IN_FOLDER(test_text_of_a_hook),
+        IN_FOLDER(test_each_class_of_settings),
+        cmocka_unit_test(test_each_setting_of_a_hook_has_a_class),
+        IN_FOLDER(test_text_of_the_release_before),
         IN_FOLDER(test_same_hook_written_otherwise),
         cmocka_unit_test(test_defaults_are_left_out),
     };

@@ -18,11 +18,11 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/memfile.h"
 #include "base/wire.h"
 #include "campaign.h"
 #include "io/helper_link.h"
 #include "io/loop.h"
-#include "io/memfile.h"
 #include "kube/expiry.h"
 #include "loop_until.h"
 #include "play_clock.h"
@@ -217,7 +217,8 @@ static struct rig rig_of_files(void)
 
 static void begin(struct rig *r)
 {
-    static const struct helper_link_events link_events = {on_opened, on_changed, on_lost};
+    static const struct helper_link_events link_events = {
+        .on_opened = on_opened, .on_changed = on_changed, .on_lost = on_lost};
     static const struct cred_events events = {on_tls, on_token, on_ready, on_lack};
     int ends[2];
 
@@ -388,6 +389,22 @@ static void test_files_that_come_later(void **state)
     r.files[CA_FILE] = old_ca.cert_pem; /* nobody tells it */
     pass(&r, SECOND_MS);
     expect(&r, 1, 1);
+    finish(&r);
+}
+
+/* No other CA stands in for it. */
+static void test_a_ca_file_that_is_empty_at_the_start(void **state)
+{
+    struct rig r = rig_of_files();
+
+    (void)state;
+    r.files[CA_FILE] = "";
+    begin(&r);
+    assert_int_equal(r.ready + r.contexts, 0);
+    assert_string_equal(r.lack.text, "the CA (/ca) holds no certificate in PEM form");
+    put(&r, CA_FILE, old_ca.cert_pem);
+    expect(&r, 1, 1);
+    expect_shown(&r, &old_server, "CN=old");
     finish(&r);
 }
 
@@ -735,6 +752,45 @@ static int free_all(void **state)
     return 0;
 }
 
+/* ---- Another configuration of the helper */
+
+static void test_files_are_read_by_their_new_numbers(void **state)
+{
+    const uint32_t swapped[CRED_ITEMS] = {TOKEN_FILE, CERT_FILE, KEY_FILE, CA_FILE};
+    struct rig r = rig_of_files();
+
+    (void)state;
+    begin(&r);
+    cred_renumber(r.cred, swapped, 0);
+    r.files[TOKEN_FILE] = old_ca.cert_pem;
+    put(&r, CA_FILE, "token-2\n");
+    tell_changed(&r, TOKEN_FILE);
+    assert_string_equal(r.token, "token-2");
+    expect(&r, 1, 2); /* the CA is the same */
+    assert_int_equal(r.opens[TOKEN_FILE], 2);
+    finish(&r);
+}
+
+static void test_a_file_that_is_gone_is_read_no_more(void **state)
+{
+    const uint32_t files[CRED_ITEMS] = {CA_FILE, CERT_FILE, KEY_FILE, CRED_GONE};
+    struct rig r = rig_of_files();
+
+    (void)state;
+    begin(&r);
+    cred_renumber(r.cred, files, 0);
+    put(&r, TOKEN_FILE, "of another cluster\n");
+    cred_changed(r.cred, CRED_GONE);
+    cred_renew(r.cred);
+    pass(&r, HOUR_MS);
+    assert_int_equal(r.opens[TOKEN_FILE], 1);
+    assert_string_equal(r.token, "token-1");
+    assert_true(r.opens[CA_FILE] > 1);
+    expect(&r, 1, 1);
+    expect_trouble(&r, NULL);
+    finish(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -744,6 +800,7 @@ int main(void)
         cmocka_unit_test(test_an_insecure_server_without_credentials),
         cmocka_unit_test(test_an_insecure_server_with_a_certificate),
         cmocka_unit_test(test_files_that_come_later),
+        cmocka_unit_test(test_a_ca_file_that_is_empty_at_the_start),
         cmocka_unit_test(test_the_token_of_the_kubeconfig_stands_in),
         cmocka_unit_test(test_a_new_token_is_used),
         cmocka_unit_test(test_a_token_that_cannot_be_used_changes_nothing),
@@ -760,6 +817,8 @@ int main(void)
         cmocka_unit_test(test_a_new_ca_is_used_and_the_old_one_is_not),
         cmocka_unit_test(test_a_ca_file_without_a_ca_changes_nothing),
         cmocka_unit_test(test_a_ca_is_used_though_the_pair_does_not_fit),
+        cmocka_unit_test(test_files_are_read_by_their_new_numbers),
+        cmocka_unit_test(test_a_file_that_is_gone_is_read_no_more),
     };
 
     return cmocka_run_group_tests(tests, issue_all, free_all);

@@ -42,20 +42,29 @@ static void test_runs(void **state)
                    (struct scripted_wanted){EXIT_FINE, "i-1\ni-2\n", ""});
     scripted_check(SCRIPT({"GET /v1/hooks/x/runs", 404, "{\"error\":\"there is no hook\"}"}),
                    WORDS("runs", "x"), (struct scripted_wanted){EXIT_NO, "", "there is no hook"});
-    check_table(
-        &listing_runs, LISTING_ARRAY, false, runs,
-        "RUN  HOOK  ENDED  TOOK    KEY  EVENT  REASON    ATTEMPT  OUTCOME  RESULT         OUTPUT\n"
-        "i-1  h     60s    0.012s  n/a  ADDED  existing  2        failed   exit status 3  "
-        "oh\\x1bno\n"
-        "i-2  s     59s    3s      -    -      change    1        ok       exit status 0  -\n");
+    check_table(&listing_runs, LISTING_ARRAY, false, runs,
+                "HOOK  ENDED  TOOK    KEY  EVENT  REASON    RESULT         OUTPUT\n"
+                "h     60s    0.012s  n/a  ADDED  existing  exit status 3  oh\\x1bno\n"
+                "s     59s    3s      -    -      change    exit status 0  -\n");
     check_table(
         &listing_runs, LISTING_ARRAY, true, runs,
         "RUN  HOOK  PROGRAM  ENDED  TOOK    CPU        SOURCE    KEY  EVENT  EVENTS  REASON    "
-        "ATTEMPT  OUTCOME  RESULT         FILE  DROPPED  OUTPUT\n"
+        "ATTEMPT  OUTCOME  RESULT         HOOKS  FILE  DROPPED  OUTPUT\n"
         "i-1  h     -        60s    0.012s  0.000512s  services  n/a  ADDED  1       existing  "
-        "2        failed   exit status 3  -     2.0KiB   oh\\x1bno\n"
+        "2        failed   exit status 3  -      -     2.0KiB   oh\\x1bno\n"
         "i-2  s     -        59s    3s      0.000000s  -         -    -      7       change    "
-        "1        ok       exit status 0  -     0B       -\n");
+        "1        ok       exit status 0  -      -     0B       -\n");
+}
+
+static void test_a_shared_run_names_its_hooks(void **state)
+{
+    (void)state;
+    check_table(&listing_runs, LISTING_ARRAY, false,
+                "[{\"run\":\"i-3\",\"hook\":\"a\",\"program\":\"apply\",\"ended\":null,"
+                "\"took_s\":1,\"key\":\"\",\"reason\":\"change\","
+                "\"result\":\"apply: exit status 0\",\"hooks\":[\"a\",\"b\"]}]",
+                "HOOK  ENDED  TOOK  KEY  REASON  RESULT                HOOKS\n"
+                "a     -      1s    -    change  apply: exit status 0  a b\n");
 }
 
 static const char why[] =
@@ -80,12 +89,32 @@ static void test_why(void **state)
     scripted_check(SCRIPT({"GET /v1/hooks/h/why/n%2Fb", 404, "{\"error\":\"nothing\"}"}),
                    WORDS("why", "h", "n/b"), (struct scripted_wanted){EXIT_NO, "", "nothing"});
     check_table(&listing_explain, LISTING_GROUP, false, why,
-                "KEY  SOURCE    WHY                       UNTIL  FAILURES  EVENT     RECEIVED  "
-                "DIGEST  RUN  ENDED  RESULT\n"
-                "-    -         guard of source services  -      0         -         -         "
-                "-       -    -      -\n"
-                "n/a  services  backoff                   in 3s  4         MODIFIED  30s       "
-                "0a1b    i-9  10s    exit status 3\n");
+                "KEY  SOURCE    WHY                       UNTIL  FAILURES  EVENT     RESULT\n"
+                "-    -         guard of source services  -      0         -         -\n"
+                "n/a  services  backoff                   in 3s  4         MODIFIED  exit status "
+                "3\n");
+    check_table(&listing_explain, LISTING_GROUP, true, why,
+                "KEY  SOURCE    WHY                       UNTIL  FAILURES  EVENT     CAUSE  "
+                "RECEIVED  DIGEST  RUN  ENDED  RESULT\n"
+                "-    -         guard of source services  -      0         -         -      "
+                "-         -       -    -      -\n"
+                "n/a  services  backoff                   in 3s  4         MODIFIED  watch  "
+                "30s       0a1b    i-9  10s    exit status 3\n");
+}
+
+static void test_why_says_once_what_to_do(void **state)
+{
+    static const char units[] =
+        "{\"units\":[{\"key\":\"a\",\"advice\":\"informerctl \\u001b resume\"},"
+        "{\"key\":\"b\",\"advice\":\"informerctl \\u001b resume\"},"
+        "{\"key\":\"c\",\"advice\":null},{\"key\":\"d\",\"advice\":\"wait\"}],"
+        "\"left_out\":1}";
+
+    (void)state;
+    scripted_check(SCRIPT({"GET /v1/hooks/h/why", 200, units}), WORDS("why", "h", "-o", "name"),
+                   (struct scripted_wanted){EXIT_FINE, "a\nb\nc\nd\n", ""});
+    scripted_check_end(SCRIPT({"GET /v1/hooks/h/why", 200, units}), WORDS("why", "h"),
+                       "\n\ninformerctl \\x1b resume\nwait\n\nand 1 more keys\n");
 }
 
 static void test_why_says_what_is_left_out(void **state)
@@ -93,10 +122,7 @@ static void test_why_says_what_is_left_out(void **state)
     (void)state;
     scripted_check(SCRIPT({"GET /v1/hooks/h/why", 200, "{\"units\":[],\"left_out\":7}"}),
                    WORDS("why", "h"),
-                   (struct scripted_wanted){EXIT_FINE,
-                                            "KEY  SOURCE  WHY  UNTIL  FAILURES  EVENT  RECEIVED  "
-                                            "DIGEST  RUN  ENDED  RESULT\n\nand 7 more keys\n",
-                                            ""});
+                   (struct scripted_wanted){EXIT_FINE, "KEY  WHY\n\nand 7 more keys\n", ""});
     scripted_check(SCRIPT({"GET /v1/hooks/h/why", 200, "<html>"}), WORDS("why", "h"),
                    (struct scripted_wanted){EXIT_UNREACHABLE, "", "is it informerd"});
 }
@@ -176,7 +202,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_runs),
+        cmocka_unit_test(test_a_shared_run_names_its_hooks),
         cmocka_unit_test(test_why),
+        cmocka_unit_test(test_why_says_once_what_to_do),
         cmocka_unit_test(test_why_says_what_is_left_out),
         cmocka_unit_test(test_input_is_printed_as_it_is),
         cmocka_unit_test(test_pause_and_resume),

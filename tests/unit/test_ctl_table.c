@@ -14,6 +14,7 @@
 #include "ctl/reader.h"
 #include "ctl/summary.h"
 #include "ctl/table.h"
+#include "ctl/tone.h"
 #include "ctl/units.h"
 
 /* 2024-05-01T10:20:30Z */
@@ -216,26 +217,28 @@ static void test_summary(void **state)
     bool degraded = false;
 
     (void)state;
-    assert_int_equal(summary_put(&out, str_c(status), false, THEN_S + 3 * 3600, &err), ERR_OK);
-    check(&out,
-          "informerd 0.1.0, pid 12, up 3h, ready, degraded:\n"
-          "  watch slices: forbidden: HTTP 403\n"
-          "state: /var/lib/informerd\n"
-          "\n"
-          "CLUSTER  SERVER                 CONTACT  EXPIRES\n"
-          "prod     https://10.0.0.1:6443  0s       in 2d\n"
-          "test     https://b              -        expired\n"
-          "dev      https://c              -        -\n"
-          "\n"
-          "WATCH     CLUSTER  RESOURCE                         STATE      SYNCED  STALE  HELD     "
-          "CONTACT  OBJECTS  SKIPPED  SIZE    RELISTS  ERROR\n"
-          "services  prod     services                         watching   yes     no     deletes  "
-          "3s       10000    0        1.2MiB  3        -\n"
-          "slices    prod     endpointslices.discovery.k8s.io  forbidden  no      no     -        "
-          "-        0        0        0B      0        HTTP 403\n"
-          "\n"
-          "HOOK   PENDING  OLDEST  RUNNING  PARKED  FORGOTTEN  PAUSED  OK  FAILED  SUCCESS  ERROR\n"
-          "print  2        2m      1        3       0          yes     5   0       3h       -\n");
+    assert_int_equal(summary_put(&out, str_c(status),
+                                 &(struct summary_look){.width = 0, .now_s = THEN_S + 3 * 3600},
+                                 &err),
+                     ERR_OK);
+    check(&out, "informerd 0.1.0, pid 12, up 3h, ready, degraded:\n"
+                "  watch slices: forbidden: HTTP 403\n"
+                "state: /var/lib/informerd\n"
+                "\n"
+                "CLUSTER  SERVER                 CONTACT  EXPIRES\n"
+                "prod     https://10.0.0.1:6443  0s       in 2d\n"
+                "test     https://b              -        expired\n"
+                "dev      https://c              -        -\n"
+                "\n"
+                "WATCH     RESOURCE                         STATE      SYNCED  HELD     CONTACT  "
+                "OBJECTS  SIZE    ERROR\n"
+                "services  services                         watching   yes     deletes  3s       "
+                "10000    1.2MiB  -\n"
+                "slices    endpointslices.discovery.k8s.io  forbidden  no      -        -        "
+                "0        0B      HTTP 403\n"
+                "\n"
+                "HOOK   PENDING  OLDEST  RUNNING  PARKED  PAUSED  OK  FAILED  SUCCESS\n"
+                "print  2        2m      1        3       yes     5   0       3h\n");
     assert_int_equal(summary_verdict(str_c(status), &degraded, &err), ERR_OK);
     assert_true(degraded);
     assert_int_equal(summary_verdict(str_c("{\"degraded\":[]}"), &degraded, &err), ERR_OK);
@@ -251,7 +254,9 @@ static void check_head(const char *state, const char *line)
     struct err err = {0};
 
     buf_printf(&json, "{\"version\":\"1\",\"pid\":2,\"ready\":true,\"degraded\":[]%s}", state);
-    assert_int_equal(summary_put(&out, buf_str(&json), false, THEN_S + 300, &err), ERR_OK);
+    assert_int_equal(summary_put(&out, buf_str(&json),
+                                 &(struct summary_look){.width = 0, .now_s = THEN_S + 300}, &err),
+                     ERR_OK);
     assert_ptr_equal(strstr(buf_cstr(&out), line), out.data);
     buf_free(&json);
     buf_free(&out);
@@ -291,13 +296,169 @@ static void test_the_table_of_servers(void **state)
     struct buf out = {0};
 
     (void)state;
-    assert_int_equal(summary_put(&out, str_c(json), true, THEN_S, NULL), ERR_OK);
+    assert_int_equal(summary_put(&out, str_c(json),
+                                 &(struct summary_look){.wide = true, .width = 0, .now_s = THEN_S},
+                                 NULL),
+                     ERR_OK);
     assert_non_null(strstr(buf_cstr(&out),
                            "\n\nCLUSTER  SERVER     TIER  USED  STATE   FOR  FAILED  ERROR\n"
                            "prod     https://a  1     no    failed  7s   5s      a: refused\n"
                            "prod     https://b  2     yes   good    6s   -       -\n"
                            "test     https://c  1     yes   good    9s   -       -\n\n"));
     buf_free(&out);
+}
+
+static size_t longest_line(struct str text)
+{
+    size_t longest = 0;
+
+    for (size_t n = 0; text.n > 0; text = str_of(text.p + n + 1, text.n - n - 1)) {
+        n = (size_t)((const char *)memchr(text.p, '\n', text.n) - text.p);
+        size_t width = units_width(str_of(text.p, n));
+        longest = width > longest ? width : longest;
+    }
+    return longest;
+}
+
+static void test_tables_fit_a_terminal(void **state)
+{
+    struct buf out = {0};
+    struct err err = {0};
+
+    (void)state;
+    assert_int_equal(summary_put(&out, str_c(status),
+                                 &(struct summary_look){.width = 80, .now_s = THEN_S + 3 * 3600},
+                                 &err),
+                     ERR_OK);
+    assert_true(longest_line(buf_str(&out)) <= 80);
+    assert_non_null(strstr(buf_cstr(&out), "\nslices    endpoin~  forbidden  no"));
+    assert_non_null(strstr(buf_cstr(&out), "  HTTP ~\n"));
+    buf_clear(&out);
+    /* a wide table is for those who want all */
+    assert_int_equal(
+        summary_put(&out, str_c(status),
+                    &(struct summary_look){.wide = true, .width = 80, .now_s = THEN_S + 3 * 3600},
+                    &err),
+        ERR_OK);
+    assert_true(longest_line(buf_str(&out)) > 150);
+    buf_free(&out);
+}
+
+static void test_cells_are_cut_the_widest_first(void **state)
+{
+    static const char *const headings[] = {"N", "TEXT", "KEY", "MORE"};
+    struct table *t = table_create(headings, 4);
+    struct buf out = {0};
+
+    (void)state;
+    table_add(t, (struct str[]){str_c("1"), str_c("gr\xc3\xbc\xc3\xbc\xc3\xbc\xc3\xbc\xc3\xbcn"),
+                                str_c("a-long-key"), str_c("1234567")});
+    table_may_cut(t, 1);
+    table_may_cut(t, 3);
+    table_fit(t, 29);
+    table_put(&out, t);
+    check(&out, "N  TEXT    KEY         MORE\n"
+                "1  gr\xc3\xbc\xc3\xbc\xc3\xbc~  a-long-key  12345~\n");
+    table_fit(t, 1); /* no further than this */
+    table_hide(t, 3);
+    table_put(&out, t);
+    check(&out, "N  TEXT    KEY\n"
+                "1  gr\xc3\xbc\xc3\xbc\xc3\xbc~  a-long-key\n");
+    table_destroy(&t);
+    buf_free(&out);
+}
+
+/* A name loses its middle, and only when cut texts are not enough. */
+static void test_names_are_shortened_last(void **state)
+{
+    static const char *const headings[] = {"NAME", "TEXT", "N"};
+    struct table *t = table_create(headings, ARRAY_LEN(headings));
+    struct buf out = {0};
+
+    (void)state;
+    table_add(t, (struct str[]){str_c("the-name-of-a-backend-7"), str_c("a text that is long"),
+                                str_c("12")});
+    table_may_shorten(t, 0);
+    table_may_cut(t, 1);
+    table_may_shorten(t, 2);
+    table_fit(t, 40);
+    table_put(&out, t);
+    check(&out, "NAME                     TEXT         N\n"
+                "the-name-of-a-backend-7  a text tha~  12\n");
+    table_fit(t, 22);
+    table_put(&out, t);
+    check(&out, "NAME        TEXT    N\n"
+                "the-n~nd-7  a tex~  12\n");
+    table_fit(t, 1); /* no further than this */
+    table_put(&out, t);
+    check(&out, "NAME    TEXT    N\n"
+                "the~-7  a tex~  12\n");
+    table_destroy(&t);
+    buf_free(&out);
+}
+
+/* The text without its colours. */
+static void put_plain(struct buf *out, struct str text)
+{
+    for (size_t i = 0; i < text.n; i++) {
+        if (text.p[i] == '\x1b')
+            while (text.p[i] != 'm')
+                i++;
+        else
+            buf_putc(out, text.p[i]);
+    }
+}
+
+static void test_colours_take_no_room(void **state)
+{
+    const struct summary_look plain = {.width = 80, .now_s = THEN_S};
+    const struct summary_look coloured = {.width = 80, .now_s = THEN_S, .colour = true};
+    struct buf expected = {0};
+    struct buf out = {0};
+    struct buf bare = {0};
+
+    (void)state;
+    assert_int_equal(summary_put(&expected, str_c(status), &plain, NULL), ERR_OK);
+    assert_null(strchr(buf_cstr(&expected), '\x1b'));
+    assert_int_equal(summary_put(&out, str_c(status), &coloured, NULL), ERR_OK);
+    put_plain(&bare, buf_str(&out));
+    assert_string_equal(buf_cstr(&bare), buf_cstr(&expected));
+    assert_non_null(strstr(buf_cstr(&out), "\x1b[31m  watch slices: forbidden: HTTP 403\x1b[0m\n"));
+    assert_non_null(strstr(buf_cstr(&out), "\x1b[1mHOOK\x1b[0m   \x1b[1mPENDING\x1b[0m  "));
+    assert_non_null(strstr(buf_cstr(&out), "\nprint  \x1b[33m2\x1b[0m        "));
+    buf_free(&expected);
+    buf_free(&out);
+    buf_free(&bare);
+}
+
+static void test_what_needs_a_person_is_red_and_what_waits_yellow(void **state)
+{
+    static const struct {
+        const char *heading;
+        const char *text;
+        enum tone tone;
+    } table[] = {
+        {"STATE",   "watching",  TONE_PLAIN},
+        {"STATE",   "forbidden", TONE_BAD  },
+        {"STATE",   "failed",    TONE_BAD  },
+        {"STATE",   "backoff",   TONE_WAITS},
+        {"STALE",   "yes",       TONE_BAD  },
+        {"STALE",   "no",        TONE_PLAIN},
+        {"SYNCED",  "no",        TONE_WAITS},
+        {"HELD",    "deletes",   TONE_BAD  },
+        {"HELD",    "-",         TONE_PLAIN},
+        {"PARKED",  "3",         TONE_BAD  },
+        {"PARKED",  "0",         TONE_PLAIN},
+        {"PAUSED",  "yes",       TONE_WAITS},
+        {"PENDING", "2",         TONE_WAITS},
+        {"EXPIRES", "expired",   TONE_BAD  },
+        {"EXPIRES", "in 2d",     TONE_PLAIN},
+        {"NAME",    "forbidden", TONE_PLAIN},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(table); i++)
+        assert_int_equal(tone_of_cell(table[i].heading, table[i].text), table[i].tone);
 }
 
 static void test_wide_watches_and_names(void **state)
@@ -417,7 +578,21 @@ static void test_options(void **state)
     assert_int_equal(parse(&a, WORDS("--socket=")), ERR_CONFIG);
     assert_int_equal(parse(&a, WORDS("--help=yes")), ERR_CONFIG);
     assert_int_equal(parse(&a, WORDS("-o", "yaml")), ERR_CONFIG);
-    assert_int_equal(parse(&a, WORDS("a", "b", "c", "d", "e")), ERR_CONFIG);
+}
+
+static void test_a_recording_may_have_many_watches(void **state)
+{
+    const char *argv[ARGS_WORDS + 3] = {"informerctl", "--with-secrets"};
+    struct args a;
+    struct err err;
+
+    (void)state;
+    for (int i = 0; i <= ARGS_WORDS; i++)
+        argv[2 + i] = "a";
+    assert_int_equal(args_parse(&a, 2 + ARGS_WORDS, argv, &err), ERR_OK);
+    assert_true(a.with_secrets);
+    assert_int_equal(a.word_count, ARGS_WORDS);
+    assert_int_equal(args_parse(&a, 3 + ARGS_WORDS, argv, &err), ERR_CONFIG);
 }
 
 static void expect_exit(const char *const *words, enum command_exit code, const char *complaint)
@@ -441,6 +616,9 @@ static void test_exit_codes_without_a_daemon(void **state)
                 "there is no control socket /nowhere/at/all: is informerd running?");
     expect_exit(WORDS("--socket=/dev/null", "status"), EXIT_UNREACHABLE, "/dev/null");
     expect_exit(WORDS("fly"), EXIT_USAGE, "unknown command fly");
+    expect_exit(WORDS("hok"), EXIT_USAGE, "unknown command hok: informerctl --help lists them");
+    expect_exit(WORDS("hoks"), EXIT_USAGE,
+                "unknown command hoks: did you mean hooks? informerctl --help lists them");
     expect_exit(WORDS("-ojson"), EXIT_USAGE, "a command is missing");
     expect_exit(WORDS("get"), EXIT_USAGE, "usage: informerctl get SOURCE [KEY]");
     expect_exit(WORDS("status", "x"), EXIT_USAGE, "usage: informerctl status");
@@ -472,9 +650,15 @@ int main(void)
         cmocka_unit_test(test_summary),
         cmocka_unit_test(test_the_table_of_kept_state),
         cmocka_unit_test(test_the_table_of_servers),
+        cmocka_unit_test(test_tables_fit_a_terminal),
+        cmocka_unit_test(test_cells_are_cut_the_widest_first),
+        cmocka_unit_test(test_names_are_shortened_last),
+        cmocka_unit_test(test_colours_take_no_room),
+        cmocka_unit_test(test_what_needs_a_person_is_red_and_what_waits_yellow),
         cmocka_unit_test(test_wide_watches_and_names),
         cmocka_unit_test(test_objects),
         cmocka_unit_test(test_options),
+        cmocka_unit_test(test_a_recording_may_have_many_watches),
         cmocka_unit_test(test_exit_codes_without_a_daemon),
     };
 

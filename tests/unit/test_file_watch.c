@@ -574,6 +574,131 @@ static void test_a_folder_that_cannot_be_read(void **state)
     end(&r);
 }
 
+/* ---- Over a reload */
+
+/* Makes the files that have these numbers before the files, in this order. */
+static void renew(struct rig *r, const uint32_t *numbers, uint32_t count)
+{
+    struct helper_file files[FILES_MAX] = {{0}};
+
+    for (uint32_t i = 0; i < count; i++)
+        files[i] = r->files[numbers[i]];
+    memcpy(r->files, files, sizeof(files));
+    file_watch_renew(r->w, r->files, count, r->now_ms);
+}
+
+#define RENEW(r, ...) \
+    renew(r, (const uint32_t[]){__VA_ARGS__}, ARRAY_LEN(((const uint32_t[]){__VA_ARGS__})))
+
+/* Each file that stays is told once by its new number, changed or not; then its changes are. */
+static void test_files_that_get_other_numbers(void **state)
+{
+    (void)state;
+    make_token("a", "1");
+    make_token("b", "1");
+    make_token("c", "1");
+    struct rig r = WATCH("a/token", "b/token", "c/token");
+    RENEW(&r, 2, 0);
+    assert_int_equal(told(&r), 3);
+    touch("a/token");
+    assert_int_equal(told(&r), 2);
+    touch("c/token");
+    assert_int_equal(told(&r), 1);
+    unsigned folders = watched_folders(&r);
+    touch("b/token"); /* its folder is not watched any more */
+    assert_int_equal(told(&r), 0);
+    RENEW(&r, 1);
+    assert_int_equal(told(&r), 1);
+    assert_int_equal(watched_folders(&r), folders - 1);
+    end(&r);
+}
+
+/* An event that the kernel has reported already, and one that was read already. */
+static void test_a_change_at_a_reload_is_told_once(void **state)
+{
+    (void)state;
+    make_token("a", "1");
+    make_token("b", "1");
+    struct rig r = WATCH("a/token", "b/token");
+    touch("a/token");
+    assert_true(read_events(&r));
+    touch("b/token");
+    RENEW(&r, 1, 0);
+    r.now_ms += READ_MS;
+    assert_true(read_events(&r));
+    assert_int_equal(take(&r), 0);
+    r.now_ms += SECOND_MS;
+    assert_int_equal(take(&r), 3);
+    r.now_ms += SECOND_MS;
+    assert_int_equal(told(&r), 0);
+    end(&r);
+}
+
+static void test_reloads_tell_a_file_once_a_second(void **state)
+{
+    const uint32_t same[] = {0};
+
+    (void)state;
+    make_token("a", "1");
+    struct rig r = WATCH("a/token");
+    unsigned n = 0;
+    for (int i = 0; i < 100; i++) { /* faster than a burst is told */
+        renew(&r, same, 1);
+        r.now_ms += READ_MS;
+        n += take(&r);
+    }
+    assert_in_range(n, 9, 10); /* 10 s */
+    n = 0;
+    for (int i = 0; i < 40; i++) {
+        renew(&r, same, 1);
+        r.now_ms += READ_MS + QUIET_MS;
+        n += take(&r);
+    }
+    assert_in_range(n, 8, 12); /* 12 s */
+    end(&r);
+}
+
+/* main has not asked for a new file yet, nor for one that it never asked for. */
+static void test_only_files_that_were_watched_are_told(void **state)
+{
+    (void)state;
+    make_token("a", "1");
+    make_token("b", "1");
+    struct rig r = WATCH("a/token");
+    r.paths[r.count] = mem_printf("%s/b/token", temp_folder_path());
+    r.files[r.count].path = r.paths[r.count];
+    r.count++;
+    RENEW(&r, 1, 0);
+    r.now_ms += QUIET_MS;
+    assert_int_equal(take(&r), 2);
+    RENEW(&r, 0); /* nothing is watched */
+    assert_int_equal(file_watch_wait_ms(r.w, r.now_ms + SECOND_MS), -1);
+    file_watch_add(r.w, 0);
+    r.now_ms += SECOND_MS;
+    touch("b/token");
+    read_events(&r);
+    r.now_ms += QUIET_MS;
+    assert_int_equal(take(&r), 1);
+    end(&r);
+}
+
+/* The credentials of two clusters may be one file. */
+static void test_one_file_becomes_two_and_one_again(void **state)
+{
+    (void)state;
+    make_token("a", "1");
+    struct rig r = WATCH("a/token");
+    RENEW(&r, 0, 0);
+    assert_int_equal(told(&r), 3);
+    touch("a/token");
+    assert_int_equal(told(&r), 3);
+    RENEW(&r, 1);
+    assert_int_equal(told(&r), 1);
+    touch("a/token");
+    assert_int_equal(told(&r), 1);
+    end(&r);
+}
+
 static void test_without_files_nothing_is_opened(void **state)
 {
     struct file_watch *none = NULL;
@@ -610,6 +735,11 @@ int main(void)
         TEST(test_lost_events),
         TEST(test_without_inotify),
         TEST(test_a_folder_that_cannot_be_read),
+        TEST(test_files_that_get_other_numbers),
+        TEST(test_a_change_at_a_reload_is_told_once),
+        TEST(test_reloads_tell_a_file_once_a_second),
+        TEST(test_only_files_that_were_watched_are_told),
+        TEST(test_one_file_becomes_two_and_one_again),
         TEST(test_without_files_nothing_is_opened),
     };
 

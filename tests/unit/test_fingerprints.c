@@ -38,7 +38,7 @@ struct look {
     size_t left;
     size_t failed;
     bool dispose; /* in the first event */
-    struct digest digest[HOOKS];
+    struct digest_forms digest[HOOKS];
     struct err err;
 };
 
@@ -63,7 +63,8 @@ static void put(const char *name, const char *text)
     assert_int_equal(fclose(f), 0);
 }
 
-static void on_digest(void *arg, size_t hook, const struct digest *digest, const struct err *err)
+static void on_digest(void *arg, size_t hook, const struct digest_forms *digest,
+                      const struct err *err)
 {
     struct look *l = arg;
 
@@ -116,7 +117,7 @@ static void run_look(struct look *l, const struct helper_hook *hooks, size_t n, 
     pid_t pid;
     int fd;
 
-    assert_int_equal(helper_start(&params, &fd, &pid, NULL), ERR_OK);
+    assert_int_equal(helper_start(&params, NULL, &fd, &pid, NULL), ERR_OK);
     l->loop = loop_create();
     l->left = n;
     l->link = helper_link_create(l->loop, fd, &events, l);
@@ -132,30 +133,44 @@ static void run_look(struct look *l, const struct helper_hook *hooks, size_t n, 
     assert_int_equal(status, 0);
 }
 
-static struct helper_hook hook_of(const char *const *files)
+static struct helper_hook hook_of(const struct helper_content *contents)
 {
     static const char *const argv[] = {"/bin/true", NULL};
     static const char *const env[] = {NULL};
 
     return (struct helper_hook){
-        .name = "h", .argv = argv, .env = env, .files = files, .kill_signal = SIGTERM};
+        .name = "h", .argv = argv, .env = env, .contents = contents, .kill_signal = SIGTERM};
 }
 
-/* The digest of one hook with these files, which are relative to the folder. */
-static struct digest print_of(const char *const *names)
+/* The digests of one hook with these files, which are relative to the folder. */
+static struct digest_forms prints_of(const struct helper_content *relative)
 {
     struct look l = {0};
     char *paths[PATHS + 1] = {0};
-    const char *files[PATHS + 1] = {0};
+    struct helper_content contents[PATHS + 1] = {0};
 
-    for (size_t i = 0; names[i] != NULL; i++)
-        files[i] = paths[i] = mem_printf("%s/%s", temp_folder_path(), names[i]);
-    struct helper_hook hook = hook_of(files);
+    for (size_t i = 0; relative[i].path != NULL; i++) {
+        contents[i] = relative[i];
+        contents[i].path = paths[i] = mem_printf("%s/%s", temp_folder_path(), relative[i].path);
+    }
+    struct helper_hook hook = hook_of(contents);
     run_look(&l, &hook, 1, PLENTY_MS);
     assert_int_equal(l.failed, 0);
     for (size_t i = 0; i < PATHS; i++)
         free(paths[i]);
     return l.digest[0];
+}
+
+/* The digest of a hook for which all these files count. */
+static struct digest print_of(const char *const *names)
+{
+    struct helper_content contents[PATHS + 1] = {0};
+
+    for (size_t i = 0; names[i] != NULL; i++)
+        contents[i] = (struct helper_content){names[i], .counts = true, .counted = true};
+    struct digest_forms prints = prints_of(contents);
+    assert_true(digest_eq(prints.now, prints.former));
+    return prints.now;
 }
 
 #define PRINT(...) print_of((const char *const[]){__VA_ARGS__, NULL})
@@ -188,6 +203,28 @@ static void test_content_counts(void **state)
     put("a", "on"); /* bytes that move from one file to the next count */
     put("b", "e");
     assert_false(same(PRINT("a", "b"), first));
+}
+
+static void test_each_digest_is_of_the_files_that_count_for_it(void **state)
+{
+    (void)state;
+    put("a", "one");
+    put("b", "two");
+    put("c", "three");
+    struct digest_forms prints = prints_of((const struct helper_content[]){
+        {"a",             .counted = true},
+        {"b",               .counts = true},
+        {"c",.counts = true, .counted = true},
+        {0            }
+    });
+    assert_true(digest_eq(prints.now, PRINT("b", "c")));
+    assert_true(digest_eq(prints.former, PRINT("a", "c")));
+    /* persist/hook knows a hook without any content by this digest. */
+    prints = prints_of((const struct helper_content[]){
+        {"a", .counted = true},
+        {0  }
+    });
+    assert_true(digest_eq(prints.now, digest_of("", 0)));
 }
 
 static void test_paths_that_are_no_files(void **state)
@@ -256,7 +293,7 @@ static void test_large(void **state)
 static void test_many_hooks(void **state)
 {
     struct helper_hook hooks[HOOKS];
-    const char *files[HOOKS][2] = {0};
+    struct helper_content files[HOOKS][2] = {0};
     char *paths[HOOKS];
     struct look l = {0};
 
@@ -266,7 +303,7 @@ static void test_many_hooks(void **state)
 
         put(name, name);
         paths[i] = mem_printf("%s/%s", temp_folder_path(), name);
-        files[i][0] = paths[i];
+        files[i][0] = (struct helper_content){paths[i], .counts = true};
         hooks[i] = hook_of(files[i]);
         free(name);
     }
@@ -274,7 +311,7 @@ static void test_many_hooks(void **state)
     assert_true(l.left == 0 && l.failed == 0);
     for (size_t i = 0; i < HOOKS; i++) {
         for (size_t k = 0; k < i; k++)
-            assert_int_equal(same(l.digest[i], l.digest[k]), i / 2 == k / 2);
+            assert_int_equal(same(l.digest[i].now, l.digest[k].now), i / 2 == k / 2);
         free(paths[i]);
     }
 }
@@ -318,7 +355,10 @@ static void test_no_answer_in_time(void **state)
 
 static void test_a_reader_that_is_killed_is_an_error(void **state)
 {
-    const struct digest digest = {1, 2};
+    const struct digest_forms digest = {
+        {1, 2},
+        {3, 4}
+    };
     struct look l = {0};
     int far;
     int out;
@@ -338,13 +378,17 @@ static void test_a_reader_that_is_killed_is_an_error(void **state)
     close(out);
     silent_link_end(far, second, (struct run_end){0});
     loop_run(l.loop);
-    assert_true(l.left == 0 && l.failed == 1 && digest_eq(l.digest[1], digest));
+    assert_true(l.left == 0 && l.failed == 1 && digest_eq(l.digest[1].now, digest.now));
+    assert_true(digest_eq(l.digest[1].former, digest.former));
     end_silent(&l, far);
 }
 
 static void test_disposed_in_its_callback(void **state)
 {
-    static const char *const files[] = {"/dev/null", NULL};
+    static const struct helper_content files[] = {
+        {"/dev/null", .counts = true},
+        {0          }
+    };
     struct helper_hook hooks[HOOKS];
     struct look l = {.dispose = true};
 
@@ -377,7 +421,7 @@ static void test_hook_without_files(void **state)
     int fd;
 
     (void)state;
-    assert_int_equal(helper_start(&params, &fd, &pid, NULL), ERR_OK);
+    assert_int_equal(helper_start(&params, NULL, &fd, &pid, NULL), ERR_OK);
     l.loop = loop_create();
     l.link = helper_link_create(l.loop, fd, &events, &l);
     const struct fingerprints_params p = {l.loop, l.link, 1, PLENTY_MS};
@@ -397,6 +441,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         IN_FOLDER(test_content_counts),
+        IN_FOLDER(test_each_digest_is_of_the_files_that_count_for_it),
         IN_FOLDER(test_paths_that_are_no_files),
         IN_FOLDER(test_unreadable),
         IN_FOLDER(test_large),

@@ -300,7 +300,7 @@ static void test_a_paused_hook_starts_nothing_and_forgets_nothing(void **state)
     assert_true(hooks_quiet(&hook_rig.hooks)); /* keys of a paused hook do not count */
     hook_pause(h, false);
     assert_false(hooks_quiet(&hook_rig.hooks));
-    assert_int_equal(hooks_wake_ms(&hook_rig.hooks), h->work_queue.earliest_ms);
+    assert_int_equal(hooks_wake_ms(&hook_rig.hooks), scheduler_earliest_ms(&h->work_queue));
     hook_rig_pass(DELTA_ADDED, "u2");
     hook_rig_pass(DELTA_ADDED, "u1");
 }

@@ -53,10 +53,15 @@ static struct peer start(const struct helper_hook *hook)
 {
     static const struct helper_file files[] = {
         {.path = "/etc/passwd"}, {.path = "/"}, {.path = "/dev/zero"}, {.path = "/no/such/file"}};
-    const struct helper_params params = {hook, 1, files, ARRAY_LEN(files), 300, MANY};
+    const struct helper_params params = {.hooks = hook,
+                                         .hook_count = 1,
+                                         .files = files,
+                                         .file_count = ARRAY_LEN(files),
+                                         .nofile_soft = 300,
+                                         .shared_runs = MANY};
     struct peer p = {.out = -1};
 
-    assert_int_equal(helper_start(&params, &p.fd, &p.pid, NULL), ERR_OK);
+    assert_int_equal(helper_start(&params, NULL, &p.fd, &p.pid, NULL), ERR_OK);
     return p;
 }
 

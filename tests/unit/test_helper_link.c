@@ -18,10 +18,10 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
+#include "base/memfile.h"
 #include "campaign.h"
 #include "helper_rig.h"
 #include "io/loop.h"
-#include "io/memfile.h"
 #include "temp_folder.h"
 
 /* ---- The document */

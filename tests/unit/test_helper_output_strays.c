@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -181,6 +182,82 @@ static void test_a_file_of_another_owner_stays(void **state)
     output_rig_close(&o);
 }
 
+/* A hook that stands for those that are not configured any more: no folder is known, and only the mark
+ * shows who wrote a file. */
+static void open_gone(struct output_rig *o, bool alike)
+{
+    output_rig_init(o, "/f");
+    o->hook.argv = NULL;
+    o->hook.main_is_alike = alike;
+    output_rig_start(o);
+}
+
+static void put_mark(const struct output_rig *o, const char *name)
+{
+    static const char mark[] = "user.informerd.hook"; /* on files of users: it must never change */
+
+    if (setxattr(output_rig_path(o, name), mark, "h", 1, 0) != 0)
+        skip();
+}
+
+static void test_a_file_of_a_hook_that_is_gone_needs_the_mark(void **state)
+{
+    struct output_rig o;
+
+    (void)state;
+    open_gone(&o, false);
+    output_rig_put(&o, "a", "one");
+    output_rig_put(&o, "b", "one");
+    expect(&o, output_rig_path(&o, "a"), "one", WIRE_SWEPT_FOREIGN);
+    expect(&o, "/etc/passwd", "one", WIRE_SWEPT_FOREIGN);
+    put_mark(&o, "b");
+    expect(&o, output_rig_path(&o, "b"), "two", WIRE_SWEPT_CHANGED);
+    assert_int_equal(link(output_rig_path(&o, "b"), output_rig_path(&o, "second")), 0);
+    expect(&o, output_rig_path(&o, "b"), "one", WIRE_SWEPT_FOREIGN);
+    assert_int_equal(unlink(output_rig_path(&o, "second")), 0);
+    expect(&o, output_rig_path(&o, "b"), "one", WIRE_SWEPT_REMOVED);
+    assert_int_equal(output_rig_count(&o, ""), 1);
+    output_rig_close(&o);
+}
+
+static void test_a_main_with_all_rights_needs_no_mark(void **state)
+{
+    struct output_rig o;
+
+    (void)state;
+    open_gone(&o, true);
+    output_rig_put(&o, "a", "one");
+    expect(&o, output_rig_path(&o, "a"), "two", WIRE_SWEPT_CHANGED);
+    expect(&o, output_rig_path(&o, "a"), "one", WIRE_SWEPT_REMOVED);
+    output_rig_close(&o);
+}
+
+/* The helper marks what it writes, and what it finds equal: an older release may have written it. */
+static void test_the_helper_marks_files_if_main_has_fewer_rights(void **state)
+{
+    struct output_rig o;
+    char value[8];
+
+    (void)state;
+    for (int alike = 0; alike < 2; alike++) {
+        output_rig_init(&o, "/f");
+        o.hook.main_is_alike = alike == 1;
+        output_rig_start(&o);
+        output_rig_put(&o, "probe", "");
+        put_mark(&o, "probe");
+        output_rig_write(&o, "one", "written");
+        const char *file = output_rig_path(&o, "f");
+        ssize_t n = getxattr(file, "user.informerd.hook", value, sizeof(value));
+        assert_int_equal(n > 0, !alike);
+        if (!alike) {
+            assert_int_equal(removexattr(file, "user.informerd.hook"), 0);
+            output_rig_write(&o, "one", "same");
+            assert_true(getxattr(file, "user.informerd.hook", value, sizeof(value)) > 0);
+        }
+        output_rig_close(&o);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -189,6 +266,9 @@ int main(void)
         cmocka_unit_test(test_anything_but_its_own_file_stays),
         cmocka_unit_test(test_a_main_of_fewer_rights_has_nothing_removed_elsewhere),
         cmocka_unit_test(test_a_file_of_another_owner_stays),
+        cmocka_unit_test(test_a_file_of_a_hook_that_is_gone_needs_the_mark),
+        cmocka_unit_test(test_a_main_with_all_rights_needs_no_mark),
+        cmocka_unit_test(test_the_helper_marks_files_if_main_has_fewer_rights),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -354,11 +354,11 @@ static void test_results_are_kept_for_people(void **state)
     hook_rig_sync(0);
     fail_once(DELTA_ADDED, "u1");
     assert_string_equal(h->last_error, "exit");
-    assert_int_equal(h->runs_failed, 1);
+    assert_int_equal(h->figures.runs_failed, 1);
     assert_int_equal(h->success_ms, 0);
     hook_rig_pass(DELTA_ADDED, "u1");
     assert_string_equal(h->last_error, "");
-    assert_int_equal(h->runs_ok, 1);
+    assert_int_equal(h->figures.runs_ok, 1);
     assert_int_equal(h->success_ms, hook_rig.now);
 }
 

@@ -16,12 +16,12 @@ static void not_started(struct run *run)
         .text = "fork: no more"
     };
     struct hook *h = run->hook;
-    uint64_t failed = h->runs_failed;
+    uint64_t failed = h->figures.runs_failed;
     size_t known = h->history.n;
     struct hooks_verdict v = hooks_finish(&hook_rig.hooks, run, &result, hook_rig.now);
 
     assert_int_equal(v.retry_ms, SCHEDULER_NOT_STARTED_MS);
-    assert_int_equal(h->runs_failed, failed);
+    assert_int_equal(h->figures.runs_failed, failed);
     assert_int_equal(h->history.n, known);
     assert_int_equal(h->work_queue.not_started, 1);
     assert_string_equal(h->last_error, "fork: no more");
@@ -434,7 +434,7 @@ static void test_why_has_the_time_of_the_next_try(void **state)
     not_started(hook_rig_next());
     struct why w = why_delivery(&hook_rig.hooks, h,
                                 delivery_queue_find(&h->queue, 0, str_c("ns/a")), hook_rig.now);
-    assert_int_equal(w.reason, WHY_BACKOFF);
+    assert_int_equal(w.reason, WHY_SHORTAGE);
     assert_int_equal(w.until_ms, hook_rig.now + SCHEDULER_NOT_STARTED_MS);
     assert_int_equal(w.failures, 0);
 }

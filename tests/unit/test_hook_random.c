@@ -15,6 +15,7 @@
 enum { HOOKS = 3, STEPS = 90, INITIAL_MS = 100, ALL = 0x3f, OBJECTS = 0xf };
 
 static struct hooks hooks;
+static const char *const hook_names[HOOKS] = {"h0", "h1", "h2"};
 static struct oracle oracles[HOOKS];
 static struct hook_schedule_oracle schedule_oracles[HOOKS];
 static struct oracle_cache cache;
@@ -94,6 +95,15 @@ static struct work_queue_params random_work_queue(void)
     };
 }
 
+/* An array with the name of a hook. */
+static char **name_hook(size_t number)
+{
+    char **names = mem_array(1, sizeof(*names));
+
+    names[0] = mem_strdup(number < HOOKS ? hook_names[number] : "");
+    return names;
+}
+
 /* No two hooks wait for each other. */
 static struct hook_rules random_rules(size_t i)
 {
@@ -106,7 +116,7 @@ static struct hook_rules random_rules(size_t i)
         .existing = pick(3) == 0 ? HOOK_EXISTING_SKIP : HOOK_EXISTING_RUN,
         .require = pick(2) == 0 ? HOOK_REQUIRE_ALL : HOOK_REQUIRE_ANY,
         .when_stale = pick(3) == 0 ? HOOK_STALE_WAIT : HOOK_STALE_RUN,
-        .after = after ? mem_dup(&before, sizeof(before)) : NULL,
+        .after = after ? name_hook(before) : NULL,
         .after_count = after,
         .park_exit = mem_dup(&park, sizeof(park)),
         .park_exit_count = 1,
@@ -117,7 +127,8 @@ static void add_hook(size_t i)
 {
     struct oracle *o = &oracles[i];
     struct hook_source sources[ORACLE_SOURCES];
-    struct hook_params p = {.name = "h", .index = i, .rules = random_rules(i), .sources = sources};
+    struct hook_params p = {
+        .name = hook_names[i], .index = i, .rules = random_rules(i), .sources = sources};
 
     *o = (struct oracle){.cache = &cache, .rng = &rng};
     o->sources = 1 + pick((1U << ORACLE_SOURCES) - 1);

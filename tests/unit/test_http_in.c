@@ -12,6 +12,12 @@
 #include "base/compiler.h"
 #include "proto/http_in.h"
 
+static void put_field(struct buf *text, const char *name, struct str value)
+{
+    if (value.n > 0)
+        buf_printf(text, " %s=%.*s", name, STR_ARG(value));
+}
+
 /* The parts of a message as text: the head as one line, the body, then the end. */
 static void put_head(struct buf *text, const struct http_head *h)
 {
@@ -19,14 +25,14 @@ static void put_head(struct buf *text, const struct http_head *h)
         buf_printf(text, "%.*s %.*s", STR_ARG(h->method), STR_ARG(h->target));
     else
         buf_printf(text, "%d", h->status);
-    if (h->content_type.n > 0)
-        buf_printf(text, " type=%.*s", STR_ARG(h->content_type));
-    if (h->content_encoding.n > 0)
-        buf_printf(text, " coding=%.*s", STR_ARG(h->content_encoding));
-    if (h->location.n > 0)
-        buf_printf(text, " location=%.*s", STR_ARG(h->location));
+    put_field(text, "type", h->content_type);
+    put_field(text, "coding", h->content_encoding);
+    put_field(text, "location", h->location);
     if (h->retry_after_s >= 0)
         buf_printf(text, " retry=%d", (int)h->retry_after_s);
+    if (h->date_s != 0)
+        buf_printf(text, " date=%lld", (long long)h->date_s);
+    put_field(text, "warnings", h->warnings);
     buf_puts(text, h->keep_alive ? " keep|" : " close|");
 }
 
@@ -270,6 +276,47 @@ static void test_retry_after(void **state)
     }
 }
 
+/* Of no other field do all values count. */
+static void test_warnings(void **state)
+{
+    (void)state;
+    response("HTTP/1.1 200 OK\r\nWarning: 299 - \"a\"\r\nLocation: /x\r\nwarning:\r\n"
+             "Location: /y\r\nWARNING: 299 - \"b\" \r\nContent-Length: 0\r\n\r\n",
+             "200 location=/x warnings=299 - \"a\"\n\n299 - \"b\" keep||end");
+    response("HTTP/1.1 103 Early Hints\r\nWarning: 299 - \"a\"\r\n\r\n"
+             "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
+             "200 keep||end");
+}
+
+static void test_date(void **state)
+{
+    static const struct {
+        const char *value;
+        const char *want;
+    } cases[] = {
+        {"Sun, 06 Nov 1994 08:49:37 GMT",    "200 date=784111777 keep||end" },
+        {"Thu, 29 Feb 2024 23:59:59 GMT",    "200 date=1709251199 keep||end"},
+        {" Fri, 01 Jan 2100 00:00:00 GMT  ", "200 date=4102444800 keep||end"},
+        {"Sun, 06 Nov 1994 08:49:37 CET",    "200 keep||end"                },
+        {"Sun, 06 Foo 1994 08:49:37 GMT",    "200 keep||end"                },
+        {"Sunday, 06-Nov-94 08:49:37 GMT",   "200 keep||end"                },
+        {"Sun Nov  6 08:49:37 1994",         "200 keep||end"                },
+        {"Sun, 06 Nov 1994 08:49:37 GMT, 1", "200 keep||end"                },
+        {"now",                              "200 keep||end"                },
+        {"",                                 "200 keep||end"                },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct buf text = {0};
+
+        buf_printf(&text, "HTTP/1.1 200 OK\r\nDATE: %s\r\nContent-Length: 0\r\n\r\n",
+                   cases[i].value);
+        response(buf_cstr(&text), cases[i].want);
+        buf_free(&text);
+    }
+}
+
 /* A message that two readers could take for two different messages is refused (RFC 9112 11.2). */
 static void test_ambiguous_framing(void **state)
 {
@@ -499,6 +546,8 @@ int main(void)
         cmocka_unit_test(test_informational_responses_are_skipped),
         cmocka_unit_test(test_content_encoding),
         cmocka_unit_test(test_retry_after),
+        cmocka_unit_test(test_warnings),
+        cmocka_unit_test(test_date),
         cmocka_unit_test(test_ambiguous_framing),
         cmocka_unit_test(test_messages_that_are_no_responses),
         cmocka_unit_test(test_requests),

@@ -53,6 +53,15 @@ static void test_files(void **state)
 {
     (void)state;
     is((struct run_end){.program = RUN_PROGRAM_OUTPUT, .stage = RUN_STAGE_SAME}, "file same");
+    is((struct run_end){.program = RUN_PROGRAM_FILES, .stage = RUN_STAGE_SAME}, "files same");
+    is((struct run_end){.program = RUN_PROGRAM_FILES, .stage = RUN_STAGE_WRITTEN, .changed = 3},
+       "files written: 3");
+    is(run_end_refused(RUN_PROGRAM_FILES, RUN_STAGE_RENAME, EIO),
+       "output /f/x.cfg: rename: Input/output error");
+    is(signaled(RUN_PROGRAM_FILES, RUN_CUT_TIMEOUT, SIGKILL),
+       "timeout after 300 ms: output of files_from: killed by signal 9 (Killed)");
+    is((struct run_end){.program = RUN_PROGRAM_CHECK, .value = 1, .member = 2},
+       "check: /f/x.cfg: exit status 1 (the old files stay)");
     is((struct run_end){.program = RUN_PROGRAM_OUTPUT, .stage = RUN_STAGE_WRITTEN}, "file written");
     is((struct run_end){.program = RUN_PROGRAM_REMOVE, .stage = RUN_STAGE_REMOVED}, "file removed");
     is(exited(RUN_PROGRAM_CHECK, RUN_CUT_NONE, 75), "check: exit status 75 (the old file stays)");

@@ -151,6 +151,8 @@ static const struct {
     ROW("current-context: c\ncontexts:\n- name: c\n", "k:3: the entry \"c\" has no context"),
     ROW("current-context: c\ncontexts:\n- name: c\n  context: {user: u}\n",
         "k:4: the context names no cluster"),
+    ROW("current-context: c\ncontexts:\n- name: c\n  context: {cluster: k}\n" CLUSTER,
+        "k:4: the context names no user"),
     ROW("current-context: c\ncurrent-context: d\n", "k:2: current-context is there twice"),
     ROW(HEAD "users: []\n", "k:2: there is no cluster \"k\" in clusters"),
     ROW(HEAD CLUSTER "users: null\n", "k:2: there is no user \"u\" in users"),

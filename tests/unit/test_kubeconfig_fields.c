@@ -132,6 +132,32 @@ static void test_mistakes_of_a_cluster(void **state)
 
 /* ---- The user */
 
+static void test_data_goes_before_files(void **state)
+{
+    (void)state;
+    struct kubeconfig k =
+        good(SERVER "    certificate-authority: ca\n    certificate-authority-data: Q0E=\n",
+             "    client-certificate: c\n    client-certificate-data: Q0VSVA==\n"
+             "    client-key: k\n    client-key-data: S0VZ\n");
+
+    assert_string_equal(k.ca_data, "CA");
+    assert_string_equal(k.client_cert_data, "CERT");
+    assert_string_equal(k.client_key_data, "KEY");
+    assert_null(k.ca_file);
+    assert_null(k.client_cert_file);
+    assert_null(k.client_key_file);
+    kubeconfig_fini(&k);
+}
+
+static void test_a_token_may_have_white_space_around_it(void **state)
+{
+    (void)state;
+    struct kubeconfig k = good(SERVER, "    token: |\n      a.b-c_d~+/=\n");
+
+    assert_string_equal(k.token, "a.b-c_d~+/=\n");
+    kubeconfig_fini(&k);
+}
+
 static void test_username_and_password(void **state)
 {
     (void)state;
@@ -185,6 +211,8 @@ static void test_impersonation(void **state)
 }
 
 static const struct mistake of_user[] = {
+    ROW("    client-certificate-data: UEVN\n", "10: client-certificate needs client-key"),
+    ROW("    client-key-data: UEVN\n", "10: client-key needs client-certificate"),
     ROW("    username: u\n", "10: username needs password"),
     ROW("    password: s3cret\n", "10: password needs username"),
     ROW("    username: a:b\n    password: s3cret\n",
@@ -195,6 +223,15 @@ static const struct mistake of_user[] = {
     ROW("    username: u\n    password: s3cret\n    tokenFile: f\n",
         "10: username and password cannot stand beside token or tokenFile: leave one of the two "
         "out"),
+    ROW("    as: jane\n    token: two s3cret\n",
+        "11: token holds white space or control bytes: one token is expected"),
+    ROW("    token: \"s3cret\\r\\nX-Header: b\"\n",
+        "10: token holds white space or control bytes: one token is expected"),
+    ROW("    token: \"s3cret\\x7f\"\n    tokenFile: f\n",
+        "10: token holds white space or control bytes: one token is expected"),
+    ROW("    token: \"s3cr\u00e9t\"\n",
+        "10: token holds white space or control bytes: one token is expected"),
+    ROW("    token: ' '\n", "10: token holds white space or control bytes: one token is expected"),
     ROW("    as-uid: u\n",
         "10: as-uid, as-groups and as-user-extra need as: the user to impersonate"),
     ROW("    as-groups: [a]\n",
@@ -279,6 +316,23 @@ static void test_the_least_plugin(void **state)
     kubeconfig_fini(&k);
 }
 
+/* The plugin is told that there is nobody to ask. */
+static void test_a_plugin_that_would_ask_a_person_if_there_was_one(void **state)
+{
+    static const char *const versions[] = {V1, BETA};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(versions); i++) {
+        char *user =
+            mem_printf("%s      interactiveMode: IfAvailable\n      command: c\n", versions[i]);
+        struct kubeconfig k = good(SERVER, user);
+
+        assert_string_equal(k.exec.command, "c");
+        kubeconfig_fini(&k);
+        free(user);
+    }
+}
+
 /* Then client-go does not start it either, whatever it is. */
 static void test_no_plugin_beside_another_credential(void **state)
 {
@@ -356,12 +410,15 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_fields_of_a_cluster),
         cmocka_unit_test(test_mistakes_of_a_cluster),
+        cmocka_unit_test(test_data_goes_before_files),
+        cmocka_unit_test(test_a_token_may_have_white_space_around_it),
         cmocka_unit_test(test_username_and_password),
         cmocka_unit_test(test_a_certificate_stands_beside_the_others),
         cmocka_unit_test(test_impersonation),
         cmocka_unit_test(test_mistakes_of_a_user),
         cmocka_unit_test(test_a_whole_plugin),
         cmocka_unit_test(test_the_least_plugin),
+        cmocka_unit_test(test_a_plugin_that_would_ask_a_person_if_there_was_one),
         cmocka_unit_test(test_no_plugin_beside_another_credential),
         cmocka_unit_test(test_mistakes_of_a_plugin),
         cmocka_unit_test(test_mistakes_of_the_extension_for_plugins),

@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -76,13 +77,11 @@ static void test_journal(void **state)
     assert_string_equal(line, "<6>a b=\"cd\"\n");
 }
 
-static void test_auto_follows_the_environment(void **state)
+/* That a stderr which is the journal gets entries is shown by tests/wire/test_log.py. */
+static void test_auto_is_text_where_stderr_is_not_the_journal(void **state)
 {
     (void)state;
-    setenv("JOURNAL_STREAM", "8:1", 1); /* NOLINT(concurrency-mt-unsafe) */
-    CAUGHT(log_info("x", KV_INT("a", 1)));
-    assert_string_equal(line, "<6>x a=1\n");
-    unsetenv("JOURNAL_STREAM"); /* NOLINT(concurrency-mt-unsafe) */
+    setenv("JOURNAL_STREAM", "8:1", 1); /* NOLINT(concurrency-mt-unsafe): one thread */
     CAUGHT(log_info("x", KV_INT("a", 1)));
     assert_ptr_equal(strstr(line, "20"), line);
     assert_string_equal(line + 24, " info  x a=1\n");
@@ -234,6 +233,54 @@ static void test_a_slow_reader_costs_lines_not_time(void **state)
     buf_free(&reader.all);
 }
 
+static void write_too_many_lines(int to)
+{
+    dup2(to, STDERR_FILENO);
+    log_set_level(LOG_LVL_DEBUG);
+    log_set_format(LOG_FMT_JOURNAL);
+    play_clock_stop();
+    play_clock_pass(30000); /* the lines of other tests do not count any more */
+    for (int i = 0; i < 10000; i++)
+        log_info("info", KV_INT("i", i));
+    log_info("one too many", KV_INT("n", 1));
+    log_info("one too many", KV_INT("n", 1));
+    log_debug("debug", KV_INT("n", 1));
+    log_warn("warn", KV_INT("n", 1));
+    play_clock_pass(29999);
+    log_info("one too many", KV_INT("n", 1));
+    play_clock_pass(1);
+    log_info("later", KV_INT("n", 1));
+    log_info("the end", KV_INT("n", 1));
+    _exit(0);
+}
+
+static void test_a_flood_of_one_level_leaves_room_for_the_others(void **state)
+{
+    struct buf all = {0};
+    char piece[4096];
+    FILE *f = tmpfile();
+    int status;
+
+    (void)state;
+    assert_non_null(f);
+    pid_t pid = fork();
+    if (pid == 0)
+        write_too_many_lines(fileno(f));
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    rewind(f);
+    for (size_t n; (n = fread(piece, 1, sizeof(piece), f)) > 0;)
+        buf_append(&all, piece, n);
+    fclose(f);
+    assert_non_null(strstr(buf_cstr(&all),
+                           "<6>info i=9999\n<7>debug n=1\n<4>warn n=1\n"
+                           "<4>log lines were left out: there were too many of this level "
+                           "lines_of=\"info\" lines=3 limit=10000 in=30000ms\n"
+                           "<6>later n=1\n<6>the end n=1\n"));
+    assert_null(strstr(buf_cstr(&all), "one too many"));
+    buf_free(&all);
+}
+
 static void test_a_failure_that_stays_is_for_debugging(void **state)
 {
     const struct err refused = {ERR_REFUSED, 1, "nobody listens"};
@@ -254,12 +301,13 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_journal, reset),
-        cmocka_unit_test_setup(test_auto_follows_the_environment, reset),
+        cmocka_unit_test_setup(test_auto_is_text_where_stderr_is_not_the_journal, reset),
         cmocka_unit_test_setup(test_levels, reset),
         cmocka_unit_test_setup(test_values_stay_in_their_line, reset),
         cmocka_unit_test_setup(test_json, reset),
         cmocka_unit_test_setup(test_errno_is_kept, reset),
         cmocka_unit_test(test_a_failure_that_stays_is_for_debugging),
+        cmocka_unit_test_setup(test_a_flood_of_one_level_leaves_room_for_the_others, reset),
         cmocka_unit_test_setup(test_a_slow_reader_costs_lines_not_time, reset),
     };
 

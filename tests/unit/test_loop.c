@@ -57,6 +57,49 @@ static void never(void *arg)
     fail_msg("this callback must not run");
 }
 
+struct turn {
+    struct loop_task task;
+    struct loop *loop;
+    uint64_t takes_ms;
+};
+
+static void on_turn(struct loop_task *task)
+{
+    const struct turn *t = container_of(task, struct turn, task);
+
+    play_clock_pass(t->takes_ms);
+    loop_stop(t->loop);
+}
+
+static void run_turn(struct loop *loop, uint64_t takes_ms)
+{
+    struct turn t = {.loop = loop, .takes_ms = takes_ms};
+
+    loop_task_init(&t.task, on_turn);
+    loop_defer(loop, &t.task);
+    loop_run(loop);
+}
+
+/* The first turn only begins the measurement. */
+static void test_how_long_turns_take_is_counted(void **state)
+{
+    struct loop *loop = loop_create();
+    const struct loop_lag *lag = loop_lag(loop);
+
+    (void)state;
+    play_clock_stop();
+    run_turn(loop, 0);
+    assert_int_equal(lag->count.total, 0);
+    run_turn(loop, 70);
+    run_turn(loop, 0);
+    assert_int_equal(lag->busy_ns, 70000000);
+    assert_int_equal(lag->count.sum_ms, 70);
+    assert_int_equal(lag->count.max_ms, 70);
+    assert_int_equal(lag->count.total, 2);
+    play_clock_go();
+    loop_destroy(&loop);
+}
+
 static void test_deferred_calls_keep_their_order_and_run_once(void **state)
 {
     struct loop *loop = loop_create();
@@ -356,6 +399,7 @@ static void test_signals_are_calls_until_the_loop_ends(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_how_long_turns_take_is_counted),
         cmocka_unit_test(test_deferred_calls_keep_their_order_and_run_once),
         cmocka_unit_test(test_a_call_deferred_by_a_call_waits_for_the_next_turn),
         cmocka_unit_test(test_a_call_can_be_cancelled_even_by_one_of_the_same_turn),

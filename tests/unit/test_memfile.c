@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "io/memfile.h"
+#include "base/memfile.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -64,6 +64,43 @@ static void test_content(void **state)
     close(fd);
     free(big);
     free(back);
+}
+
+static void test_pieces_make_one_sealed_file(void **state)
+{
+    struct memfile m;
+    char back[8] = "";
+    int fd;
+
+    (void)state;
+    assert_int_equal(memfile_begin(&m, "doc", NULL), ERR_OK);
+    memfile_append(&m, str_c("abc"));
+    memfile_append(&m, str_c(""));
+    memfile_append(&m, str_c("de"));
+    assert_int_equal(memfile_end(&m, &fd, NULL), ERR_OK);
+    assert_int_equal(lseek(fd, 0, SEEK_CUR), 0);
+    assert_int_equal(read(fd, back, sizeof(back)), 5);
+    assert_string_equal(back, "abcde");
+    assert_true(pwrite(fd, "x", 1, 0) < 0 && errno == EPERM);
+    close(fd);
+}
+
+static void test_a_piece_that_the_system_refuses_leaves_no_file(void **state)
+{
+    struct memfile m;
+    struct err err = {0};
+    int fd = -1;
+
+    (void)state;
+    assert_int_equal(memfile_begin(&m, "doc", NULL), ERR_OK);
+    int file = m.fd;
+    assert_int_equal(fcntl(file, F_ADD_SEALS, F_SEAL_GROW), 0);
+    memfile_append(&m, str_c("abc"));
+    memfile_append(&m, str_c("de"));
+    assert_int_equal(memfile_end(&m, &fd, &err), ERR_IO);
+    assert_int_equal(err.code, EPERM);
+    assert_string_equal(err.text, "memory file of 5 bytes: Operation not permitted");
+    assert_true(fd == -1 && fcntl(file, F_GETFD) < 0);
 }
 
 static void test_a_memory_file_cannot_be_changed(void **state)
@@ -137,6 +174,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_content),
+        cmocka_unit_test(test_pieces_make_one_sealed_file),
+        cmocka_unit_test(test_a_piece_that_the_system_refuses_leaves_no_file),
         cmocka_unit_test(test_a_memory_file_cannot_be_changed),
         cmocka_unit_test(test_another_user_can_open_it),
         cmocka_unit_test(test_too_many_open_files),

@@ -198,6 +198,24 @@ static char *without_digests(char *all)
     return out.data;
 }
 
+/* Takes rows() and frees them; the caller frees the rows without the fact that this release adds to
+ * each of so many hooks. */
+static char *without_renewing(char *all, size_t hooks)
+{
+    struct buf out = {0};
+    size_t found = 0;
+
+    for (char *line = strtok(all, "\n"); line != NULL; line = strtok(NULL, "\n"))
+        if (strstr(line, " renewing ") == NULL)
+            buf_printf(&out, "%s\n", line);
+        else
+            found++;
+    assert_int_equal(found, hooks);
+    free(all);
+    (void)buf_cstr(&out);
+    return out.data;
+}
+
 static void test_all_rows_are_the_same_when_they_are_put_again(void **state)
 {
     (void)state;
@@ -207,7 +225,7 @@ static void test_all_rows_are_the_same_when_they_are_put_again(void **state)
     persist_lost(rig.p, rig.now, &rig.state.batch);
     (void)persist_put_hooks(rig.p, &rig.state.batch);
     state_rig_apply(&rig.state);
-    char *after = without_digests(rows());
+    char *after = without_renewing(without_digests(rows()), rig.hooks.n);
     assert_string_equal(after, before);
     assert_non_null(strstr(before, "mark 8 shop/old " UID_OLD));
     free(before);
@@ -217,10 +235,10 @@ static void test_all_rows_are_the_same_when_they_are_put_again(void **state)
 static void test_a_start_changes_no_row(void **state)
 {
     (void)state;
-    char *before = rows();
+    char *before = without_renewing(rows(), 0);
     (void)persist_put_hooks(rig.p, &rig.state.batch);
     state_rig_apply(&rig.state);
-    char *after = rows();
+    char *after = without_renewing(rows(), rig.hooks.n);
     assert_string_equal(after, before);
     free(before);
     free(after);
@@ -228,7 +246,7 @@ static void test_a_start_changes_no_row(void **state)
 
 static void test_objects_come_back_with_their_versions(void **state)
 {
-    const struct persist_watch *services = &rig.p->watches[0];
+    const struct persist_watch *services = rig.p->watches[0];
 
     (void)state;
     assert_int_equal(rig.p->watch_count, 2);
@@ -261,7 +279,7 @@ static void test_the_cluster_is_recognised(void **state)
     assert_int_equal(rig.p->clusters[0].state, PERSIST_CLUSTER_WAITING);
     assert_string_equal(rig.p->clusters[0].id.uid, UID);
     assert_int_equal(answers(UID), PERSIST_VERDICT_GOOD);
-    assert_int_equal(rig.p->watches[0].state, PERSIST_WATCH_SHOWN);
+    assert_int_equal(rig.p->watches[0]->state, PERSIST_WATCH_SHOWN);
     assert_int_equal(store_count(watch_store(watch_named("services"))), 2);
 }
 
@@ -312,18 +330,57 @@ static void test_a_new_equal_watch_before_it_leaves_the_rows_where_they_are(void
     begin_with("watches : {\n", "watches : {\n  first : { resource = \"services\"; "
                                 "namespaces = [ \"*\" ]; label_selector = \"app\"; };\n");
     assert_int_equal(rig.p->watch_count, 2);
-    assert_string_equal(rig.p->watches[0].name, "services");
+    assert_string_equal(rig.p->watches[0]->name, "services");
     assert_int_equal(store_count(watch_store(watch_named("first"))), 2);
 }
 
 static void test_files_of_a_hook_that_is_not_configured_are_named(void **state)
 {
     (void)state;
-    assert_int_equal(rig.p->left_count, 0);
-    begin_with("  each : {", "  other : {");
-    assert_int_equal(rig.p->left_count, 2);
-    assert_string_equal(rig.p->left[0].hook, "each");
-    assert_string_equal(rig.p->left[0].file, "/var/tmp/informerd-old/out/shop-api.conf");
+    assert_int_equal(rig.p->gone.n, 0);
+    begin_with("  each : {",
+               "  other : { sources = [ \"services\" ]; shell = \"x\"; };\n  none : {");
+    assert_int_equal(rig.p->gone.n, 1);
+    assert_string_equal(rig.p->gone.v[0]->name, "each");
+    assert_int_equal(rig.p->gone.v[0]->files.left, 2);
+}
+
+/* Hook "each" is not configured for eight days. */
+static void test_files_are_known_longer_than_deliveries(void **state)
+{
+    static const char without[] =
+        "  other : { sources = [ \"services\" ]; shell = \"x\"; };\n  none : {";
+
+    (void)state;
+    commit();
+    begin_with("  each : {", without);
+    commit();
+    assert_true(state_rig_has(&rig.state, "mark 6 shop/web"));
+    rig.now.wall_ns += UINT64_C(8) * 24 * 3600 * 1000000000;
+    begin_with("  each : {", without);
+    commit();
+    assert_int_equal(rig.p->gone.v[0]->files.left, 2);
+    assert_false(state_rig_has(&rig.state, "mark 6 shop/web"));
+    begin_with(NULL, NULL);
+    assert_int_equal(rig.p->gone.n, 2); /* "other" and "none" */
+    /* Whether their objects still exist is not known. */
+    assert_int_equal(rig.hooks.v[EACH]->strays.waiting, 2);
+    assert_null(rig.hooks.v[EACH]->renew_why);
+}
+
+/* A configuration that was lost for a moment. */
+static void test_a_hook_that_comes_back_goes_on(void **state)
+{
+    (void)state;
+    commit();
+    begin_with("  each : {",
+               "  other : { sources = [ \"services\" ]; shell = \"x\"; };\n  none : {");
+    commit();
+    begin_with(NULL, NULL);
+    assert_null(rig.hooks.v[EACH]->renew_why);
+    assert_int_equal(rig.hooks.v[EACH]->strays.waiting, 0);
+    assert_true(files_is_written(&rig.hooks.v[EACH]->files,
+                                 str_c("/var/tmp/informerd-old/out/shop-web.conf")));
 }
 
 /* The slices are of persist = "digest". */
@@ -352,6 +409,18 @@ static void test_files_and_pauses_come_back(void **state)
         assert_int_equal(rig.hooks.v[i]->paused, i == STILL);
     for (size_t i = 0; i < ARRAY_LEN(files); i++)
         assert_true(files_is_written(&rig.hooks.v[files[i].hook]->files, str_c(files[i].path)));
+}
+
+/* A change of the timeout renews nothing, once this release has seen the settings of that time. */
+static void test_a_timeout_that_is_edited_after_the_upgrade_renews_nothing(void **state)
+{
+    (void)state;
+    commit();
+    begin_with("timeout = \"1h\"", "timeout = \"2h\"");
+    assert_null(rig.hooks.v[CUT]->renew_why);
+    commit();
+    begin_with("shell = \"test $INFORMERD_EVENT != MODIFIED", "shell = \"true; test x != x");
+    assert_non_null(rig.hooks.v[CUT]->renew_why);
 }
 
 /* The hooks of the Services run from the saved state, so the watch is not listed. */
@@ -388,8 +457,11 @@ int main(void)
         TEST(test_a_cluster_that_is_accepted_takes_everything_with_it),
         TEST(test_a_new_equal_watch_before_it_leaves_the_rows_where_they_are),
         TEST(test_files_of_a_hook_that_is_not_configured_are_named),
+        TEST(test_files_are_known_longer_than_deliveries),
+        TEST(test_a_hook_that_comes_back_goes_on),
         TEST(test_a_view_keeps_no_more_than_the_stricter_of_its_watches),
         TEST(test_files_and_pauses_come_back),
+        TEST(test_a_timeout_that_is_edited_after_the_upgrade_renews_nothing),
         TEST(test_a_hook_gets_only_what_it_has_not_handled),
     };
 

@@ -61,7 +61,7 @@ static struct run *next(void)
     struct run *run = hook_rig_next();
 
     buf_clear(&out);
-    payload_put_json(&out, &context, run, begin.ms + 1500);
+    payload_put_json(&out, &context, run, begin.ms + 1500, NULL);
     assert_int_equal(json_in_scan(buf_str(&out), any_token, NULL, NULL), ERR_OK);
     return run;
 }
@@ -262,7 +262,7 @@ static void test_a_source_whose_list_is_held_back_says_so(void **state)
     struct run *run = next();
     list_anew("5");
     buf_clear(&out);
-    payload_put_json(&out, &context, run, begin.ms + 1500);
+    payload_put_json(&out, &context, run, begin.ms + 1500, NULL);
     assert_non_null(strstr(buf_cstr(&out), SOURCE_IS("one", "false", "1.5", "true")));
     end(run);
 }
@@ -274,7 +274,7 @@ static void test_a_source_without_a_watch_request_is_stale(void **state)
     objects_sync(hook_rig.watches[0], ITEM("a", "u1", "3", ""), "9", begin);
     struct run *run = next();
     buf_clear(&out);
-    payload_put_json(&out, &context, run, begin.ms + 30000);
+    payload_put_json(&out, &context, run, begin.ms + 30000, NULL);
     assert_non_null(strstr(buf_cstr(&out), SOURCE_IS("one", "true", "30", "false")));
     end(run);
 }
@@ -365,6 +365,63 @@ static void test_no_object_can_bring_a_variable_of_its_own(void **state)
     buf_free(&frames);
 }
 
+/* What a drain has got. */
+struct drained {
+    struct buf all;
+    size_t pieces;
+    size_t largest;
+};
+
+static void drain_one(void *arg, struct buf *from)
+{
+    struct drained *d = arg;
+
+    d->pieces++;
+    d->largest = from->len > d->largest ? from->len : d->largest;
+    buf_append_str(&d->all, buf_str(from));
+    buf_clear(from);
+}
+
+enum { MANY_OBJECTS = 300, PIECE = 64 * 1024 };
+
+/* 300 objects of about 1 KB, twice in the document of mode snapshot. */
+static void large_document_is_drained(enum hook_mode mode)
+{
+    struct drained d = {0};
+    const struct payload_drain drain = {drain_one, &d};
+    struct buf items = {0};
+
+    add(mode, 1);
+    for (int i = 0; i < MANY_OBJECTS; i++)
+        buf_printf(&items, "%s" ITEM("o%d", "u%d", "3", "\"x\":\"%01000d\""), i > 0 ? "," : "", i,
+                   i, i);
+    objects_sync(hook_rig.watches[0], buf_cstr(&items), "9", begin);
+    struct run *run = next();
+    struct buf piece = {0};
+    payload_put_json(&piece, &context, run, begin.ms + 1500, &drain);
+    assert_in_range(d.pieces, out.len / (PIECE + 2048), out.len / PIECE);
+    assert_in_range(d.largest, PIECE, PIECE + 2048);
+    assert_true(piece.len < PIECE);
+    buf_append_str(&d.all, buf_str(&piece));
+    assert_string_equal(buf_cstr(&d.all), buf_cstr(&out));
+    end(run);
+    buf_free(&piece);
+    buf_free(&items);
+    buf_free(&d.all);
+}
+
+static void test_a_large_batch_is_drained_in_pieces(void **state)
+{
+    (void)state;
+    large_document_is_drained(HOOK_BATCH);
+}
+
+static void test_a_large_snapshot_is_drained_in_pieces(void **state)
+{
+    (void)state;
+    large_document_is_drained(HOOK_SNAPSHOT);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, clean_up)
@@ -384,6 +441,8 @@ int main(void)
         TEST(test_the_environment_of_an_outage),
         TEST(test_the_environment_of_mode_snapshot),
         TEST(test_no_object_can_bring_a_variable_of_its_own),
+        TEST(test_a_large_batch_is_drained_in_pieces),
+        TEST(test_a_large_snapshot_is_drained_in_pieces),
     };
 #undef TEST
 

@@ -51,7 +51,7 @@ static const char *value(const struct run *run, const char *name)
 static const char *json(const struct run *run)
 {
     buf_clear(&out);
-    payload_put_json(&out, &context, run, hook_rig.now);
+    payload_put_json(&out, &context, run, hook_rig.now, NULL);
     return buf_cstr(&out);
 }
 

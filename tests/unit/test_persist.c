@@ -45,7 +45,7 @@ static void test_an_incarnation_that_has_ended_is_not_loaded_again(void **state)
 {
     (void)state;
     persist_rig_knows("X", "Y");
-    uint64_t scope = persist_rig.p->watches[0].scopes[0].item;
+    uint64_t scope = persist_rig.p->watches[0]->scopes[0].item;
     hook_rig_change(0, DELTA_DELETED, "ns/n", "u0", NULL);
     batch_clear_scope(&persist_rig.state.batch, scope);
     batch_drop_fact(&persist_rig.state.batch, scope, ROW_VERSION, str_c(""));
@@ -53,7 +53,7 @@ static void test_an_incarnation_that_has_ended_is_not_loaded_again(void **state)
     assert_true(persist_rig_has("ended"));
     persist_rig_begin();
     assert_int_equal(persist_rig_objects(0), 0);
-    assert_int_equal(persist_rig.p->watches[0].state, PERSIST_WATCH_EMPTY);
+    assert_int_equal(persist_rig.p->watches[0]->state, PERSIST_WATCH_EMPTY);
     hook_rig_sync(0);
     hook_rig_pass(DELTA_DELETED, "u0");
     hook_rig_nothing();

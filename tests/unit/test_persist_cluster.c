@@ -76,7 +76,7 @@ static void resumes(size_t watch)
 static void expect_shown(void)
 {
     assert_int_equal(cluster_state(), PERSIST_CLUSTER_KNOWN);
-    assert_int_equal(persist_rig.p->watches[0].state, PERSIST_WATCH_SHOWN);
+    assert_int_equal(persist_rig.p->watches[0]->state, PERSIST_WATCH_SHOWN);
     hook_rig_nothing();
     resumes(0);
     hook_rig_pass(DELTA_MODIFIED, "u0");
@@ -88,14 +88,14 @@ static void test_the_same_cluster_at_a_start_shows_its_objects(void **state)
     knows_and_is_cut_off("X", "Y");
     persist_rig_begin();
     assert_int_equal(cluster_state(), PERSIST_CLUSTER_WAITING);
-    assert_int_equal(persist_rig.p->watches[0].state, PERSIST_WATCH_LOADED);
+    assert_int_equal(persist_rig.p->watches[0]->state, PERSIST_WATCH_LOADED);
     assert_non_null(
         strstr(persist_trouble(persist_rig.p, 0, "refused"), "not answered yet: refused"));
     persist_rig_expect_good(0, "X");
     assert_null(persist_trouble(persist_rig.p, 0, NULL));
     expect_shown();
     /* The other cluster has not answered. */
-    assert_int_equal(persist_rig.p->watches[2].state, PERSIST_WATCH_LOADED);
+    assert_int_equal(persist_rig.p->watches[2]->state, PERSIST_WATCH_LOADED);
     persist_rig_commit();
     assert_true(persist_rig_has("uid:X") && persist_rig_has("u0") && persist_rig_has("u1"));
 }
@@ -289,7 +289,7 @@ static void test_watches_begin_stale_if_no_server_answers(void **state)
     assert_false(ticks());
     assert_int_equal(due_ms(), 0);
     assert_true(watch_synced(hook_rig.watches[0]));
-    assert_int_equal(persist_rig.p->watches[0].state, PERSIST_WATCH_SHOWN);
+    assert_int_equal(persist_rig.p->watches[0]->state, PERSIST_WATCH_SHOWN);
     hook_rig_pass(DELTA_MODIFIED, "u0");
     persist_rig_expect_good(0, "X");
     assert_int_equal(persist_rig_objects(0), 1);
@@ -340,7 +340,7 @@ static void expect_no_stale_start(void)
 {
     assert_false(ticks());
     assert_false(watch_synced(hook_rig.watches[0]));
-    assert_int_equal(persist_rig.p->watches[0].state, PERSIST_WATCH_LOADED);
+    assert_int_equal(persist_rig.p->watches[0]->state, PERSIST_WATCH_LOADED);
     hook_rig_nothing();
 }
 

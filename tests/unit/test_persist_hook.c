@@ -60,12 +60,20 @@ static void begin(void)
     keep();
 }
 
+static struct digest_forms settings_of(uint64_t now, uint64_t former)
+{
+    return (struct digest_forms){
+        .now = {.hi = 1, .lo = now   },
+          .former = {.hi = 2, .lo = former}
+    };
+}
+
 static int set_up(void **state)
 {
     (void)state;
     memset(&rig, 0, sizeof(rig));
     state_rig_init(&rig.state);
-    rig.params.settings = (struct digest){.hi = 1, .lo = 1};
+    rig.params.settings = settings_of(1, 1);
     rig.boot_id = "boot-1";
     return 0;
 }
@@ -166,7 +174,7 @@ static void test_other_settings_renew_once(void **state)
 {
     (void)state;
     handle();
-    rig.params.settings.lo = 2;
+    rig.params.settings = settings_of(2, 2);
     begin();
     begin(); /* the process before was killed before the run started */
     expect_renewed();
@@ -182,7 +190,7 @@ static void test_a_renewal_survives_a_process_that_has_not_run_it(void **state)
     handle();
     for (size_t i = 0; i < ARRAY_LEN(modes); i++) {
         rig.rules.mode = modes[i]; /* the effect is a setting */
-        rig.params.settings.lo++;
+        rig.params.settings.now.lo++;
         begin();
         begin();
         sees();
@@ -195,7 +203,7 @@ static void test_a_renewal_survives_a_process_that_has_not_run_it(void **state)
         assert_int_equal(run->reason, RUN_RENEW);
         hook_rig_end(run, 0);
         keep();
-        assert_false(has("renew"));
+        assert_false(has("owed [renewal]"));
         expect_quiet();
     }
 }
@@ -225,9 +233,16 @@ static void test_each_process_renews_effects_that_end_with_it(void **state)
     }
 }
 
+static void takes_programs(uint64_t now, uint64_t former)
+{
+    const struct digest_forms d = {.now = {.lo = now}, .former = {.lo = former}};
+
+    persist_hook_program(&rig.mh, &d, &rig.state.batch);
+}
+
 static void takes_program(uint64_t n)
 {
-    persist_hook_program(&rig.mh, (struct digest){.lo = n}, &rig.state.batch);
+    takes_programs(n, n);
 }
 
 static void test_another_program_renews_and_the_first_one_does_not(void **state)
@@ -254,6 +269,109 @@ static void test_another_program_renews_and_the_first_one_does_not(void **state)
     begin(); /* the process is killed before the run starts */
     takes_program(2);
     keep();
+    expect_renewed();
+    expect_quiet();
+}
+
+/* What a release before has left of a hook whose object it has handled. */
+static void left_by_the_release_before(struct digest_forms settings, uint64_t program)
+{
+    struct buf text = {0};
+
+    rig.params.settings = settings;
+    handle();
+    if (program > 0)
+        takes_program(program);
+    batch_drop_fact(&rig.state.batch, rig.mh.item, ROW_RENEWING, str_of(NULL, 0));
+    batch_drop_fact(&rig.state.batch, rig.mh.item, ROW_CONTENT, str_of(NULL, 0));
+    persist_row_put_digest(&text, settings.former);
+    batch_fact(
+        &rig.state.batch,
+        &(struct row_fact){.item = rig.mh.item, .what = ROW_SETTINGS, .value = buf_str(&text)});
+    buf_free(&text);
+    state_rig_apply(&rig.state);
+}
+
+static void test_settings_that_do_not_renew_may_change(void **state)
+{
+    (void)state;
+    handle();
+    rig.params.settings = settings_of(1, 2);
+    expect_quiet();
+    rig.params.settings = settings_of(1, 3);
+    expect_quiet();
+}
+
+static void test_an_upgrade_renews_nothing(void **state)
+{
+    (void)state;
+    left_by_the_release_before(settings_of(1, 1), 7);
+    assert_false(has("renewing"));
+    begin();
+    takes_programs(8, 7); /* with another list of files the new digest is another one */
+    sees();
+    hook_rig_nothing();
+    keep();
+    assert_true(has("renewing") && has("content"));
+    rig.params.settings = settings_of(1, 2);
+    begin();
+    takes_programs(8, 9); /* a program of the system was updated */
+    sees();
+    hook_rig_nothing();
+    keep();
+    begin();
+    takes_programs(10, 9);
+    expect_renewed();
+}
+
+/* Nobody can tell which setting it was. */
+static void test_a_change_together_with_the_upgrade_renews(void **state)
+{
+    (void)state;
+    left_by_the_release_before(settings_of(1, 1), 0);
+    rig.params.settings = settings_of(1, 2);
+    begin();
+    expect_renewed();
+    expect_quiet();
+}
+
+static void test_a_program_that_changes_with_the_upgrade_renews_if_any_counts(void **state)
+{
+    (void)state;
+    left_by_the_release_before(settings_of(1, 1), 7);
+    begin();
+    takes_programs(8, 9);
+    expect_renewed();
+}
+
+static void test_a_program_of_the_system_that_changes_with_the_upgrade_does_not_renew(void **state)
+{
+    (void)state;
+    left_by_the_release_before(settings_of(1, 1), 7);
+    begin();
+    const struct digest_forms none = {.now = digest_of("", 0), .former = {.lo = 9}};
+    persist_hook_program(&rig.mh, &none, &rig.state.batch);
+    sees();
+    hook_rig_nothing();
+}
+
+/* The release before has run since, with other settings, and then the settings of before came back: what
+ * the hook did for the other ones is not what it would do now. */
+static void test_digests_from_before_a_downgrade_do_not_count(void **state)
+{
+    (void)state;
+    handle();
+    takes_programs(1, 1);
+    keep();
+    assert_true(has("fact 1 settings [] 00000000000000020000000000000001"));
+    struct buf text = {0};
+    persist_row_put_digest(&text, settings_of(2, 2).former);
+    batch_fact(
+        &rig.state.batch,
+        &(struct row_fact){.item = rig.mh.item, .what = ROW_SETTINGS, .value = buf_str(&text)});
+    state_rig_apply(&rig.state);
+    buf_free(&text);
+    begin();
     expect_renewed();
     expect_quiet();
 }
@@ -384,6 +502,12 @@ int main(void)
         TEST(test_a_boot_renews_effects_that_end_with_it),
         TEST(test_each_process_renews_effects_that_end_with_it),
         TEST(test_another_program_renews_and_the_first_one_does_not),
+        TEST(test_settings_that_do_not_renew_may_change),
+        TEST(test_an_upgrade_renews_nothing),
+        TEST(test_a_change_together_with_the_upgrade_renews),
+        TEST(test_a_program_that_changes_with_the_upgrade_renews_if_any_counts),
+        TEST(test_a_program_of_the_system_that_changes_with_the_upgrade_does_not_renew),
+        TEST(test_digests_from_before_a_downgrade_do_not_count),
         TEST(test_a_pause_lasts),
         TEST(test_a_snapshot_that_is_due_is_made),
         TEST(test_a_hook_that_is_not_persisted_is_new),

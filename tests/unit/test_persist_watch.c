@@ -20,6 +20,7 @@ struct rig {
     struct ids *ids;
     const char *namespaces[2];
     const char *cluster;
+    const char *labels; /* NULL = all objects */
     struct persist_watch_params params;
     struct list dirty;
     struct watch *w;
@@ -52,6 +53,7 @@ static void make_watch(void)
     struct watch_params p = objects_watch_params();
 
     p.cluster = rig.cluster;
+    p.label_selector = rig.labels != NULL ? rig.labels : "";
     p.namespaces = rig.namespaces;
     p.namespace_count = rig.namespaces[1] != NULL ? 2 : 1;
     assert_int_equal(watch_create(&p, &rig.w, NULL), ERR_OK);
@@ -531,6 +533,65 @@ static void test_a_contact_is_put_once_a_minute_and_at_the_end(void **state)
     assert_true(has("contact [] 925000000000\n"));
 }
 
+/* A reload puts another watch in the place of this one. */
+static void replace(void)
+{
+    struct watch *old = rig.w;
+
+    make_watch();
+    watch_inherit(rig.w, old, (struct now){.ms = rig.now.ms, .wall_ns = rig.now.wall_ns});
+    rig.params.watch = rig.w;
+    persist_watch_replaced(&rig.mw, &rig.params, rig.ids, &rig.state.batch);
+    watch_destroy(&old);
+    puts_version();
+}
+
+static void test_a_reload_that_leaves_the_cache_as_it_is_puts_nothing(void **state)
+{
+    (void)state;
+    begin();
+    keeps_two();
+    replace();
+    assert_int_equal(rig.state.batch.count, 0);
+    begin();
+    assert_int_equal(objects(), 2);
+    assert_int_equal(watch_resume_point(rig.w, 0), RESUME_WHOLE);
+}
+
+/* The process may die before the list has come that shows what the edit means. */
+static void test_a_reload_with_other_selectors_is_known_to_the_next_process(void **state)
+{
+    (void)state;
+    begin();
+    keeps_two();
+    rig.labels = "app=x";
+    rig.params.settings.hi = 2;
+    replace();
+    commit();
+    assert_true(has("version [] " SETTINGS_1 "\n\n"));
+    begin();
+    assert_int_equal(objects(), 2);
+    assert_int_equal(watch_resume_point(rig.w, 0), RESUME_EDITED);
+}
+
+static void test_a_reload_that_keeps_nothing_drops_the_rows(void **state)
+{
+    (void)state;
+    begin();
+    keeps_two();
+    rig.params.bytes = PERSIST_NONE;
+    replace();
+    commit();
+    assert_false(has("ns/a"));
+    assert_false(has("version"));
+    assert_int_equal(objects(), 2);
+    rig.params.bytes = PERSIST_FULL;
+    replace();
+    commit();
+    assert_true(has("ns/a"));
+    assert_true(has("version [] " SETTINGS_1 "\n7\n"));
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, clean_up)
@@ -550,6 +611,9 @@ int main(void)
         TEST(test_skipped_objects_go_with_their_watch),
         TEST(test_a_file_that_begins_anew_gets_all),
         TEST(test_a_contact_is_put_once_a_minute_and_at_the_end),
+        TEST(test_a_reload_that_leaves_the_cache_as_it_is_puts_nothing),
+        TEST(test_a_reload_with_other_selectors_is_known_to_the_next_process),
+        TEST(test_a_reload_that_keeps_nothing_drops_the_rows),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

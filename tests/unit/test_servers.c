@@ -493,6 +493,26 @@ static void test_random_histories(void **state)
     }
 }
 
+/* A request that was sent at second 1000.9 and whose answer was read at 1090.1. */
+static int64_t ahead_with(int64_t date_s)
+{
+    servers_dated(&servers, A, date_s, UINT64_C(1000900000000), UINT64_C(1090100000000));
+    return servers.v[A].clock_ahead_s;
+}
+
+static void test_a_date_outside_of_its_request_shows_another_clock(void **state)
+{
+    (void)state;
+    assert_int_equal(ahead_with(1000), 0);
+    assert_int_equal(ahead_with(1090), 0);
+    assert_int_equal(ahead_with(1091), 1);
+    assert_int_equal(ahead_with(4690), 3600);
+    assert_int_equal(ahead_with(0), 3600); /* no Date: the one before counts */
+    assert_int_equal(ahead_with(999), -1);
+    assert_int_equal(ahead_with(1050), 0);
+    assert_int_equal(servers.v[B].clock_ahead_s, 0);
+}
+
 static void test_states_have_names(void **state)
 {
     (void)state;
@@ -531,6 +551,7 @@ int main(void)
         TEST(test_one_server_is_always_the_choice),
         TEST(test_sixty_four_servers),
         TEST(test_random_histories),
+        TEST(test_a_date_outside_of_its_request_shows_another_clock),
         TEST(test_states_have_names),
     };
 #undef TEST

@@ -21,6 +21,7 @@ static void expect_shortage(enum run_stage stage, int error, enum shortage short
     } programs[] = {
         {RUN_PROGRAM_COMMAND, true },
         {RUN_PROGRAM_REMOVE,  true },
+        {RUN_PROGRAM_FILES,   true },
         {RUN_PROGRAM_APPLY,   true },
         {RUN_PROGRAM_OUTPUT,  false},
         {RUN_PROGRAM_CHECK,   false},

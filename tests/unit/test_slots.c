@@ -104,6 +104,132 @@ static void test_only_so_much_is_cleared_at_a_time(void **state)
     slots_fini(&s);
 }
 
+/* ---- Over a reload */
+
+static const struct helper_content some_contents[] = {
+    {"/f",  true, true},
+    {0}
+};
+
+/* The parameters with these hooks. */
+static const struct helper_params *params_of(const struct helper_hook *v, size_t n, unsigned shared)
+{
+    static struct helper_params params;
+
+    params = (struct helper_params){.hooks = v, .hook_count = n, .shared_runs = shared};
+    return &params;
+}
+
+static struct helper_hook named(const char *name, unsigned concurrency)
+{
+    return (struct helper_hook){
+        .name = name, .contents = some_contents, .concurrency = concurrency};
+}
+
+static void test_a_hook_keeps_its_runs_by_its_name(void **state)
+{
+    const struct helper_hook before[] = {named("a", 1), named("b", 2)};
+    const struct helper_hook after[] = {named("c", 1), named("b", 3), named("a", 1)};
+    struct slots s;
+
+    (void)state;
+    slots_init(&s, params_of(before, 2, 10));
+    assert_true(runs(&s, 1, 0));
+    assert_true(runs(&s, 2, 1));
+    assert_true(runs(&s, 3, 1));
+    slots_renew(&s, params_of(after, 3, 10));
+    assert_true(runs(&s, 4, 0)); /* a had this number */
+    assert_false(runs(&s, 5, 2));
+    assert_true(runs(&s, 6, 1)); /* by its new concurrency */
+    assert_false(runs(&s, 7, 1));
+    slots_free(&s, 1);
+    assert_true(runs(&s, 8, 2));
+    slots_free(&s, 2);
+    assert_true(runs(&s, 9, 1));
+    slots_fini(&s);
+}
+
+/* A main that reloads the same files again and again gets nothing more by that. */
+static void test_reloads_make_no_room(void **state)
+{
+    const struct helper_hook same[] = {named("a", 5)};
+    struct slots s;
+
+    (void)state;
+    slots_init(&s, params_of(same, 1, 2));
+    for (uint64_t id = 0; id < 3; id++)
+        assert_true(runs(&s, id, 0));
+    for (uint64_t id = 3; id < 10; id++) {
+        slots_renew(&s, params_of(same, 1, 2));
+        assert_false(runs(&s, id, 0));
+    }
+    slots_fini(&s);
+}
+
+static void test_shared_slots_stay_taken(void **state)
+{
+    const struct helper_hook before[] = {named("a", 5)};
+    const struct helper_hook after[] = {named("b", 5)};
+    struct slots s;
+
+    (void)state;
+    slots_init(&s, params_of(before, 1, 2));
+    for (uint64_t id = 0; id < 3; id++)
+        assert_true(runs(&s, id, 0));
+    slots_renew(&s, params_of(after, 1, 2));
+    assert_true(runs(&s, 10, 0)); /* its own slot */
+    assert_false(runs(&s, 11, 0));
+    slots_free(&s, 0);
+    assert_true(runs(&s, 12, 0));
+    assert_false(runs(&s, 13, 0));
+    slots_renew(&s, params_of(after, 1, 1)); /* fewer than are taken */
+    assert_false(runs(&s, 14, 0));
+    slots_free(&s, 1); /* of a hook that is gone: the last run has its own slot */
+    assert_false(runs(&s, 15, 0));
+    slots_free(&s, 2);
+    slots_free(&s, 12);
+    assert_true(runs(&s, 16, 0));
+    slots_fini(&s);
+}
+
+static void test_a_plugin_is_not_the_hook_of_its_name(void **state)
+{
+    struct helper_hook before[] = {named("prod", 1), named("prod", 1)};
+    struct slots s;
+
+    (void)state;
+    before[1].contents = NULL;
+    slots_init(&s, params_of(before, 2, 0));
+    assert_true(runs(&s, 1, 0));
+    slots_renew(&s, params_of(before + 1, 1, 0)); /* the hook is gone */
+    assert_true(runs(&s, 2, 0));
+    slots_renew(&s, params_of(before, 2, 0));
+    assert_true(runs(&s, 3, 0)); /* a new hook */
+    assert_false(runs(&s, 4, 1));
+    slots_fini(&s);
+}
+
+/* Commands of both configurations may end and need one. */
+static void test_clears_of_two_configurations(void **state)
+{
+    const struct helper_hook v[] = {named("a", 1), named("b", 1), named("c", 1)};
+    struct slots s;
+
+    (void)state;
+    slots_init(&s, params_of(v, 3, 0));
+    slots_renew(&s, params_of(v, 1, 0));
+    for (uint64_t id = 0; id < 4; id++)
+        assert_true(slots_take_clear(&s, id));
+    assert_false(slots_take_clear(&s, 4));
+    slots_renew(&s, params_of(v, 1, 0));
+    assert_false(slots_take_clear(&s, 5));
+    for (uint64_t id = 0; id < 3; id++)
+        slots_free(&s, id);
+    assert_true(slots_take_clear(&s, 6));
+    assert_false(slots_take_clear(&s, 7));
+    slots_fini(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -111,6 +237,11 @@ int main(void)
         cmocka_unit_test(test_slots_beyond_the_first_are_shared),
         cmocka_unit_test(test_files_are_of_the_command_and_the_rest_is_one_each),
         cmocka_unit_test(test_only_so_much_is_cleared_at_a_time),
+        cmocka_unit_test(test_a_hook_keeps_its_runs_by_its_name),
+        cmocka_unit_test(test_reloads_make_no_room),
+        cmocka_unit_test(test_shared_slots_stay_taken),
+        cmocka_unit_test(test_a_plugin_is_not_the_hook_of_its_name),
+        cmocka_unit_test(test_clears_of_two_configurations),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -204,7 +204,7 @@ static void test_hooks_get_events_of_their_own_source_alone(void **state)
     run = hooks_next(&hooks, now.ms);
     assert_non_null(run);
     assert_ptr_equal(run->hook, of_view);
-    payload_put_json(&out, &context, run, now.ms);
+    payload_put_json(&out, &context, run, now.ms, NULL);
     expect_in(buf_str(&out), "\"sources\":{\"of_view\":{\"cluster\":\"c\",\"synced\":true,"
                              "\"stale\":false,\"age_s\":0,\"held\":false}}");
     expect_in(buf_str(&out), "\"cluster\":\"c\",\"source\":\"of_view\",\"api_version\":"
@@ -247,7 +247,8 @@ static struct buf ask(const char *target, int status)
     };
     struct admin_response r;
 
-    admin_handle(&m, &(struct admin_request){str_c("GET"), str_c(target), false}, now.ms, &r);
+    admin_handle(&m, &(struct admin_request){.method = str_c("GET"), .target = str_c(target)},
+                 now.ms, &r);
     assert_int_equal(r.status, status);
     if (r.stream != NULL) {
         while (admin_stream_pull(r.stream, &r.body, 1000) == ADMIN_STREAM_MORE)

@@ -85,6 +85,39 @@ static void test_an_unused_item_goes_after_its_time(void **state)
     ids_destroy(&r);
 }
 
+static void test_a_kept_item_stays_without_its_children(void **state)
+{
+    const struct row_item items[] = {
+        {.id = 4,                  .kind = ROW_KIND_HOOK, .name = str_c("old")},
+        { .id = 5, .kind = ROW_KIND_SOURCE,    .name = str_c("s"),          .parent = 4},
+    };
+    struct ids *r = ids_create();
+    struct batch b = {0};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(items); i++)
+        ids_add(r, &items[i]);
+    ids_keep(r, 4);
+    ids_sweep(r, &b, NOW, 7 * DAY);
+    batch_clear(&b);
+    ids_sweep(r, &b, NOW + 8 * DAY, 7 * DAY);
+    assert_int_equal(only(&b).what, BATCH_DROP_ITEM);
+    assert_int_equal(only(&b).id, 5);
+    batch_clear(&b);
+    ids_drop_unused(r, &b);
+    assert_int_equal(b.count, 0);
+    assert_int_equal(ids_find(r, ROW_KIND_HOOK, 0, str_c("old")), 4);
+    ids_use(r, &b, ROW_KIND_SOURCE, 4, str_c("t"));
+    batch_clear(&b);
+    ids_forget(r, &b, 4);
+    assert_int_equal(only(&b).what, BATCH_DROP_ITEM);
+    assert_int_equal(only(&b).id, 4);
+    assert_int_equal(ids_find(r, ROW_KIND_HOOK, 0, str_c("old")), 0);
+    assert_int_equal(ids_find(r, ROW_KIND_SOURCE, 4, str_c("t")), 0);
+    batch_fini(&b);
+    ids_destroy(&r);
+}
+
 static void test_an_unused_item_goes_at_once_if_it_has_to(void **state)
 {
     const struct row_item items[] = {
@@ -160,6 +193,7 @@ int main(void)
         cmocka_unit_test(test_ids_are_given_once),
         cmocka_unit_test(test_ids_go_on_behind_those_from_disk),
         cmocka_unit_test(test_an_unused_item_goes_after_its_time),
+        cmocka_unit_test(test_a_kept_item_stays_without_its_children),
         cmocka_unit_test(test_an_unused_item_goes_at_once_if_it_has_to),
         cmocka_unit_test(test_an_item_that_comes_back_is_in_use_again),
         cmocka_unit_test(test_a_clock_that_went_back_begins_the_time_anew),

@@ -2,6 +2,7 @@
 /* What `why` says that keys and hooks wait for. */
 #include "admin_world.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -112,7 +113,9 @@ static void test_a_source_that_comes_later(void **state)
 static void test_other_hooks_come_first(void **state)
 {
     struct admin_world *t = *state;
-    size_t *first = mem_array(1, sizeof(*first)); /* t->hooks frees it */
+    char **first = mem_array(1, sizeof(*first)); /* t->hooks frees it */
+
+    first[0] = mem_strdup("print");
     struct hook *h = add(t, (struct world_hook){
                                 .rules = {.after = first, .after_count = 1}
     });
@@ -289,6 +292,82 @@ static void test_a_manual_run_is_due(void **state)
 #define WITH_WORLD(test) \
     cmocka_unit_test_setup_teardown(test, admin_world_set_up, admin_world_tear_down)
 
+/* ---- Each state, and its one reason */
+
+static void test_nothing_starts_at_the_start_and_at_the_end_of_informerd(void **state)
+{
+    struct admin_world *t = *state;
+    struct hook *h = add(t, (struct world_hook){
+                                .work_queue = {.settle_ms = 100, .settle_max_ms = 200}
+    });
+
+    sync_services(t, 1);
+    finish(t, start_of(t, h), 0);
+    change(t, "b/s0", "u0", "\"a\":1");
+    expect_key(t, h, "b/s0", "settling", t->now_ms + 100);
+    t->hooks.phase = HOOKS_STARTING;
+    expect_key(t, h, "b/s0", "starting", 0);
+    t->hooks.phase = HOOKS_STOPPING;
+    expect_key(t, h, "b/s0", "stopping", 0);
+    hook_pause(h, true); /* a person must end it, whatever informerd does */
+    expect_key(t, h, "b/s0", "paused", 0);
+    hook_pause(h, false);
+    t->hooks.phase = HOOKS_RUN;
+    expect_key(t, h, "b/s0", "settling", t->now_ms + 100);
+}
+
+static void test_a_run_that_could_not_be_started_is_no_backoff(void **state)
+{
+    const struct run_result short_of_memory = {
+        .end = run_end_refused(RUN_PROGRAM_COMMAND, RUN_STAGE_FORK, ENOMEM), .text = "no memory"};
+    struct admin_world *t = *state;
+    struct hook *h = add(t, (struct world_hook){0});
+
+    sync_services(t, 1);
+    hooks_finish(&t->hooks, start_of(t, h), &short_of_memory, t->now_ms);
+    expect_key(t, h, "b/s0", "shortage", t->now_ms + SCHEDULER_NOT_STARTED_MS);
+}
+
+/* Only what ends at a known time, or needs nothing, has no advice. */
+static void test_each_reason_says_what_to_do_or_when_it_ends(void **state)
+{
+    static const char *const parts[WHY_REASONS] = {
+        [WHY_RUNNING] = "at its timeout",
+        [WHY_PARKED] = "informerctl run h",
+        [WHY_GUARD] = "informerctl guard accept|reject s",
+        [WHY_NOT_SYNCED] = "source s",
+        [WHY_STALE] = "source s",
+        [WHY_AFTER] = "informerctl why s",
+        [WHY_SLOT] = "hook h and limits.hook_concurrency",
+        [WHY_HOLDING] = "hook h",
+        [WHY_PAUSED] = "informerctl resume h",
+        [WHY_STRAYS] = "hook h",
+        [WHY_STARTING] = "hook h",
+        [WHY_RELOAD] = "hook h",
+        [WHY_STOPPING] = "hook h",
+    };
+    struct admin_world *t = *state;
+    struct hook *h = add(t, (struct world_hook){0});
+
+    for (int i = 0; i < WHY_REASONS; i++) {
+        bool names = i == WHY_GUARD || i == WHY_NOT_SYNCED || i == WHY_STALE || i == WHY_AFTER;
+        struct why w = {.reason = (enum why_reason)i, .of = names ? "s" : NULL};
+        struct buf said = {0};
+
+        assert_non_null(why_reason_name(w.reason));
+        why_put_advice(&said, &w, h);
+        if (parts[i] == NULL)
+            assert_int_equal(said.len, 0);
+        else
+            assert_non_null(strstr(buf_cstr(&said), parts[i]));
+        buf_clear(&said);
+        w.until_ms = 1;
+        why_put_advice(&said, &w, h);
+        assert_int_equal(said.len, 0);
+        buf_free(&said);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -304,6 +383,9 @@ int main(void)
         WITH_WORLD(test_the_contents_of_a_held_list_are_not_known),
         WITH_WORLD(test_work_items_that_are_whole_hooks),
         WITH_WORLD(test_a_manual_run_is_due),
+        WITH_WORLD(test_nothing_starts_at_the_start_and_at_the_end_of_informerd),
+        WITH_WORLD(test_a_run_that_could_not_be_started_is_no_backoff),
+        WITH_WORLD(test_each_reason_says_what_to_do_or_when_it_ends),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -73,6 +73,9 @@ static void test_requests(void **state)
     memcpy(bytes + n, "INFORMERD_A=b", 14);
     assert_int_equal(decode(bytes, n + 14, 3, &req), ERR_OK);
     assert_true(str_eq(req.env, str_of("INFORMERD_A=b", 14)));
+    n = request(bytes, WIRE_COMMIT, 0, 8);
+    assert_int_equal(decode(bytes, n, 0, &req), ERR_OK);
+    assert_true(req.type == WIRE_COMMIT && req.id == 8);
     n = request(bytes, WIRE_CLEAR, 0, 9);
     memcpy(bytes + n, "INFORMERD_A=b", 14);
     assert_int_equal(decode(bytes, n + 14, 0, &req), ERR_OK);
@@ -87,11 +90,26 @@ static void test_every_truncation(void **state)
     struct wire_request req;
 
     (void)state;
-    for (uint32_t type = WIRE_RUN; type <= WIRE_CLEAR; type++) {
-        size_t n = request(bytes, type, 1, 1);
+    for (uint32_t type = WIRE_RUN; type <= WIRE_LOG_LEVEL; type++) {
+        size_t n = request(bytes, type, 0, 1);
 
         for (size_t cut = 0; cut < n; cut++)
             assert_int_equal(decode(bytes, cut, type == WIRE_RUN ? 3 : 0, &req), ERR_PROTOCOL);
+    }
+}
+
+static void test_a_reload_has_no_number(void **state)
+{
+    char bytes[64];
+    struct wire_request req;
+
+    (void)state;
+    for (uint32_t type = WIRE_RUN; type <= WIRE_LOG_LEVEL; type++) {
+        bool good = type < WIRE_RELOAD || type > WIRE_DROP;
+        size_t n = request(bytes, type, 1, 1);
+
+        assert_int_equal(decode(bytes, n, type == WIRE_RUN ? 3 : 0, &req),
+                         good ? ERR_OK : ERR_PROTOCOL);
     }
 }
 
@@ -102,11 +120,12 @@ static void test_messages_that_main_never_sends(void **state)
 
     (void)state;
     assert_non_null(big);
-    for (uint32_t type = 0; type < 6; type++)
+    for (uint32_t type = 0; type < 10; type++)
         for (size_t fds = 0; fds < 5; fds++) {
-            size_t n = request(big, type, 1, 1);
+            size_t n = request(big, type, 0, 1);
             bool has_env = type == WIRE_RUN || type == WIRE_CLEAR;
-            bool good = type >= WIRE_RUN && type <= WIRE_CLEAR && fds == (type == WIRE_RUN ? 3 : 0);
+            bool good =
+                type >= WIRE_RUN && type <= WIRE_LOG_LEVEL && fds == (type == WIRE_RUN ? 3 : 0);
 
             assert_int_equal(decode(big, n, fds, &req), good ? ERR_OK : ERR_PROTOCOL);
             good = good && has_env;
@@ -124,9 +143,9 @@ static void test_programs(void **state)
     struct wire_request req;
 
     (void)state;
-    for (uint32_t type = WIRE_RUN; type <= WIRE_CLEAR; type++)
+    for (uint32_t type = WIRE_RUN; type <= WIRE_LOG_LEVEL; type++)
         for (uint32_t program = 0; program <= RUN_PROGRAM_CHECK; program++) {
-            size_t n = request(bytes, type, 1, 1);
+            size_t n = request(bytes, type, 0, 1);
             bool is_run = type == WIRE_RUN;
             bool good = is_run ? program < RUN_PROGRAM_CHECK : program == 0;
 
@@ -155,7 +174,7 @@ static void test_random_bytes(void **state)
             memcpy(bytes + at, &word, sizeof(word));
         }
         if (i % 2 == 0) {
-            bytes[0] = (char)(r >> 32 & 3);
+            bytes[0] = (char)(r >> 32 & 7);
             bytes[1] = bytes[2] = bytes[3] = 0;
             put_u32(bytes, 16, (uint32_t)(r >> 40 & 3));
             put_u32(bytes, 20, 0);
@@ -217,7 +236,7 @@ static int exit_after(const void *bytes, size_t n, size_t fd_count, size_t *answ
         msg.msg_control = control.bytes;
         msg.msg_controllen = CMSG_SPACE(fd_count * sizeof(int));
     }
-    assert_int_equal(helper_start(&params, &fd, &pid, NULL), ERR_OK);
+    assert_int_equal(helper_start(&params, NULL, &fd, &pid, NULL), ERR_OK);
     assert_int_equal(sendmsg(fd, &msg, 0), n);
     free(iov.iov_base);
     *answered = 0;
@@ -237,19 +256,22 @@ static void test_broken_main(void **state)
         uint32_t type, number;
         size_t size, fd_count;
     } bad[] = {
-        {0,         0,  0,                    0}, /* an empty message is not the end */
-        {WIRE_KILL, 15, WIRE_HEAD_SIZE - 1,   0},
-        {WIRE_KILL, 15, WIRE_HEAD_SIZE + 1,   0},
-        {WIRE_KILL, 15, WIRE_HEAD_SIZE,       1},
-        {WIRE_KILL, 0,  WIRE_HEAD_SIZE,       0},
-        {WIRE_KILL, 65, WIRE_HEAD_SIZE,       0},
-        {WIRE_OPEN, 1,  WIRE_HEAD_SIZE,       0},
-        {WIRE_RUN,  1,  WIRE_HEAD_SIZE,       3},
-        {WIRE_RUN,  0,  WIRE_HEAD_SIZE,       0},
-        {WIRE_RUN,  0,  WIRE_HEAD_SIZE,       2},
-        {WIRE_RUN,  0,  WIRE_HEAD_SIZE,       4},
-        {WIRE_RUN,  0,  WIRE_REQUEST_MAX + 1, 3},
-        {9,         0,  WIRE_HEAD_SIZE,       0},
+        {0,              0,                 0,                    0}, /* an empty message is not the end */
+        {WIRE_KILL,      15,                WIRE_HEAD_SIZE - 1,   0},
+        {WIRE_KILL,      15,                WIRE_HEAD_SIZE + 1,   0},
+        {WIRE_KILL,      15,                WIRE_HEAD_SIZE,       1},
+        {WIRE_KILL,      0,                 WIRE_HEAD_SIZE,       0},
+        {WIRE_KILL,      65,                WIRE_HEAD_SIZE,       0},
+        {WIRE_OPEN,      1,                 WIRE_HEAD_SIZE,       0},
+        {WIRE_LOG_LEVEL, LOG_LVL_TRACE + 1, WIRE_HEAD_SIZE,       0},
+        {WIRE_RUN,       1,                 WIRE_HEAD_SIZE,       3},
+        {WIRE_RUN,       0,                 WIRE_HEAD_SIZE,       0},
+        {WIRE_RUN,       0,                 WIRE_HEAD_SIZE,       2},
+        {WIRE_RUN,       0,                 WIRE_HEAD_SIZE,       4},
+        {WIRE_RUN,       0,                 WIRE_REQUEST_MAX + 1, 3},
+        {9,              0,                 WIRE_HEAD_SIZE,       0},
+        {WIRE_RELOAD,    1,                 WIRE_HEAD_SIZE,       0},
+        {WIRE_COMMIT,    0,                 WIRE_HEAD_SIZE,       0}, /* of nothing */
     };
     char *bytes = mem_zalloc(WIRE_REQUEST_MAX + 1);
     size_t answered;
@@ -330,7 +352,8 @@ static void on_lost(void *arg, const struct err *err)
  * before. */
 static int lost_after(const void *bytes, size_t n, int fd, enum err_kind kind)
 {
-    static const struct helper_link_events events = {on_opened, on_changed, on_lost};
+    static const struct helper_link_events events = {
+        .on_opened = on_opened, .on_changed = on_changed, .on_lost = on_lost};
     union {
         struct cmsghdr head;
         char bytes[CMSG_SPACE(sizeof(int))];
@@ -378,11 +401,11 @@ static void test_broken_helper(void **state)
         assert_int_equal(lost_after(good, cut, -1, ERR_PROTOCOL), 0);
     assert_int_equal(lost_after(good, 0, -1, ERR_CLOSED), 0);
     assert_int_equal(lost_after(good, sizeof(reply) + 1, -1, ERR_PROTOCOL), 0);
-    for (unsigned type = 0; type < 5; type++) {
+    for (unsigned type = 0; type < 6; type++) {
         bad.type = type;
-        bool is_known = type >= WIRE_EXITED && type <= WIRE_CHANGED; /* OPENED: no descriptor */
+        bool is_known = type >= WIRE_EXITED && type <= WIRE_RELOADED; /* OPENED: no descriptor */
         assert_int_equal(lost_after(&bad, sizeof(bad), -1, is_known ? ERR_CLOSED : ERR_PROTOCOL),
-                         is_known);
+                         is_known && type != WIRE_RELOADED); /* nobody waits for it */
     }
     bad = reply;
     bad.id = 2; /* no such run: main has given it up */
@@ -400,10 +423,15 @@ static void test_broken_helper(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_requests),      cmocka_unit_test(test_every_truncation),
-        cmocka_unit_test(test_programs),      cmocka_unit_test(test_messages_that_main_never_sends),
-        cmocka_unit_test(test_random_bytes),  cmocka_unit_test(test_environment),
-        cmocka_unit_test(test_broken_main),   cmocka_unit_test(test_garbage_to_a_helper),
+        cmocka_unit_test(test_requests),
+        cmocka_unit_test(test_every_truncation),
+        cmocka_unit_test(test_a_reload_has_no_number),
+        cmocka_unit_test(test_programs),
+        cmocka_unit_test(test_messages_that_main_never_sends),
+        cmocka_unit_test(test_random_bytes),
+        cmocka_unit_test(test_environment),
+        cmocka_unit_test(test_broken_main),
+        cmocka_unit_test(test_garbage_to_a_helper),
         cmocka_unit_test(test_broken_helper),
     };
 

@@ -26,16 +26,18 @@ static enum err_kind decode(const struct wire_reply *reply, size_t n, struct wir
 static void test_replies_come_back(void **state)
 {
     static const struct wire_reply replies[] = {
-        {.type = WIRE_OPENED,                                             .id = UINT64_MAX, .error = 2},
-        {                                                    .type = WIRE_CHANGED,                                               .id = UINT32_MAX                },
-        {                                                 WIRE_EXITED,   0,                   3, {.kind = RUN_END_SIGNALED, .value = 9, .cpu_us = UINT64_MAX}},
-        {                                                                     WIRE_EXITED, 0,                 0,                   {.kind = RUN_END_REFUSED, .value = 2, .stage = RUN_STAGE_EXEC}},
-        {                                     WIRE_EXITED,             0,                             0,{.kind = RUN_END_REFUSED, .stage = RUN_STAGES - 1}},
-        {                                                                              WIRE_EXITED,    0,                    0,                               {.program = RUN_PROGRAM_OUTPUT, .stage = RUN_STAGE_WRITTEN}},
-        {                    WIRE_EXITED,                     0,                                     0,{.program = RUN_PROGRAM_CHECK, .value = 1}},
-        {                                                                                          WIRE_EXITED,         0,                         0,                                                {.left = 2, .left_pid = INT32_MAX, .left_comm = "a b"}},
-        { WIRE_EXITED,                            0,                                            0,{.left = UINT32_MAX, .left_pid = 1}},
-        {                                                                    WIRE_EXITED,                                                  0,                                                                  0,                                                                   {.killed = 1}},
+        {.type = WIRE_OPENED,                                             .id = UINT64_MAX, .error = 2                                                                                      },
+        {.type = WIRE_CHANGED,                                            .id = UINT32_MAX},
+        {WIRE_EXITED,                                                              0,                3,                                                                                                 {.kind = RUN_END_SIGNALED, .value = 9, .cpu_us = UINT64_MAX}, 0},
+        {WIRE_EXITED,                                                               0,                                                                     0,{.kind = RUN_END_REFUSED, .value = 2, .stage = RUN_STAGE_EXEC}, 0},
+        {WIRE_EXITED, 0,                0,                                                                                                      {.kind = RUN_END_REFUSED, .stage = RUN_STAGES - 1}, 0},
+        {WIRE_EXITED,                                                              0,                                                              0,                                                                                                                                                                            {.program = RUN_PROGRAM_OUTPUT, .stage = RUN_STAGE_WRITTEN}, 0},
+        {WIRE_EXITED,                                                               0,                                                                     0,       {.program = RUN_PROGRAM_CHECK, .value = 1}, 0},
+        {WIRE_EXITED,    0,                   0,                                                                                                       {.left = 2, .left_pid = INT32_MAX, .left_comm = "a b"}, 0},
+        {WIRE_EXITED,0,0,{.left = UINT32_MAX, .left_pid = 1}, 0},
+        {WIRE_EXITED,                                                               0,                                                                     0,{.killed = 1}, 0},
+        {.type = WIRE_CHANGED,         .generation = UINT64_MAX                       },
+        {.type = WIRE_RELOADED,                                                               .id = 7,                                                                                                                                    .error = WIRE_RELOADED_DROPPED                                                                                                                                                                },
     };
     struct wire_reply back;
 
@@ -67,7 +69,7 @@ static void test_replies_that_the_helper_never_sends(void **state)
         {.left = 1,                                .left_pid = 1, .left_comm = "\033[2J"},
         {.killed = 2        }, /* yes or no */
     };
-    struct wire_reply reply = {.type = WIRE_CHANGED + 1};
+    struct wire_reply reply = {.type = WIRE_RELOADED + 1};
     struct wire_reply back;
 
     (void)state;
@@ -76,7 +78,13 @@ static void test_replies_that_the_helper_never_sends(void **state)
     assert_int_equal(decode(&reply, sizeof(reply), &back), ERR_PROTOCOL);
     reply = (struct wire_reply){.type = WIRE_CHANGED, .id = (uint64_t)UINT32_MAX + 1};
     assert_int_equal(decode(&reply, sizeof(reply), &back), ERR_PROTOCOL);
-    reply.type = WIRE_EXITED;
+    reply = (struct wire_reply){.type = WIRE_RELOADED, .error = WIRE_RELOADED_DROPPED + 1};
+    assert_int_equal(decode(&reply, sizeof(reply), &back), ERR_PROTOCOL);
+    reply.error = -1;
+    assert_int_equal(decode(&reply, sizeof(reply), &back), ERR_PROTOCOL);
+    reply = (struct wire_reply){.type = WIRE_OPENED, .generation = 1};
+    assert_int_equal(decode(&reply, sizeof(reply), &back), ERR_PROTOCOL);
+    reply = (struct wire_reply){.type = WIRE_EXITED};
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
         reply.end = bad[i];
         assert_int_equal(decode(&reply, sizeof(reply), &back), ERR_PROTOCOL);

@@ -63,7 +63,7 @@ def _whom(match):
 def portable(text, hooks):
     """The example with its hooks in this folder, without the programs, accounts and folders that
     this machine does not have."""
-    text = text.replace("/etc/informerd/hooks", str(hooks))
+    text = text.replace("/usr/lib/informerd/hooks", str(hooks))
     text = re.sub(r'(\boutput = ")[^"]*/', rf'\g<1>{hooks.parent}/', text)
     text = re.sub(r'^\s*(user|group|output_owner) = "([^"]*)";[^\n]*\n', _whom, text,
                   flags=re.MULTILINE)

@@ -9,25 +9,6 @@ GROUP = "rbac.authorization.k8s.io"
 VERBS = {"G": "get", "L": "list", "W": "watch", "S": "watch"}
 
 
-def node(name, objects=()):
-    """What a server of 1.32 or later lets the kubelet of this node do, for FakeApi.access: the Node
-    authorizer with the rules of system:node. objects: namespace/name of the ConfigMaps and Secrets
-    that its pods use."""
-    def allowed(review):
-        read = review.verb in ("get", "list", "watch")
-        if review.resource == "pods" and review.verb in ("list", "watch"):
-            return (review.field("spec.nodeName") == name,
-                    "can only list/watch pods with spec.nodeName field selector")
-        if review.resource == "nodes":
-            return (review.name == name,
-                    f"node '{name}' cannot read '{review.name}', only its own Node object")
-        if review.resource in ("configmaps", "secrets"):
-            return (f"{review.namespace}/{review.name}" in objects,
-                    f"no relationship found between node '{name}' and this object")
-        return read and review.resource == "services"
-    return allowed
-
-
 class Roles:
     """The output of `informerd --print-rbac` for one cluster. It is an error if a role has no
     binding, or a binding has no role or another subject."""
@@ -110,8 +91,12 @@ class NodeAuthorizer:
         """For FakeApi.access."""
         selector = ",".join(filter(None, [review.name and f"metadata.name={review.name}",
                                           review.fields]))
+        reasons = {
+            "pods": "can only list/watch pods with spec.nodeName field selector",
+            "nodes": f"node '{self.node}' cannot read '{review.name}', only its own Node object"}
         return (self.allows(review.resource, review.namespace, selector),
-                f"not for node '{self.node}'")
+                reasons.get(review.resource,
+                            f"no relationship found between node '{self.node}' and this object"))
 
     def allows_request(self, request):
         return request.table is None or self.allows(request.resource, request.namespace,

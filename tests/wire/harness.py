@@ -60,6 +60,7 @@ class Daemon:
         self.state = folder / "state"
         base = {"log": {"level": "debug", "format": "json"},
                 "control": {"socket": self.control.path}, "state_dir": self.state,
+                "metrics": {"listen": []},      # tests run side by side
                 "limits": {"stop_timeout": NEVER, "ready_timeout": NEVER}}
         if os.geteuid() == 0:
             base["user"] = "root"

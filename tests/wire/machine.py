@@ -21,7 +21,7 @@ from authorizer import Roles
 from control import PATIENCE, wait_until
 from cryptography.hazmat.primitives import serialization
 from fakeapi import service
-from harness import INFORMERD, INFORMERCTL, SANITIZER
+from harness import INFORMERD, INFORMERCTL, ROOT, SANITIZER
 from tutorial import Shell, blocks_of, matches, plain
 
 STANDINS = pathlib.Path(__file__).resolve().parent / "standins.py"
@@ -71,7 +71,7 @@ class Machine:
         self.api = api
         self.root = pathlib.Path(tempfile.mkdtemp(prefix="ifm-"))
         self.root.chmod(0o755)
-        for name in ("bin", "facts", "created", "scratch", "etc/informerd", "etc/systemd/system",
+        for name in ("bin", "facts", "created", "scratch", "etc/informerd/conf.d", "etc/systemd/system",
                      "run/informerd", "var/lib"):
             (self.root / name).mkdir(parents=True)
         self.facts(**{"ca.crt": authority.pem, "ca.key": authority._key.private_bytes(
@@ -79,6 +79,9 @@ class Machine:
             serialization.NoEncryption())})
         user = 'user = "nobody";' if os.geteuid() == 0 else ""
         self.facts(settings=SETTINGS.format(root=self.root, user=user))
+        installed = ROOT / "config" / "etc"
+        for name in ("informerd.conf", "conf.d/10-cluster.conf"):
+            self.place(f"/etc/informerd/{name}", (installed / name).read_text())
         self.program("informerd", RUN.format(root=self.root, informerd=INFORMERD))
         self.program("informerctl", f'#!/bin/sh\nexec {INFORMERCTL} --socket '
                                     f'{self.root}/run/informerd/control.sock "$@"\n')

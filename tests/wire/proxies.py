@@ -138,3 +138,51 @@ class Proxy:
             while data := await source.read(65536):
                 sink.write(data)
                 await sink.drain()
+
+
+class ReverseProxy(Proxy):
+    """Ends TLS in front of an API server, and speaks HTTP on both sides as nginx does; one request
+    for each connection.
+
+    holds: what it holds back of the response to a watch until that is complete: None, "body", or
+    "all" (head and body). A change counts from the next bytes on.
+    """
+
+    def __init__(self, api, tls):
+        super().__init__(tls=tls)
+        self.api, self.holds = api, None
+        self._to_api = ssl.create_default_context()
+        self._to_api.check_hostname, self._to_api.verify_mode = False, ssl.CERT_NONE
+
+    async def _answer(self, reader, writer):
+        request = await reader.readuntil(b"\r\n\r\n")
+        there, out = await asyncio.open_connection(self.api.host, self.api.port, ssl=self._to_api)
+        self.writers.add(out)
+        out.write(self._last(request))
+        ends = [asyncio.ensure_future(self._respond(b"watch=true" in request, there, writer)),
+                asyncio.ensure_future(reader.read())]       # the client leaves
+        await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        for end in ends:
+            end.cancel()
+        self.writers.discard(out)
+        out.close()
+
+    async def _respond(self, is_watch, there, writer):
+        head = self._last(await there.readuntil(b"\r\n\r\n"))
+        held = b"" if self._passes(is_watch, "head") else head
+        writer.write(head[len(held):])
+        while data := await there.read(65536):
+            held += data
+            if self._passes(is_watch, "body"):
+                writer.write(held)
+                held = b""
+        writer.write(held)
+        await writer.drain()
+
+    def _passes(self, is_watch, part):
+        return not is_watch or self.holds is None or (part == "head" and self.holds == "body")
+
+    @staticmethod
+    def _last(head):
+        """The head with the word that no other request comes on this connection."""
+        return head[:-2] + b"Connection: close\r\n\r\n"

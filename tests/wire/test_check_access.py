@@ -5,7 +5,7 @@ import re
 import subprocess
 
 import pytest
-from authorizer import Roles, node
+from authorizer import NodeAuthorizer, Roles
 from control import PATIENCE, wait_until
 from fakeapi import Authority, Gate, service
 from fakeapi.certs import DAY
@@ -192,7 +192,7 @@ def test_each_verb_and_scope_of_every_kind_of_watch_is_asked_for(api, idle):
 
 def test_the_selectors_are_sent_as_a_node_authorizer_needs_them(api, idle, authority):
     kubelet = {"client": authority.client("system:node:n-1")}
-    api.access = node("n-1", objects={"a/used"})
+    api.access = NodeAuthorizer("n-1", {"a/used"}).review
     watches = {**PODS, "own": {"resource": "nodes", "names": ["n-1"]}, **SERVICES,
                "config": {"resource": "cm", "namespaces": ["a"], "names": ["used"]}}
     r = check_access(idle(api, credentials=kubelet, watches=watches))
@@ -217,7 +217,7 @@ def test_a_server_before_1_31_ignores_the_selectors(api, idle):
 def test_node_name_and_the_credential_disagree(api, idle, authority):
     d = idle(api, credentials={"client": authority.client("system:node:n-1")}, node_name="n-2",
              watches=PODS)
-    api.access = node("n-1")
+    api.access = NodeAuthorizer("n-1").review
     r = check_access(d, code=77)
     r.says("node_name", "warning", '"n-2"', 'the node "n-1"', "correct node_name")
     assert [v for v, _text in r.of("watch pods")] == ["not ok", "not ok"]
@@ -343,7 +343,9 @@ def test_a_credential_that_cannot_be_read(api, idle, tmp_path):
     r = check_access(d, code=77)
     assert r.verdicts() == {"dns": "ok", "tcp": "ok", "tls": "skipped", "credential": "not ok",
                             "ca": "ok", "api": "skipped", "watches": "skipped"}
-    r.says("credential", "not ok", f"token {tmp_path / 'token'}: No such file or directory")
+    r.says("credential", "not ok", f"token {tmp_path / 'token'}: No such file or directory "
+           f"(tokenFile of user ")
+    r.says("credential", "not ok", f" in kubeconfig {d.settings['clusters']['prod']['kubeconfig']})")
     assert not api.requests
 
 

@@ -2,6 +2,7 @@
 """--check, --print-config, command line, exit codes, include files."""
 import os
 import pwd
+import re
 import shutil
 import subprocess
 
@@ -96,12 +97,8 @@ PROBLEMS = {
     "check of nothing": ({"hooks": {"h": {"check": ["/bin/true"]}}}, "check"),
     "apply that is no path": ({"hooks": {"h": {"output": "/x/${name}", "apply": ["reload"]}}},
                               "apply"),
-    "program of check": ({"hooks": {"h": {"output": "/tmp/${name}",
-                                          "check": ["/no/such/check"]}}}, "/no/such/check"),
     "output that no disk takes": ({"hooks": {"h": {"output": f"/x/{'y' * 255}${{name}}"}}},
                                    "at most 255 bytes"),
-    "folder of output": ({"hooks": {"h": {"output": "/no/such/folder/${name}"}}},
-                         "/no/such/folder"),
     "bad umask": ({"hooks": {"h": {"umask": "0999"}}}, "umask"),
     "bad signal": ({"hooks": {"h": {"kill_signal": "EXPLODE"}}}, "kill_signal"),
     "unknown user": ({"hooks": {"h": {"user": "no-such-user-here"}}},
@@ -109,6 +106,7 @@ PROBLEMS = {
     "kubeconfig missing": ({"clusters": {"prod": {"kubeconfig": "/no/such/kubeconfig"}}},
                            "/no/such/kubeconfig"),
     "level": ({"log": {"level": "loud"}}, "loud"),
+    "control.group": ({"control": {"group": "no-such-group"}}, "no-such-group"),
     "command and shell": ({"hooks": {"h": {"shell": "true"}}}, "shell"),
     "no command": ({"hooks": {"h": {"command": None}}}, "command"),
     "backoff factor": ({"clusters": {"prod": {"tuning": {"backoff": {"factor": 0.5}}}}}, "factor"),
@@ -190,13 +188,223 @@ def test_files_of_a_hook_that_do_not_exist_are_named(api, daemon, hook, tmp_path
     files = [tmp_path / "a.jq", tmp_path / "gone.jq", tmp_path]
     d = daemon(api, start=False, hooks={"h": hook_settings(hook, files=files)})
     done = check_config(d.config)
-    assert done.returncode == 78
+    assert done.returncode == 0
     gone, folder = done.stderr.splitlines()
-    assert f"hook h: files: {tmp_path}/gone.jq: No such file or directory" in gone
-    assert f"hook h: files: {tmp_path} is no file" in folder
+    assert f"warning: hook h: files: {tmp_path}/gone.jq: No such file or directory" in gone
+    assert f"warning: hook h: files: {tmp_path} is no file" in folder
     assert {int(line.split(":")[1]) for line in (gone, folder)} <= lines_of(d.config, "files")
     d.start()   # the file may be created while informerd runs
     assert "gone.jq" in d.wait_problem("a hook cannot run now")["problem"]
+
+
+ACCEPTED = {
+    "program": ({"command": ["/no/such/program"]}, "/no/such/program: No such file"),
+    "program that is none": ({"command": ["/etc/passwd"]}, "/etc/passwd is not an executable"),
+    "program of check": ({"output": "/tmp/${name}", "check": ["/no/such/check"]}, "/no/such/check"),
+    "program of apply": ({"output": "/tmp/${name}", "apply": ["/no/such/apply"]}, "/no/such/apply"),
+    "folder of output": ({"output": "/no/such/folder/${name}"}, "folder /no/such/folder"),
+}
+
+
+@pytest.mark.parametrize("name", ACCEPTED)
+def test_a_start_and_check_accept_the_same_with_the_same_warnings(api, daemon, hook, name):
+    settings, words = ACCEPTED[name]
+    d = daemon(api, hooks={"h": {**hook_settings(hook), **settings}}, start=False)
+    done = check_config(d.config)
+    assert done.returncode == 0, done.stderr
+    (line,) = done.stderr.splitlines()
+    place, _, text = line.partition(": warning: ")
+    file, _, number = place.rpartition(":")
+    assert file == str(d.config) and int(number) in lines_of(d.config, next(iter(settings)))
+    assert words in text
+    d.start().synced()
+    assert d.wait_problem("a hook cannot run now")["problem"] == f"{place}: {text}"
+
+
+def test_a_start_and_check_refuse_a_node_name_that_makes_a_wrong_path(api, daemon, hook):
+    d = daemon(api, start=False, node_name="a/../b", hooks={
+        "h": hook_settings(hook, output="/tmp/${node_name}/${name}")})
+    done = check_config(d.config)
+    assert done.returncode == 78 == d.to_the_end()
+    (line,) = done.stderr.splitlines()
+    assert int(line.split(":")[1]) in lines_of(d.config, "output :")
+    assert '"/tmp/a/../b/${name}"' in line and line in d.stderr()
+
+
+def test_errors_and_warnings_are_told_in_one_go(api, daemon, hook):
+    d = daemon(api, start=False, hooks={"h": {**hook_settings(hook), "command": ["/no/such"],
+                                              "changes_in": ["spec["]}})
+    done = check_config(d.config)
+    assert done.returncode == 78
+    error, warning = done.stderr.splitlines()
+    assert "changes_in" in error and ": warning: " not in error
+    assert ": warning: hook h: /no/such: " in warning
+    assert d.to_the_end() == 78 and "changes_in" in d.stderr()
+
+
+def test_check_warns_of_clusters_as_a_start_does(api, daemon, hook):
+    d = daemon(api, hooks={"h": hook}, start=False, clusters={"prod": {
+        "servers": ["https://127.0.0.1:1", "http://127.0.0.1:2"], "token_file": "/etc/hostname",
+        "insecure_skip_tls_verify": True}})
+    done = check_config(d.config)
+    assert done.returncode == 0, done.stderr
+    insecure, plain = sorted(done.stderr.splitlines(), key=lambda line: "http://" in line)
+    assert ": warning: clusters.prod: server is not verified: " in insecure
+    assert insecure.endswith("(server https://127.0.0.1:1)")
+    assert ": warning: clusters.prod: credentials are not sent to a server without TLS" in plain
+    assert plain.endswith("(server http://127.0.0.1:2)")
+    for line in (insecure, plain):
+        assert int(line.split(":")[1]) in lines_of(d.config, "prod :")
+
+
+# ---- Before it is installed: --with, --no-files
+
+def parts(d, **files):
+    """Writes conf.d/NAME.conf of a daemon."""
+    (d.folder / "conf.d").mkdir(exist_ok=True)
+    for name, settings in files.items():
+        (d.folder / f"conf.d/{name}.conf").write_text(confwriter.text(settings))
+    return d
+
+
+def test_with_checks_a_file_in_the_place_of_the_installed_one(api, daemon, hook, tmp_path):
+    """The installed file is wrong: only the new one counts. Both would be one name too many."""
+    d = parts(daemon(api, start=False),
+              hooks={"hooks": {"h": {**hook_settings(hook), "timeout": "soon"}}})
+    assert check_config(d.config).returncode == 78
+    new = tmp_path / "new" / "hooks.conf"
+    new.parent.mkdir()
+    new.write_text(confwriter.text({"hooks": {"h": hook_settings(hook)}}))
+    done = check_config(d.config, "--with", new)
+    assert done.returncode == 0, done.stderr
+    new.write_text(confwriter.text({"hooks": {"h": {**hook_settings(hook), "timeout": "later"}}}))
+    done = check_config(d.config, "--with", new)
+    assert done.returncode == 78
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"{new}:") and "later" in line
+
+
+def test_ansible_validates_a_temporary_file_before_it_is_put_there(api, daemon, hook, tmp_path):
+    """Its name says nothing, so the task names the file that it is for."""
+    d = parts(daemon(api, start=False), hooks={"hooks": {"h": hook_settings(hook)}})
+    folder = d.folder / "conf.d"
+    for source in (tmp_path / "source", folder / ".ansible_tmp_x_hooks.conf"):
+        source.write_text(confwriter.text({"hooks": {"h": hook_settings(hook)}}))
+        for name in ("hooks.conf", folder / "hooks.conf"):
+            assert check_config(d.config, "--with", f"{name}={source}").returncode == 0
+        done = check_config(d.config, "--with", f"more.conf={source}")
+        assert done.returncode == 78
+        assert f"{folder}/more.conf:2: hooks.h is there already: {folder}/hooks.conf:2" in done.stderr
+        done = check_config(d.config, "--with", source)
+        assert done.returncode == 78 and f"none is called {source.name}" in done.stderr
+        source.unlink()
+
+
+def test_with_checks_the_main_file_with_its_includes(api, daemon, hook, tmp_path):
+    d = parts(daemon(api, start=False), hooks={"hooks": {"h": hook_settings(hook)}})
+    source = tmp_path / "source"
+    source.write_text(d.config.read_text() + "nonsense = 1;\n")
+    done = check_config(d.config, "--with", f"{d.config.name}={source}")
+    assert done.returncode == 78
+    assert f"{d.config}:" in done.stderr and "nonsense" in done.stderr
+    source.write_text(confwriter.text({"node_name": "n"}))
+    done = check_config(d.config, "--with", f"{d.config.name}={source}")
+    assert done.returncode == 78 and f"{d.folder}/conf.d/hooks.conf:" in done.stderr
+
+
+def test_the_commands_of_the_page_validate_a_temporary_file(api, daemon, hook, tmp_path):
+    d = parts(daemon(api, start=False))
+    page = (ROOT / "docs/config-management.md").read_text()
+    commands = re.findall(r"informerd --check --with ([\w.-]+)=(%s|%|/tmp/\w+)[\n'`]", page)
+    assert {place for _, place in commands} == {"%s", "%", "/tmp/x7Qz"}
+    for name, _ in commands:
+        source = tmp_path / "source"
+        source.write_text(d.config.read_text() if name == d.config.name else
+                          confwriter.text({"hooks": {"h": hook_settings(hook)}}))
+        done = check_config(d.config, "--with", f"{name}={source}")
+        assert (done.returncode, done.stderr) == (0, "")
+        source.write_text("nonsense = 1;\n")
+        done = check_config(d.config, "--with", f"{name}={source}")
+        assert done.returncode == 78 and f"/{name}:1: unknown setting nonsense" in done.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root trusts no other owner")
+def test_with_does_not_ask_who_owns_the_file_or_the_one_that_it_replaces(api, daemon, hook, tmp_path):
+    d = parts(daemon(api, start=False), hooks={"hooks": {"h": hook_settings(hook)}})
+    installed, new = d.folder / "conf.d/hooks.conf", tmp_path / "hooks.conf"
+    shutil.copy(installed, new)
+    for path in (installed, new):
+        os.chown(path, 4242, 4242)
+    assert f"{installed} belongs to uid 4242" in check_config(d.config).stderr
+    for text in (new, f"hooks.conf={new}"):
+        done = check_config(d.config, "--with", text)
+        assert done.returncode == 0, done.stderr
+
+
+ELSEWHERE = """
+user = "no-such-user";
+state_dir = "/no/such/folder/state";
+include = [ "parts/*.conf" ];
+clusters : {
+  kubeconfig : { kubeconfig = "/no/such/kubeconfig"; };
+  pod : { in_cluster = true; };
+  plain : { servers = [ "https://a:6443" ]; ca_file = "/no/such/ca";
+            client_cert_file = "/no/such/cert"; client_key_file = "/no/such/key";
+            credential_owner = "no-such-owner"; };
+};
+watches : { services : { resource = "services"; namespaces = [ "*" ]; cluster = "pod"; }; };
+"""
+ELSEWHERES_HOOK = """
+hooks : { h : { sources = [ "services" ]; command = [ "/no/such/program" ]; user = "no-such-user";
+                group = "no-such-group"; files = [ "/no/such/file" ];
+                output = "/no/such/folder/${name}"; output_owner = "nobody-here";
+                check = [ "/no/such/check", "${file}" ]; apply = [ "/no/such/apply" ]; }; };
+"""
+
+
+def test_no_files_checks_a_configuration_of_another_machine(tmp_path):
+    config = tmp_path / "informerd.conf"
+    config.write_text(ELSEWHERE)
+    (tmp_path / "parts").mkdir()
+    part = tmp_path / "parts/hooks.conf"
+    part.write_text(ELSEWHERES_HOOK)
+    done = check_config(config, "--no-files")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert check_config(config).returncode == 78
+
+
+NO_FILES_FINDS = {
+    "syntax": ('command = [ "/no/such/program" ]', 'command = [ "/no/such/program" ; ]', "syntax"),
+    "reference": ('[ "services" ]', '[ "pods" ]', "pods"),
+    "path": ('group =', 'changes_in = [ "spec[x" ]; group =', "changes_in"),
+    "selector": ('cluster = "pod"', 'cluster = "pod"; label_selector = "a in (b"',
+                 "label_selector"),
+    "match": ('cluster = "pod"', 'cluster = "pod"; match = [ "=x" ]', "match"),
+    "address": ('"https://a:6443"', '"ftp://a"', "ftp"),
+    "proxy": ('"https://a:6443" ];', '"https://a" ]; proxy_url = "socks5://x";', "SOCKS"),
+}
+
+
+@pytest.mark.parametrize("name", NO_FILES_FINDS)
+def test_no_files_finds_what_is_wrong_by_itself(tmp_path, name):
+    old, new, word = NO_FILES_FINDS[name]
+    config, part = tmp_path / "informerd.conf", tmp_path / "parts/hooks.conf"
+    part.parent.mkdir()
+    for path, text in ((config, ELSEWHERE), (part, ELSEWHERES_HOOK)):
+        path.write_text(text.replace(old, new))
+    done = check_config(config, "--no-files")
+    assert done.returncode == 78
+    (line,) = done.stderr.splitlines()
+    assert word in line and line.startswith(str(tmp_path))
+
+
+def test_the_settings_of_conf_d_count(api, daemon, hook):
+    d = parts(daemon(api, hooks={"h": hook}, start=False),
+              one={"start_stale": {"after": "7s"}, "limits": {"object_size": "1MiB"}},
+              two={"limits": {"pending": "90s"}})
+    text = print_config(d.config).stdout
+    assert 'after = "7s";' in text and 'pending = "90s";' in text
+    assert 'object_size = "1MiB";' in text
 
 
 @pytest.mark.parametrize("resource, kept", [
@@ -223,7 +431,11 @@ def test_a_syntax_error_has_its_line(api, daemon):
     assert done.returncode == 78 and f"{d.config}:3" in done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("flags", [["--no-such-flag"], ["-c"], ["surplus"]])
+@pytest.mark.parametrize("flags", [
+    ["--no-such-flag"], ["-c"], ["surplus"], ["--with", "x"], ["--no-files"],
+    ["--check", "--with"], ["--check", "--with", ""], ["--check", "--with", "=x"],
+    ["--check", "--with", "x="], ["--check", "--with", "x", "--with", "y"],
+    ["--print-config", "--no-files"]])
 def test_a_wrong_command_line_is_64(flags):
     assert run(*flags).returncode == 64
     assert subprocess.run([INFORMERCTL, "no-such-command"], capture_output=True,

@@ -9,10 +9,12 @@ import re
 import pytest
 from authorizer import Roles
 from control import wait_until
-from fakeapi import service
+from fakeapi import Authority, service
+from fakeapi.certs import ec_key, rsa_key, traditional
 from fakeapi.kubeconfig import kubeconfig_text
 from harness import NOBODY, TUNING, check_config, hook_settings
 from mounts import start_with_mounts
+from test_proxy import SYSTEM_CA
 from test_rbac import print_rbac
 
 ROOT = os.geteuid() == 0
@@ -60,11 +62,23 @@ def installed(name, path, server, authority, leaf):
     return path
 
 
-@pytest.mark.parametrize("name", ["kubeadm-admin.conf", "k3s.yaml", "kind.yaml"])
-def test_s119_kubeconfigs_with_certificates_connect(new_api, factory, authority, tmp_path, name):
-    api = new_api(tls_options={"client_ca": authority, "client_required": True})
+@pytest.mark.parametrize("version", ["TLSv1_2", "TLSv1_3"])
+@pytest.mark.parametrize("name,make_key", [
+    ("kubeadm-admin.conf", rsa_key), ("kind.yaml", rsa_key), ("k3s.yaml", ec_key)])
+def test_s119_kubeconfigs_with_certificates_connect(new_api, factory, tmp_path, name, make_key,
+                                                    version):
+    """With CAs and keys of the kind that the tool makes, in the form that it writes. k3s sends the
+    CA behind each certificate."""
+    cluster = Authority(tmp_path / "ca", name, make_key=make_key)
+    leaf, server = cluster.client("admin"), cluster.server()
+    leaf.key = traditional(leaf.key)
+    if name == "k3s.yaml":
+        leaf.cert += cluster.pem
+        server.cert_file.write_bytes(server.cert + cluster.pem)
+    api = new_api(tls=server, tls_options={"client_ca": cluster, "client_required": True,
+                                           "high": version})
     api.client_cns = {"admin"}
-    path = installed(name, tmp_path / name, api.url, authority, authority.client("admin"))
+    path = installed(name, tmp_path / name, api.url, cluster, leaf)
     factory.daemon(clusters={"prod": {"kubeconfig": path}}).synced()
 
 
@@ -134,9 +148,19 @@ def test_s119_the_first_file_wins(factory, api, authority, tmp_path):
     factory.daemon(clusters={"prod": {"kubeconfig": f"{first}:{second}"}}).synced()
 
 
-def test_s119_data_goes_before_a_file(api, daemon, authority):
-    daemon(api, credentials={"ca": authority,
-                             "cluster": {"certificate-authority": "/no/such/file"}}).synced()
+def test_s119_data_goes_before_a_file(new_api, daemon, authority):
+    api = new_api(tls_options={"client_ca": authority, "client_required": True})
+    missing = "/no/such/file"
+    daemon(api, credentials={
+        "client": authority.client(), "cluster": {"certificate-authority": missing},
+        "user": {"client-certificate": missing, "client-key": missing}}).synced()
+
+
+def test_s119_the_namespace_of_a_context_selects_nothing(api, daemon):
+    """Each watch names its own."""
+    api.apply(service("a/x"), service("b/x"))
+    d = daemon(api, credentials={"namespace": "a"}).synced()
+    assert d.control.keys("services") == ["a/x", "b/x"]
 
 
 def test_s119_a_kubeconfig_in_utf_16(factory, api, authority, tmp_path):
@@ -295,7 +319,7 @@ def pod(factory, api, authority, tmp_path):
         d = factory.daemon(clusters={"prod": {"in_cluster": True, "tuning": TUNING}}, start=False,
                            environ=environ)
         d.account = account
-        d.in_pod = lambda do: start_with_mounts(do, ["--bind", run, "/run"])
+        d.in_pod = lambda do, *mounts: start_with_mounts(do, ["--bind", run, "/run"], *mounts)
         return d
     return make
 
@@ -321,6 +345,16 @@ def test_s120_the_token_of_the_pod_is_read_again(api, pod):
     api.end_watches()
     api.wait_for_request(lambda r: r.header("authorization") == "Bearer next")
     d.synced()
+
+
+def test_s120_the_namespace_of_the_pod_selects_nothing(api, pod):
+    """Each watch names its own."""
+    api.apply(service("a/x"), service("b/x"))
+    d = pod(POD_NAMESPACE="a", **of_pod(api))
+    (d.account / "namespace").write_text("a")
+    d.in_pod(d.start)
+    d.synced()
+    assert d.control.keys("services") == ["a/x", "b/x"]
 
 
 def test_s120_an_ipv6_address_gets_its_brackets(new_api, pod):
@@ -364,10 +398,45 @@ def test_s120_outside_of_a_pod_in_cluster_is_an_error(factory, monkeypatch, give
                "instead")
 
 
-def test_s120_a_pod_without_ca_takes_the_cas_of_the_system(api, pod):
+CAS = {"missing": (None, "No such file or directory"),
+       "empty": (b"", "holds no certificate in PEM form"),
+       "garbage": (b"no certificate\n", "holds no certificate in PEM form"),
+       "a folder": ("folder", "Is a directory")}
+
+
+def spoil(ca, content):
+    ca.unlink()
+    if content == "folder":
+        ca.mkdir()
+    elif content is not None:
+        ca.write_bytes(content)
+
+
+def start_in_pod_trusting(d, authority):
+    """The image of the pod has this CA alone."""
+    if not os.path.exists(SYSTEM_CA):
+        pytest.skip("this machine has no CAs, in whose place the test could put another one")
+    d.in_pod(d.start, ["--bind", authority.file, SYSTEM_CA])
+
+
+@pytest.mark.parametrize("how", CAS)
+def test_s120_a_pod_without_a_ca_takes_those_of_the_system(api, pod, authority, how):
+    """client-go only logs that, too."""
+    content, why = CAS[how]
+    d = pod(**of_pod(api))
+    spoil(d.account / "ca.crt", content)
+    start_in_pod_trusting(d, authority)
+    d.synced()
+    told = d.log(level="warn", cluster="prod", msg=(
+        "the CA of the pod cannot be used: the certificate of the server must come from one of the "
+        "system's CAs"))
+    assert len(told) == 1
+    assert "serviceaccount/ca.crt" in told[0]["err"] and why in told[0]["err"]
+
+
+def test_s120_a_pod_without_a_ca_trusts_no_server_that_the_system_does_not(api, pod, tmp_path):
     d = pod(**of_pod(api))
     (d.account / "ca.crt").unlink()
-    d.in_pod(d.start)
-    d.wait_problem("certificate")
-    assert d.log(level="warn", file="/var/run/secrets/kubernetes.io/serviceaccount/ca.crt")
-    assert not d.control.watch("services")["synced"]
+    start_in_pod_trusting(d, Authority(tmp_path / "other", "other-ca"))
+    d.wait_problem(f"is signed by no CA of {SYSTEM_CA}", watch="services")
+    assert not api.requests

@@ -17,6 +17,12 @@ def columns(text):
     return [dict(zip(head.split(), row.split())) for row in rows]
 
 
+def degraded(d, word):
+    """The faults with this word. On a slow machine the first run may end before the server has said which
+    cluster it is, which is a fault, too."""
+    return [reason for reason in d.control.status()["degraded"] if word in reason]
+
+
 @pytest.fixture
 def one(api, daemon, hook):
     """one(...): a daemon whose hook has been told of n/a."""
@@ -31,24 +37,25 @@ def one(api, daemon, hook):
 def test_a_key_that_waits_for_longer_than_the_limit_is_degraded(one, api, hook):
     hook.exit_with(3)
     d = one({"retry": ONCE}, limits={"pending": "200ms"})
-    reason = wait_until(lambda: d.control.status()["degraded"])
-    assert len(reason) == 1 and "hook h" in reason[0] and "limits.pending" in reason[0]
+    [reason] = wait_until(lambda: degraded(d, "hook h"))
+    assert "limits.pending" in reason
     assert d.ctl("status").returncode == 1
     hook.exit_with(0)
     assert d.ctl("run", "h", "--wait").returncode == 0
-    assert d.control.status()["degraded"] == [] and d.ctl("status").returncode == 0
+    wait_until(lambda: d.control.status()["degraded"] == [])
+    assert d.ctl("status").returncode == 0
 
 
 def test_a_run_that_hangs_is_degraded_but_a_parked_key_is_not(one, hook):
     hook.block()
     d = one({"park_exit": [3]}, limits={"pending": "100ms"})
-    wait_until(lambda: d.control.status()["degraded"])
+    wait_until(lambda: degraded(d, "hook h"))
     now = d.control.hook("h")
     assert (now["pending"], now["running"]) == (0, 1) and now["oldest_pending_s"] >= 0.1
     hook.exit_with(3)
     hook.release()
     wait_until(lambda: d.control.hook("h")["parked"] == 1)
-    assert d.control.status()["degraded"] == []
+    assert degraded(d, "hook h") == []
     assert d.control.hook("h")["oldest_pending_s"] is None
 
 

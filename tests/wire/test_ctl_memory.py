@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """How informerctl shows the state over restarts: status, watches, why, get, stream, events,
 pause."""
+import json
+
 import pytest
 from control import wait_until
 from fakeapi import service
@@ -11,7 +13,7 @@ HELD = {"start_stale": {"after": "off"}}
 SOON = {"start_stale": {"after": "100ms"}}
 TEXTS = {
     "effect": ({"effect": "process"}, {}),
-    "settings": ({}, {"timeout": "59min"}),
+    "settings": ({}, {"umask": "0077"}),
 }
 
 
@@ -188,6 +190,8 @@ def test_status_and_stream_say_that_a_start_is_stale(api, alone):
     d.control.wait_watch("services", synced=True, stale=True)
     assert [r for r in d.control.status()["degraded"] if r.startswith("watch services: started stale")]
     assert d.ctl("status").returncode == 1
+    found = json.loads(d.ctl("doctor", "-o", "json").stdout)["findings"]
+    assert [f["id"] for f in found if f["text"].startswith("started stale")] == ["stale"]
     assert sorted(d.control.keys("services")) == ["n/a", "n/b"]
     with d.follow("stream", "services") as reader:
         assert reader.wait(3)[2]["stale"] is True

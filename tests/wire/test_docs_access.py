@@ -27,6 +27,8 @@ TEXT = PAGE.read_text()
 BLOCKS = blocks_of(TEXT)
 NODE = "system:node:worker-17"
 ACCOUNT = "system:serviceaccount:kube-system:informerd"
+# Where the page has its reader write the configuration.
+CONFIGURATION = "/etc/informerd/conf.d/10-cluster.conf"
 FIRST = """
 clusters : { prod : { kubeconfig = "/etc/informerd/kubeconfig"; }; };
 watches : { services : { resource = "services"; namespaces = [ "*" ]; }; };
@@ -146,7 +148,7 @@ def test_access_that_fails(machine, authority):
     machine.api.tokens, machine.api.access = {"t"}, lambda review: False
     machine.api.kubeconfig(machine.root / "etc" / "informerd" / "kubeconfig", ca=authority,
                            token="t")
-    machine.place("/etc/informerd/informerd.conf", FIRST)
+    machine.place(CONFIGURATION, FIRST)
     follow(machine, "When access fails")
 
 
@@ -172,7 +174,7 @@ def test_each_configuration_is_accepted(machine, authority, block):
                                     text))
     for path in re.findall(r'_file\s*= "([^"]+)"', block.text):
         machine.place(path, "")
-    machine.place("/etc/informerd/informerd.conf", block.text)
+    machine.place(CONFIGURATION, block.text)
     try:
         status, said = machine.type("informerd --check")
     except NotYet as what:
@@ -196,7 +198,7 @@ def test_a_kubelet_may_do_what_its_configuration_asks(machine, authority):
     machine.place("/var/lib/kubelet/pki/kubelet-client-current.pem", leaf.cert + leaf.key)
     block = next(block for block in blocks_of(sections_of(TEXT)["What kubelet.conf may read"])
                  if block.lang == "conf")
-    machine.place("/etc/informerd/informerd.conf", block.text)
+    machine.place(CONFIGURATION, block.text)
     machine.type("systemctl enable --now informerd")
     wait_until(lambda: len(re.findall(r"watch synced.* objects=1\b", machine.journal())) == 4
                and "LIST of namespace kube-system is refused" in machine.journal(),

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """SCENARIOS.md 111, effect and files: when a hook, and no other, runs again for objects that it has
 handled."""
+import os
+import pathlib
+
 import outputs
 import pytest
 from control import wait_until
@@ -34,22 +37,35 @@ def pair(api, daemon, hook, new_hook):
 
 # ---- 111: the hook has changed
 
-EDITS = {
+RENEWING = {
     "environment": {"environment": {"WORD": "b"}},
-    "timeout": {"timeout": "29s"},
     "events": {"events": ["added", "modified", "deleted"]},
     "changes_in": {"changes_in": ["spec.ports"]},
-    "retry": {"retry": {"attempts": 7}},
+    "umask": {"umask": "0077"},
+}
+IN_PLACE = {
+    "timeout": {"timeout": "29s"},
+    "kill": {"kill_signal": "INT", "kill_grace": "1s"},
+    "settle": {"settle": ["10ms", "20ms"], "min_interval": "1ms", "splay": "1ms"},
+    "rerun_every": {"rerun_every": "1d"},
+    "retry": {"retry": {"attempts": 7}, "park_exit": [3], "parked_age": "1d", "parked_deletes": 9},
+    "concurrency": {"concurrency": 3, "log_limit": "1KiB"},
+    "order": {"after": ["other"], "require": "any", "when_stale": "wait"},
+    "effect": {"effect": "boot"},
 }
 
 
-@pytest.mark.parametrize("what", EDITS)
-def test_s111_only_a_hook_whose_settings_changed_runs_again(api, pair, hook, what):
-    d = pair(environment={"WORD": "a"})
-    for name, value in EDITS[what].items():
-        group = d.settings["hooks"]["h"]
+def edit(d, changes):
+    group = d.settings["hooks"]["h"]
+    for name, value in changes.items():
         group[name] = {**group[name], **value} if isinstance(group.get(name), dict) else value
     d.write_config()
+
+
+@pytest.mark.parametrize("what", RENEWING)
+def test_s111_only_a_hook_whose_settings_changed_runs_again(api, pair, hook, what):
+    d = pair(environment={"WORD": "a"})
+    edit(d, RENEWING[what])
     d.again(api)
     assert told(hook) == ALL and not pair.other.runs()
     assert {run.reason for run in hook.runs()} == {"renew"}
@@ -57,6 +73,27 @@ def test_s111_only_a_hook_whose_settings_changed_runs_again(api, pair, hook, wha
     d.stop()
     d.again(api)
     assert told(hook) == ALL and not pair.other.runs()
+
+
+@pytest.mark.parametrize("what", IN_PLACE)
+def test_settings_of_time_retry_limits_and_order_run_nothing(api, pair, hook, what):
+    d = pair()
+    edit(d, IN_PLACE[what])
+    d.again(api)
+    assert not hook.runs() and not pair.other.runs()
+    api.apply(service("n/a", ports=[81]))
+    hook.wait(1)
+    assert hook.runs()[0].reason == "change"
+
+
+def test_a_timeout_that_was_lowered_holds_for_the_next_run(api, pair, hook):
+    d = pair(kill_grace="0s")
+    edit(d, {"timeout": "50ms"})
+    hook.block()
+    d.again(api)
+    api.apply(service("n/a", ports=[81]))
+    d.wait_problem("timeout after 50 ms")
+    hook.release()
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -99,6 +136,35 @@ def test_s111_files_of_the_hook_count_as_its_script_does(api, pair, hook, tmp_pa
         file.write_text("two\n")
     d.again(api)
     assert told(hook) == ALL and not pair.other.runs()
+
+
+def test_a_script_that_an_interpreter_runs_counts_as_a_program(api, pair, hook):
+    d = pair(command=["/usr/bin/env", "sh", hook.path])
+    hook.path.write_text(hook.path.read_text() + "# edited\n")
+    d.again(api)
+    assert told(hook) == ALL and not pair.other.runs()
+
+
+@pytest.fixture
+def system_program(hook):
+    """A program below /usr/bin, as a package installs it; it is the hook's script."""
+    path = pathlib.Path(f"/usr/bin/informerd-test-{os.getpid()}-{os.urandom(4).hex()}")
+    try:
+        path.write_bytes(hook.path.read_bytes())
+    except OSError as err:
+        pytest.skip(f"needs to write below /usr/bin: {err}")
+    path.chmod(0o755)
+    yield path
+    path.unlink()
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_a_program_of_the_system_counts_only_if_files_names_it(api, pair, hook, system_program,
+                                                               named):
+    d = pair(command=[system_program], files=[system_program] if named else [])
+    system_program.write_text(system_program.read_text() + "# updated\n")
+    d.again(api)
+    assert told(hook) == (ALL if named else []) and not pair.other.runs()
 
 
 @pytest.mark.parametrize("which", ["check", "apply"])

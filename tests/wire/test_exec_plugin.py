@@ -15,6 +15,7 @@ from fakeapi import service
 from harness import NEVER, NOBODY, SERVICES, check_config, hook_settings
 from plugins import V1, V1BETA1, Plugin, user_settings
 from test_credentials import installed
+from test_renew import names
 from test_rotation import reconnect
 
 ROOT = os.geteuid() == 0
@@ -124,6 +125,33 @@ def test_s117_a_certificate_is_shown_and_renewed(new_api, authority, plugin, plu
     wait_until(lambda: d.log(msg="credential of the exec plugin was renewed"))
     api.wait_watching("services")
     assert reconnect(api).conn.client_cn == "two"
+    assert not refusals(api)
+
+
+def test_a_new_certificate_of_the_plugin_moves_the_open_watch_and_a_new_token_does_not(
+        new_api, authority, plugin, plugged, hook):
+    """The watch moves without a gap: no LIST, and each change is told once."""
+    api = new_api(tls_options={"client_ca": authority, "client_required": True})
+    api.client_cns, api.tokens = {"one", "two"}, {FIRST, SECOND}
+    one = authority.client("one")
+    plugin.says(FIRST, leaf=one, expires_in=2)
+    d = plugged(api, plugin, tuning=PATIENT, hooks={"h": hook_settings(hook, **AS_ROOT)}).synced()
+    api.wait_watching("services")
+    api.apply(service("n/a"))
+    hook.wait_what("ADDED", "n/a")
+    d.caught_up(api)
+    plugin.says(SECOND, leaf=one, expires_in=5)
+    wait_until(lambda: d.log(msg="credential of the exec plugin was renewed"))
+    api.apply(service("n/b"))
+    hook.wait_what("ADDED", "n/b")
+    assert len(api.of("services", "W")) == 1
+    plugin.says(SECOND, leaf=authority.client("two"))
+    wait_until(lambda: names(api) == {"two"} and api.watching("services") == 1,
+               what="the watch has moved")
+    api.apply(service("n/c"))
+    hook.wait_what("ADDED", "n/c")
+    assert len(api.of("services", "L")) == 1 and len(api.of("services", "W")) == 2
+    assert hook.what() == [("ADDED", "n/a"), ("ADDED", "n/b"), ("ADDED", "n/c")]
     assert not refusals(api)
 
 
@@ -251,6 +279,19 @@ def test_s118_twenty_watches_share_one_run(api, plugin, plugged):
     assert len(plugin.runs()) == 1
 
 
+def test_s118_each_cluster_runs_its_plugin_for_itself(factory, api, new_api, plugin):
+    """Although both kubeconfigs have the same exec section."""
+    other = new_api()
+    api.tokens = other.tokens = {FIRST}
+    plugin.says(FIRST)
+    clusters = {name: factory.cluster(server, user={"exec": plugin.exec()})
+                for name, server in (("one", api), ("two", other))}
+    watches = {name: {**SERVICES["services"], "cluster": name} for name in clusters}
+    factory.daemon(clusters=clusters, watches=watches, **user_settings()).synced(*clusters)
+    assert sorted(run.env["INFORMERD_RUN"] for run in plugin.runs()) == [
+        "exec-plugin-one-1", "exec-plugin-two-1"]
+
+
 @pytest.mark.parametrize("scheme", ["http"])
 def test_s118_for_a_server_without_tls_no_plugin_is_started(new_api, plugin, plugged, scheme):
     api = new_api(tls=None)
@@ -357,11 +398,12 @@ def test_s117_a_program_that_is_missing_is_told_with_its_install_hint_once(
     told = d.problems(msg="exec plugin is not installed")
     assert [line["hint"] for line in told] == ["get it from example.com"]
     done = check_config(d.config)
-    assert done.returncode == 78 and "my-plugin is not installed: get it from" in done.stderr
+    assert done.returncode == 0
+    assert "warning: clusters.prod: exec plugin: my-plugin is not installed: get it from" in done.stderr
     (plugin.folder / "bin").mkdir(mode=0o755)
     (plugin.folder / "bin" / "my-plugin").symlink_to(plugin.path)
     d.synced()
-    assert check_config(d.config).returncode == 0
+    assert "is not installed" not in check_config(d.config).stderr
 
 
 def test_s117_stderr_is_logged_without_the_credential(new_api, authority, plugin, plugged):
@@ -414,6 +456,17 @@ def test_s117_the_environment_and_the_arguments_of_the_plugin(api, plugin, plugg
             "server": api.url, "tls-server-name": "localhost",
             "certificate-authority-data": base64.b64encode(authority.pem).decode(),
             "config": {"audience": "me"}}}}
+
+
+def test_s117_the_plugin_has_the_proxies_of_informerd(api, plugin, plugged):
+    api.tokens = {FIRST}
+    plugin.says(FIRST)
+    proxies = {name: f"http://127.0.0.1:{number + 1}" for number, name in enumerate((
+        "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY", "https_proxy", "http_proxy", "no_proxy"))}
+    plugged(api, plugin, environ=proxies).synced()
+    env = plugin.runs()[0].env
+    assert {name: env.get(name) for name in proxies} == proxies
+    assert env["LANG"] == "C.UTF-8"
 
 
 def test_s117_without_provide_cluster_info_the_plugin_is_told_nothing_of_it(api, plugin, plugged):

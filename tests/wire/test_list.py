@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """SCENARIOS.md 1-3, 12-14: the first list, its pages, and the events that a hook gets from them."""
 import json
+import re
 
 import campaign
 import pytest
 from control import at_least, wait_until
-from fakeapi import (END, STALL, Gate, bookmark, custom_object, error_event, ev, service, simple)
+from fakeapi import (
+    END, LIVE, STALL, Gate, bookmark, custom_object, error_event, ev, service, simple)
 from harness import hook_settings
 
 WIDGETS = {"services": {"resource": "widgets.v1.example.com", "namespaces": ["*"]}}
@@ -37,14 +39,30 @@ def test_s1_one_list_then_one_watch_and_events_in_order(api, daemon, hook):
 
 
 def test_s1_requests_carry_the_headers_of_a_node_agent(api, daemon):
-    daemon(api, credentials={"token": "s3cret-token"}).synced()
+    daemon(api, credentials={"token": "s3cret-token"}, node_name="worker-5").synced()
     api.wait_watching("services")
     for request in api.of("services"):
         assert request.header("accept").startswith("application/json")
-        assert request.header("user-agent").startswith("informerd/")
+        assert re.fullmatch(r"informerd/\S+ \(linux\) node/worker-5", request.header("user-agent"))
         assert request.header("host") == f"127.0.0.1:{api.port}"
         assert request.header("authorization") == "Bearer s3cret-token"
         assert request.header("accept-encoding") in ("", "identity")
+
+
+def test_a_warning_of_the_server_is_logged_once(api, daemon):
+    """Although it comes with each answer, and with those of two watches."""
+    text = 'v1 "Service" is deprecated'
+    header = r'299 - "v1 \"Service\" is deprecated", 110 - "Response is Stale"'
+    api.on_list("services", times=None).list([], rv=api.rv, headers={"Warning": header})
+    api.on_watch("services", times=None).stream(LIVE(), headers={"Warning": header})
+    d = daemon(api, watches={name: {"resource": "services", "namespaces": [name]}
+                             for name in ("a", "b")}).synced("a", "b")
+    api.wait_watching("services", 2)
+    api.apply(service("a/x"))
+    wait_until(lambda: d.control.keys("a") == ["a/x"])
+    told = d.log(level="warn", msg="API server warns")
+    assert [(line["cluster"], line["warning"]) for line in told] == [("prod", text)]
+    assert not d.control.status()["degraded"]
 
 
 LIST_FAILURES = {

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The two processes and what a hook process is: descriptors, environment, umask, deaths."""
+import grp
 import os
+import pathlib
+import pwd
 import re
 import signal
 import socket
@@ -11,7 +14,7 @@ import tempfile
 import pytest
 from control import PATIENCE, wait_until
 from fakeapi import service
-from harness import hook_settings
+from harness import INFORMERD, hook_settings
 from proctree import children, descendants, exists, fds, reap
 
 PROBE = r"""
@@ -87,6 +90,41 @@ def test_there_is_one_helper_and_no_zombies(api, daemon, hook):
     wait_until(lambda: not children(d.helper), what="finished hooks are reaped")
 
 
+def test_the_helper_shows_under_a_name_of_its_own(api, daemon):
+    d = daemon(api).synced()
+    line = pathlib.Path(f"/proc/{d.helper}/cmdline").read_bytes()
+    assert line.rstrip(b"\0") == b"informerd: helper"
+    line = pathlib.Path(f"/proc/{d.pid}/cmdline").read_bytes()
+    assert b"informerd.conf" in line and b": helper" not in line
+
+
+@pytest.mark.parametrize("argv0", ["i", "informerd", "informerd: helpe", "informerd: helper-"])
+def test_the_name_of_the_helper_fits_into_any_command_line(tmp_path, argv0):
+    """ps shows the bytes of argv and, if the last one of those is no NUL, of what is behind them."""
+    config = tmp_path / "informerd.conf"
+    config.write_text('user = "nobody"; clusters : { c : { servers = [ "https://127.0.0.1:1" ]; token_file = "/x"; }; };'
+                      'watches : { w : { resource = "nodes"; }; }; state_dir = "none";'
+                      f'control : {{ socket = "{tmp_path}/s"; }};')
+    config.chmod(0o600)
+    process = subprocess.Popen([argv0, "-c", config, "--once", "--timeout", "1min"],
+                               executable=INFORMERD, stderr=subprocess.PIPE)
+    try:
+        helper = wait_until(lambda: sorted(children(process.pid)), what="a helper")[0]
+        wait_until(lambda: pathlib.Path(f"/proc/{helper}/cmdline").read_bytes().rstrip(b"\0")
+                   == b"informerd: helper", what="the name")
+    finally:
+        process.terminate()
+        process.communicate()
+
+
+@pytest.mark.parametrize("option,meant", [("--chekc", "check"), ("--print-rback", "print-rbac"),
+                                          ("--loglevel=info", "log-level"), ("--frobnicate", None)])
+def test_a_misspelt_option_suggests_the_nearest_one(option, meant):
+    done = subprocess.run([INFORMERD, option], capture_output=True, text=True)
+    assert done.returncode == 64 and "Try informerd --help" in done.stderr
+    assert (f"Did you mean --{meant}?" in done.stderr) == (meant is not None)
+
+
 def test_the_helper_holds_no_network_and_main_starts_nothing(api, daemon):
     d = daemon(api).synced()
     api.wait_watching("services")
@@ -139,6 +177,16 @@ def test_the_control_socket_is_private_and_taken_over_after_a_crash(api, daemon)
     d.start().synced()
     code, _ = d.stop()
     assert code == 0 and not d.control.path.exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+@pytest.mark.parametrize("group", ["", "daemon"])
+def test_the_control_socket_belongs_to_the_configured_group(api, daemon, group):
+    d = daemon(api, control={"group": group}).synced()
+    found = d.control.path.stat()
+    assert stat.S_IMODE(found.st_mode) == 0o660 and found.st_uid == 0
+    user = pwd.getpwnam(d.settings["user"])
+    assert found.st_gid == (grp.getgrnam(group).gr_gid if group else user.pw_gid)
 
 
 def test_a_second_daemon_on_the_same_socket_is_refused(api, daemon):
@@ -205,7 +253,7 @@ def notify_socket(folder):
     return sock
 
 
-def test_ready_is_told_to_systemd_after_the_first_runs(api, daemon, hook):
+def test_s75_ready_is_told_to_systemd_after_the_first_runs(api, daemon, hook):
     hook.block()
     api.apply(service("n/a"))
     d = daemon(api, hooks={"h": hook}, start=False)
@@ -228,7 +276,27 @@ def test_ready_is_told_to_systemd_after_the_first_runs(api, daemon, hook):
             seen += sock.recv(4096) + b"\n"
 
 
-def test_ready_comes_after_ready_timeout_at_the_latest(api, daemon):
+def test_s75_an_empty_list_makes_ready(api, daemon, hook):
+    d = daemon(api, hooks={"h": hook}, limits={"ready_timeout": "1h"})
+    wait_until(lambda: d.control.status()["ready"], what="ready")
+    assert d.control.watch("services")["synced"] and hook.runs() == []
+
+
+def test_s75_an_object_of_the_list_that_goes_before_its_run_does_not_delay_ready(api, daemon, hook):
+    hook.block()
+    api.apply(service("n/a"), service("n/b"))
+    d = daemon(api, hooks={"h": hook}, limits={"ready_timeout": "1h"})
+    hook.wait(1)
+    now, later = ("n/a", "n/b") if hook.what()[0][1] == "n/a" else ("n/b", "n/a")
+    api.delete("services", later)
+    wait_until(lambda: d.control.keys("services") == [now], what="it has gone from the cache")
+    assert not d.control.status()["ready"]
+    hook.release()
+    wait_until(lambda: d.control.status()["ready"], what="ready")
+    assert hook.what() == [("ADDED", now)]
+
+
+def test_s75_ready_comes_after_ready_timeout_at_the_latest(api, daemon):
     api.stop_listening()
     d = daemon(api, limits={"ready_timeout": "300ms"})
     wait_until(lambda: d.control.status()["ready"])

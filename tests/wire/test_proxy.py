@@ -210,6 +210,16 @@ def test_s123_the_environment_names_the_proxy(factory, named, new_proxy, variabl
     check_no_secret(d)
 
 
+@pytest.mark.parametrize("variable", ["HTTP_PROXY", "http_proxy"])
+def test_s123_the_environment_names_the_proxy_of_an_http_server(factory, new_api, proxy, variable):
+    api = new_api(tls=None)
+    proxy.hosts["api.cluster.test"] = "127.0.0.1"
+    d = factory.daemon(api, credentials={"server": f"http://api.cluster.test:{api.port}"},
+                       environ={variable: proxy.url(), "HTTPS_PROXY": "http://127.0.0.1:1"}).synced()
+    assert proxy.targets == {f"api.cluster.test:{api.port}"}
+    assert d.log(msg="server is reached through a proxy", named_by="HTTP_PROXY")
+
+
 @pytest.mark.parametrize("no_proxy", ["api.cluster.test", ".test", "other, cluster.test:PORT", "*"])
 @pytest.mark.parametrize("spelling", ["NO_PROXY", "no_proxy"])
 def test_s123_no_proxy_exempts_servers(factory, named, proxy, no_proxy, spelling):

@@ -16,6 +16,7 @@ from control import wait_until
 from credential_files import KubeletPki, Unseen, Volume, put
 from fakeapi import Authority, service
 from harness import NEVER, NOBODY, is_sanitized
+from test_proxy import start_trusting
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 TOKEN, PAIR, CA = "token", "client certificate", "CA"
@@ -159,6 +160,21 @@ def test_s112_a_token_is_read_again_before_it_expires(api, factory, tmp_path):
     wait_renewed(d, TOKEN)
     assert reconnect(api).header("authorization") == f"Bearer {new}"
     assert not refused(api)
+
+
+def test_s112_a_watch_outlives_the_token_that_it_began_with(api, factory, tmp_path):
+    """A server looks at the token when a watch begins, so another watch would gain nothing."""
+    token = put(tmp_path / "token", "token-1")
+    api.tokens = {"token-1"}
+    d = factory.daemon(clusters=plain(factory, api, token_file=token)).synced()
+    api.wait_watching("services")
+    for number in (2, 3, 4):
+        put(token, f"token-{number}")
+        wait_renewed(d, TOKEN, number - 1)
+        api.tokens = {f"token-{number}"}
+        api.apply(service(f"n/s{number}"))
+        d.seen(api)
+    assert len(api.of("services", "W")) == 1 and lists(api) == 1 and not refused(api)
 
 
 @pytest.mark.parametrize("bad", [None, "", "two words", "x" * (2 << 20)],
@@ -388,6 +404,18 @@ def test_s115_a_bundle_of_both_cas_bridges_a_rotation(api, factory, authority, s
     reconnect(api)
     api.wait_watching("services")
     assert not d.problems() and lists(api) == 1
+
+
+def test_s115_a_ca_file_that_is_empty_at_the_start_verifies_no_server(api, factory, authority,
+                                                                      tmp_path):
+    """Not even one that the CAs of the system would verify."""
+    ca = put(tmp_path / "ca.crt", b"")
+    d = factory.daemon(clusters=plain(factory, api, ca_file=ca), start=False)
+    start_trusting(d, authority)
+    d.wait_problem(f"the CA ({ca}) holds no certificate", msg="credentials cannot be used")
+    assert not api.accepted
+    put(ca, authority.pem)
+    d.synced()
 
 
 @pytest.mark.parametrize("bad", [None, b"", b"no certificate\n", "half"])

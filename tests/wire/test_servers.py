@@ -170,11 +170,12 @@ def test_a_server_that_does_not_answer_a_connect_is_passed_over(of_trio, trio):
 
 
 def test_s125_a_server_that_never_ends_the_tls_handshake_is_passed_over(of_trio, trio):
-    """Fifty watches: one connection to such a server, not one for each of them."""
+    """Fifty watches: one connection to such a server, not one for each of them. tls_timeout is long, as
+    the fifty handshakes with the good server must end within it on a slow machine, too."""
     for api in trio.apis[:2]:
         api.stall_handshake = True
     watches = {f"w{n}": {"resource": "services", "namespaces": [f"ns{n}"]} for n in range(49)}
-    d = of_trio(tuning={**NO_PAUSE, "tls_timeout": "1s"},
+    d = of_trio(tuning={**NO_PAUSE, "tls_timeout": "10s"},
                 watches={"services": {"resource": "services", "namespaces": ["*"]}, **watches})
     d.synced()
     assert in_use(d, trio) is trio.apis[2]
@@ -255,10 +256,8 @@ def test_a_server_that_does_not_say_whether_it_lags_is_passed_over(following, tr
     for api in trio.others(used):
         api.identity = said
     used.stop_listening()
-    used.drop("rst")
-    wait_until(lambda: all(api.identity_requests for api in trio.others(used)[:1])
-               or all(api.identity_requests for api in trio.others(used)[1:]), what="one is asked")
     used.revive()
+    used.drop("rst")
     apply_and_see(trio, hook, "n/a")
     assert_no_list(trio)
     assert used.watching("services") == 1
@@ -270,12 +269,13 @@ def test_if_all_servers_lag_the_restored_cluster_is_listed(following, trio, hook
     d = following()
     backup = trio.store.snapshot()
     apply_and_see(trio, hook, "n/later")
+    used = in_use(d, trio)
     for api in trio:
         api.stop_listening()
     trio.store.restore(backup)
     for api in trio:
-        api.drop("rst")
         api.revive()
+    used.drop("rst")
     hook.wait_what("DELETED", "n/later")
     assert d.control.keys("services") == ["n/first", "n/second"]
 
@@ -364,6 +364,27 @@ def test_each_server_gets_its_own_credentials(of_trio, trio, hook, tmp_path):
     for n, api in enumerate(trio):
         assert {r.header("authorization") for r in api.requests + api.identity_requests} == {
             f"Bearer t{n}"}
+
+
+def test_a_token_is_sent_to_the_servers_with_tls_alone(factory, new_api, hook, tmp_path):
+    secure = new_api()
+    plain = new_api(tls=None, store=secure.store)
+    token = tmp_path / "token"
+    token.write_text("t")
+    token.chmod(0o600)
+    secure.tokens = {"t"}
+    d = factory.daemon(clusters={"prod": factory.cluster_of(
+        [plain, secure], NO_PAUSE, [{"tier": 1}, {"tier": 2}], token_file=token)},
+        hooks={"h": hook_settings(hook, **NOW)}).synced()
+    plain.wait_watching("services")
+    plain.apply(service("n/a"))
+    hook.wait(1)
+    plain.kill()
+    secure.wait_watching("services")
+    for api, sent in ((plain, ""), (secure, "Bearer t")):
+        assert {r.header("authorization") for r in api.requests + api.identity_requests} == {sent}
+    told = d.log(msg="credentials are not sent to a server without TLS: write https://")
+    assert [line["server"] for line in told] == [plain.url]
 
 
 def test_a_server_without_usable_credentials_holds_up_no_other(of_trio, trio, tmp_path):

@@ -57,6 +57,13 @@ def test_s110_hooks_run_from_the_state_and_are_told_that_it_is_stale(api, alone,
     wait_until(lambda: d.control.status()["ready"])
 
 
+def test_s110_a_stale_start_is_not_synced_for_informerctl_wait(api, alone, hook):
+    d = started(alone(service("n/a")))
+    assert d.ctl_json("wait", "--for", "synced", "--timeout", "1ms", code=1)["waits_for"]
+    api.listen()
+    assert d.ctl("wait", "--for", "synced").stdout == "synced\n"
+
+
 def test_s110_when_contact_is_back_only_differences_are_told(api, alone, hook):
     d = alone(service("n/a"), service("n/b"), service("n/c"))
     known = api.rv

@@ -4,7 +4,10 @@ import socket
 
 import pytest
 from control import wait_until
-from fakeapi import service
+from credential_files import put
+from cryptography.hazmat.primitives.asymmetric import ed25519
+from fakeapi import Authority, service
+from test_proxy import start_trusting
 
 
 def v6_works():
@@ -35,6 +38,14 @@ def test_tls_1_3_alone_works_if_mbedtls_has_it_and_is_an_error_if_not(new_api, d
         assert not d.control.watch("services")["synced"]
     else:
         d.synced()
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_server_that_knows_tls_1_1_at_most_is_refused(new_api, daemon):
+    api = new_api(tls_options={"low": "TLSv1_1", "high": "TLSv1_1"})
+    d = daemon(api)
+    d.wait_problem("TLS handshake", "1.2", watch="services")
+    assert not api.handshakes and not api.requests
 
 
 def test_only_http_1_1_is_offered_by_alpn(new_api, daemon):
@@ -88,6 +99,17 @@ def test_s121_tls_server_name_is_used_for_sni_and_verification(new_api, authorit
     assert not d.control.watch("services")["synced"]
 
 
+def test_without_a_ca_those_of_the_system_count(api, daemon, authority):
+    start_trusting(daemon(api, start=False, credentials={"ca": None}), authority).synced()
+
+
+def test_beside_a_ca_those_of_the_system_do_not_count(api, daemon, authority, tmp_path):
+    d = daemon(api, start=False, credentials={"ca": Authority(tmp_path / "other", "other-ca")})
+    start_trusting(d, authority)
+    d.wait_problem("is signed by no CA of certificate-authority-data", watch="services")
+    assert not api.requests
+
+
 @pytest.mark.parametrize("files", [False, True], ids=["data", "files"])
 @pytest.mark.parametrize("version", ["TLSv1_2", "TLSv1_3"])
 def test_a_client_certificate_is_shown(new_api, authority, daemon, version, files):
@@ -96,6 +118,33 @@ def test_a_client_certificate_is_shown(new_api, authority, daemon, version, file
     d = daemon(api, credentials={"client": authority.client(), "client_files": files})
     d.synced()
     assert {r.conn.client_cn for r in api.requests} == {"system:node:node-1"}
+
+
+@pytest.mark.parametrize("version", ["TLSv1_2", "TLSv1_3"])
+@pytest.mark.parametrize("form", ["two files", "one file"])
+def test_a_client_certificate_is_shown_with_the_cas_behind_it(factory, new_api, authority, tmp_path,
+                                                              version, form):
+    """The server knows the root alone."""
+    middle = Authority(tmp_path / "middle", "middle", parent=authority)
+    leaf = middle.client()
+    files = {"client_cert_file": put(tmp_path / "tls.crt", leaf.cert + middle.pem),
+             "client_key_file": leaf.key_file}
+    if form == "one file":      # as the kubelet writes it
+        files = dict.fromkeys(files, put(tmp_path / "both.pem", leaf.cert + middle.pem + leaf.key))
+    api = new_api(tls_options={"client_ca": authority, "client_required": True, "high": version})
+    api.client_cns = {"system:node:node-1"}
+    factory.daemon(clusters={"prod": {"servers": [api.url], "ca_file": authority.file,
+                                      **files}}).synced()
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_ca_of_an_unknown_kind_does_not_spoil_the_bundle(factory, api, authority, tmp_path, first):
+    """client-go passes over certificates that it cannot read, too."""
+    foreign = Authority(tmp_path / "foreign", "foreign-ca",
+                        make_key=ed25519.Ed25519PrivateKey.generate).pem
+    text = b"# old and new\n" + (foreign + authority.pem if first else authority.pem + foreign)
+    factory.daemon(clusters={"prod": {"servers": [api.url],
+                                      "ca_file": put(tmp_path / "ca.crt", text)}}).synced()
 
 
 def test_the_node_name_comes_from_the_client_certificate(new_api, authority, daemon, hook):

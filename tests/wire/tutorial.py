@@ -41,7 +41,8 @@ CONF = """
 state_dir = "none";
 clusters : {{ tour : {{ kubeconfig = "{folder}/kubeconfig"; }}; }};
 watches  : {{ services : {{ resource = "services"; namespaces = [ "*" ]; }};
-              slices : {{ resource = "endpointslices"; namespaces = [ "*" ]; }}; }};
+              slices : {{ resource = "endpointslices"; namespaces = [ "*" ]; }};
+              configmaps : {{ resource = "configmaps"; namespaces = [ "*" ]; }}; }};
 """
 VARIES = [
     (r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?Z?", "TIME"),

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * doctor - answers `informerctl doctor`: everything that is wrong, each with its place and with what
+ * to do (docs/doctor.md); pure.
+ */
+#ifndef ADMIN_DOCTOR_H
+#define ADMIN_DOCTOR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "admin/finding.h"
+
+struct call;
+struct history;
+
+/* So many runs in a row make a loop. */
+enum { DOCTOR_LOOP_RUNS = 10 };
+
+/* Answers {"findings":[{"id","where","text","advice"}, ...]}; an empty array: nothing is wrong. */
+void doctor_answer(struct call *c);
+
+/* The word of docs/doctor.md for a finding: "stale". */
+const char *doctor_word(enum finding_id id);
+
+/* Does the hook seem to trigger itself? The last DOCTOR_LOOP_RUNS runs of the command are all for one
+ * event of the same source and key, each because of a change, each begun within gap_ms of the end of
+ * the one before it, and the last one ended within gap_ms of now. Returns the newest run, or NULL. An
+ * object that somebody else changes as often looks the same. */
+const struct history_run *doctor_find_loop(const struct history *h, uint64_t wall_ns,
+                                           uint64_t gap_ms);
+
+#endif

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "admin/health.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "admin/call.h"
+#include "admin/doctor.h"
+#include "admin/faults.h"
+#include "admin/report.h"
+#include "hook/hook.h"
+#include "proto/json_member.h"
+#include "proto/json_out.h"
+
+#define TEXT "text/plain; charset=utf-8"
+
+/* One answer that is being written. The head of a text comes with its first reason. */
+struct answer {
+    const char *title; /* of a text with reasons */
+    struct buf *text;
+    struct json_out *json; /* NULL = text is wanted */
+    size_t count;          /* reasons so far */
+};
+
+/* Whether the query has the parameter format=json. Others mean nothing: kubectl and load balancers
+ * add "verbose" and the like. */
+static bool wants_json(const struct call *c)
+{
+    static const char wanted[] = "format=json";
+    struct str target = c->req->target;
+    const char *end = target.p + target.n;
+    const char *at = target.n > 0 ? memchr(target.p, '?', target.n) : NULL;
+
+    while (at != NULL) {
+        const char *from = at + 1;
+
+        at = memchr(from, '&', (size_t)(end - from));
+        if (str_is(str_of(from, (size_t)((at != NULL ? at : end) - from)), wanted))
+            return true;
+    }
+    return false;
+}
+
+static void add(struct answer *a, const char *reason, const struct finding *f)
+{
+    a->count++;
+    if (a->json == NULL) {
+        if (a->count == 1)
+            buf_puts(a->text, a->title);
+        buf_puts(a->text, f->sentence);
+        buf_putc(a->text, '\n');
+        return;
+    }
+    json_out_open(a->json, '{');
+    json_member_text(a->json, "reason", reason);
+    json_member_text(a->json, "kind", f->kind);
+    json_member_text(a->json, "name", f->name);
+    json_member_text(a->json, "text", f->sentence);
+    json_out_close(a->json, '}');
+}
+
+static void add_fault(void *arg, const struct finding *f)
+{
+    add(arg, doctor_word(f->id), f);
+}
+
+/* ---- Is all well? If not, each of these adds the reasons. */
+
+typedef bool judge(struct answer *a, const struct call *c);
+
+static bool is_alive(struct answer *a, const struct call *c)
+{
+    (void)a;
+    (void)c;
+    return true;
+}
+
+static bool is_ready(struct answer *a, const struct call *c)
+{
+    const struct hooks *hooks = c->m->hooks;
+    struct buf text = {0};
+
+    if (c->m->ready)
+        return true;
+    for (size_t i = 0; i < hooks->n; i++) {
+        struct finding f = {.kind = "hook", .name = hooks->v[i]->name};
+
+        if (hook_first_ended(hooks->v[i]))
+            continue;
+        buf_clear(&text);
+        report_hook_not_ready(&text, c->m, hooks->v[i], c->now_ms);
+        f.sentence = buf_cstr(&text);
+        add(a, "first_run", &f);
+    }
+    buf_free(&text);
+    return false;
+}
+
+static bool is_healthy(struct answer *a, const struct call *c)
+{
+    faults_each(c->m, c->now_ms, add_fault, a);
+    return a->count == 0;
+}
+
+static void answer(struct call *c, const char *title, judge *ask)
+{
+    struct buf reasons = {0};
+    struct json_out list = json_out_to(&reasons);
+    bool json = wants_json(c);
+    struct answer a = {.title = title, .text = &reasons, .json = json ? &list : NULL};
+
+    if (json)
+        json_out_open(&list, '[');
+    bool is_ok = ask(&a, c);
+    if (json)
+        json_out_close(&list, ']');
+    c->out->status = is_ok ? 200 : 503;
+    if (json) {
+        buf_printf(&c->out->body, "{\"ok\":%s,\"reasons\":", is_ok ? "true" : "false");
+        buf_append_str(&c->out->body, buf_str(&reasons));
+        buf_puts(&c->out->body, "}\n");
+    } else {
+        c->out->content_type = TEXT;
+        buf_puts(&c->out->body, is_ok ? "ok\n" : a.count == 0 ? title : "");
+        buf_append_str(&c->out->body, buf_str(&reasons));
+    }
+    buf_free(&reasons);
+}
+
+void health_livez(struct call *c)
+{
+    answer(c, "", is_alive);
+}
+
+void health_readyz(struct call *c)
+{
+    answer(c, "not ready\n", is_ready);
+}
+
+void health_healthz(struct call *c)
+{
+    answer(c, "not healthy\n", is_healthy);
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * monitoring - lets others look at the daemon: the sockets of metrics.listen, and metrics.textfile
+ * (docs/design.md "Metrics"). What they show comes from app/control; nothing can be ordered through
+ * them.
+ */
+#ifndef APP_MONITORING_H
+#define APP_MONITORING_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "base/err.h"
+#include "conf/conf.h"
+
+struct control;
+struct helper_link;
+struct loop;
+struct monitoring;
+
+/* Clients of one address that have a place (io/listener). */
+enum { MONITORING_CLIENTS = 32 };
+
+/* Bytes of answers that the clients of one address have not read yet; beyond, requests get 503. */
+#define MONITORING_QUEUED_BYTES ((size_t)16 * 1024 * 1024)
+
+/* Sockets that listen, one for each address. Zero-initialised is empty. */
+struct monitoring_sockets {
+    int *fds;
+    char **addresses; /* as they were written */
+    size_t n;
+};
+
+/* Binds all addresses of the configuration, so that a start binds them before its rights are dropped.
+ * If the user has not written metrics.listen, an address that cannot be bound is only warned of: a
+ * default must not keep informerd from starting. */
+enum err_kind monitoring_bind(const struct conf *conf, struct monitoring_sockets *out,
+                              struct err *err) MUST_CHECK;
+
+/* Closes the sockets. */
+void monitoring_unbind(struct monitoring_sockets *s);
+
+/* loop, link and control are borrowed until dispose. */
+struct monitoring_params {
+    struct loop *loop;
+    struct helper_link *link;
+    struct control *control;
+    const struct conf *conf;
+    uint32_t textfile_number;           /* build_textfile_number() */
+    struct monitoring_sockets *sockets; /* taken: empty afterwards */
+};
+
+/* Answers on the sockets, and writes metrics.textfile. Never NULL; release with monitoring_dispose(). */
+struct monitoring *monitoring_create(const struct monitoring_params *params);
+
+/* A reload: binds those addresses of conf that are new. Nothing else changes before
+ * monitoring_change(). Fails as monitoring_bind(); then nothing has changed. */
+enum err_kind monitoring_prepare(struct monitoring *m, const struct conf *conf,
+                                 struct err *err) MUST_CHECK;
+
+/* The settings of conf take effect, for which monitoring_prepare() was the last call. Clients of
+ * addresses that stay notice nothing. To be called when the numbers of the helper have changed. */
+void monitoring_change(struct monitoring *m, const struct conf *conf, uint32_t textfile_number);
+
+/* Closes all sockets and sets *m to NULL. NULL is fine. */
+void monitoring_dispose(struct monitoring **m);
+
+#endif

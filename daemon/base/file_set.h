@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * file_set - what the files of a configuration hold and which names its patterns match, each read
+ * once: so everything that is made of a configuration is made of the same bytes. Pure: a source
+ * reads the disk. A set without a source holds what it was given, such as the bytes of another
+ * process. The texts may hold secrets (kubeconfigs), so they are wiped.
+ */
+#ifndef BASE_FILE_SET_H
+#define BASE_FILE_SET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "base/buf.h"
+#include "base/compiler.h"
+#include "base/err.h"
+#include "base/str.h"
+
+/* The largest file that is read. An include that matches a log or a device by mistake must not fill
+ * the memory. */
+enum { FILE_SET_TEXT_MAX = 4 * 1024 * 1024 };
+
+/* What is asked for. The answer for a path depends on whom root may trust. */
+struct file_set_key {
+    const char *path;
+    bool
+        trusted; /* as root, read it only if root may trust the path (docs/design.md "Trusted files") */
+    uid_t owners[2]; /* with trusted: users besides root who may own it; 0 = the place is free */
+};
+
+/* What was found. */
+struct file_set_file {
+    struct file_set_key key;
+    char *path;      /* that of key */
+    char *shown;     /* the path that messages name; mostly key.path */
+    bool stands_in;  /* the text is that of another file than key.path: file_set_put() */
+    int error;       /* errno; EPERM: root may not trust the path; EFBIG; 0 = it was read */
+    char *reason;    /* with an error: "PATH: what is wrong"; else NULL */
+    uid_t owner;     /* of the file that was read */
+    struct buf text; /* empty after an error */
+};
+
+/* The names that a pattern matches. */
+struct file_set_names {
+    char *pattern;
+    int error; /* errno if a folder could not be searched; what was found is there all the same */
+    char **
+        v; /* sorted by their bytes: by the locale, the order would differ from machine to machine */
+    size_t n;
+};
+
+/* How a set gets what it does not have. */
+struct file_set_source {
+    /* Reads a file of at most FILE_SET_TEXT_MAX bytes. An error has its errno as the code. */
+    enum err_kind (*read)(const struct file_set_key *key, struct buf *text, uid_t *owner,
+                          struct err *err);
+    /* Calls add for each name that the pattern matches, in any order. Returns 0 or an errno. A folder
+     * that does not exist has no names, and is no error. */
+    int (*match)(const char *pattern, void (*add)(void *arg, const char *name), void *arg);
+};
+
+/* Zero-initialised it is empty and has no source. */
+struct file_set {
+    const struct file_set_source *source; /* NULL = what is not there is an error, ENOENT */
+    bool as_root; /* the process that read the files is root's: it asks whom root may trust */
+    struct file_set_file **files;
+    size_t file_count;
+    struct file_set_names **names;
+    size_t names_count;
+};
+
+/* What the file holds, now and whenever it is asked for; never NULL. Valid until file_set_fini(). */
+const struct file_set_file *file_set_read(struct file_set *s, const struct file_set_key *key);
+
+/* The names that the pattern (glob(7)) matches; never NULL. Valid until file_set_fini(). */
+const struct file_set_names *file_set_match(struct file_set *s, const char *pattern);
+
+/* Puts a copy of the text of other, which was read, in the place of the file at path. Messages will name
+ * it as shown. Does nothing if other is that file. */
+void file_set_put(struct file_set *s, const char *path, const struct file_set_file *other,
+                  const char *shown);
+
+/* Adds a name to those that a pattern matches; the set has the pattern, and not yet the name. */
+void file_set_add_name(struct file_set *s, const char *pattern, const char *name);
+
+/* Appends the whole set as bytes, for another process of the same program. Integers are in the byte
+ * order of the machine. The bytes may hold secrets. */
+void file_set_encode(const struct file_set *s, struct buf *out);
+
+/* Reads what file_set_encode() has written into *s, which is empty; no source. ERR_PROTOCOL: other
+ * bytes; *s is empty then. */
+enum err_kind file_set_decode(struct str bytes, struct file_set *s, struct err *err) MUST_CHECK;
+
+/* Frees everything, and wipes the texts. */
+void file_set_fini(struct file_set *s);
+
+#endif

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Debian package: what it installs, from the installation to the first hook, upgrade, purge."""
+import os
+import re
+import signal
+import stat
+
+import pytest
+
+from control import wait_until
+from fakeapi import service
+from machine import PACKAGE, Unit
+
+TWO_LINES = """\
+watches : { services : { resource = "services"; namespaces = [ "*" ]; }; };
+hooks : { print : { sources = [ "services" ]; command = [ "/usr/lib/informerd/hooks/print" ]; }; };
+"""
+CONFFILES = ["/etc/informerd/conf.d/10-cluster.conf", "/etc/informerd/conf.d/README",
+             "/etc/informerd/informerd.conf"]
+
+
+@pytest.fixture(scope="module")
+def debian(new_machine):
+    """A machine for these tests alone."""
+    made = new_machine()
+    made.is_fresh = False
+    return made
+
+
+@pytest.fixture
+def fresh(debian, package):
+    """The machine with nothing of informerd but the package, just installed."""
+    if not debian.is_fresh:
+        debian.run("apt-get", "-y", "purge", "informerd", timeout=None)
+        debian.install(package)
+        debian.is_fresh = True
+    return debian
+
+
+@pytest.fixture
+def running(fresh, api, authority):
+    """The unit, after a kubeconfig, a file of two lines, and a start: a hook has run."""
+    fresh.is_fresh = False
+    api.apply(service("shop/web"))
+    api.kubeconfig(fresh.path("/etc/informerd/kubeconfig"), ca=authority)
+    fresh.write("/etc/informerd/conf.d/50-first.conf", TWO_LINES)
+    unit = Unit(fresh)
+    assert fresh.run("informerd", "--check").stderr == ""
+    started = unit.start()
+    assert started.returncode == 0, started.stderr
+    return unit
+
+
+def lines(unit):
+    """What the hook has printed."""
+    return re.findall(r'line="(\w+ services \S+ \(\w+\))"', "\n".join(unit.messages()))
+
+
+def test_every_file_is_roots_and_only_roots_to_write(fresh):
+    for name in fresh.check("dpkg", "-L", "informerd").splitlines():
+        facts = os.stat(fresh.path(name))
+        assert (facts.st_uid, facts.st_gid) == (0, 0), name
+        assert stat.S_IMODE(facts.st_mode) & 0o7022 == 0, name
+    for name in ("/usr/sbin/informerd", "/usr/bin/informerctl", "/usr/lib/informerd/hooks/print"):
+        assert stat.S_IMODE(fresh.path(name).stat().st_mode) == 0o755, name
+
+
+def test_the_files_are_where_debian_has_them(fresh):
+    have = set(fresh.check("dpkg", "-L", "informerd").splitlines())
+    share = "/usr/share"
+    assert have >= {
+        f"{share}/man/man8/informerd.8.gz", f"{share}/man/man5/informerd.conf.5.gz",
+        f"{share}/man/man1/informerctl.1.gz", f"{share}/man/man7/informerd-hooks.7.gz",
+        f"{share}/bash-completion/completions/informerctl",
+        f"{share}/zsh/vendor-completions/_informerctl", f"{share}/doc/informerd/README.md",
+        f"{share}/doc/informerd/docs/hooks.md", f"{share}/doc/informerd/examples/informerd.conf",
+        f"{share}/doc/informerd/examples/haproxy.conf.example", "/etc/informerd/hooks"}
+    assert [name for name in sorted(have) if name.startswith("/etc/informerd/")
+            and fresh.path(name).is_file()] == CONFFILES
+    main = fresh.read("/etc/informerd/informerd.conf").splitlines()
+    assert len(main) < 20 and all(line.startswith("#") for line in main)
+
+
+def test_the_user_is_a_system_user_without_a_home_or_a_shell(fresh):
+    fields = fresh.check("getent", "passwd", "informerd").strip().split(":")
+    assert int(fields[2]) < 1000 and fields[5] == "/" and fields[6].endswith("nologin")
+
+
+def test_the_service_is_enabled_and_not_started_and_nothing_has_failed(fresh):
+    assert fresh.check("systemctl", "is-enabled", "informerd").strip() == "enabled"
+    assert Unit(fresh).state() == ("inactive", "dead")
+    assert fresh.check("systemctl", "--failed", "--plain", "--no-legend").strip() == ""
+    assert not fresh.path("/var/lib/informerd").exists()
+
+
+def test_the_installed_configuration_is_accepted(fresh):
+    checked = fresh.run("informerd", "--check", "--no-files")
+    assert (checked.returncode, checked.stderr) == (0, "")
+
+
+def test_a_kubeconfig_and_two_lines_make_a_hook_run(running, api):
+    wait_until(lambda: lines(running) == ["ADDED services shop/web (existing)"])
+    api.apply(service("shop/mail"))
+    wait_until(lambda: "ADDED services shop/mail (change)" in lines(running))
+    assert running.state() == ("active", "running")
+
+
+def test_a_reload_takes_a_new_file_and_a_bad_one_changes_nothing(running, fresh):
+    main = running.show("MainPID")
+    second = TWO_LINES.splitlines()[1].replace("print :", "second :")
+    fresh.write("/etc/informerd/conf.d/60-second.conf", second + "\n")
+    assert running.reload().returncode == 0
+    wait_until(lambda: len(lines(running)) == 2)
+    fresh.write("/etc/informerd/conf.d/70-bad.conf", "nonsense = 1;\n")
+    assert running.reload().returncode != 0
+    running.wait_message("70-bad.conf:1", "nonsense")
+    assert running.state() == ("active", "running") and running.show("MainPID") == main
+
+
+def test_kill_9_starts_it_anew_and_no_handled_state_runs_again(running, api):
+    wait_until(lambda: len(lines(running)) == 1)
+    os.kill(running.main, signal.SIGKILL)
+    wait_until(lambda: running.show("NRestarts") == "1")
+    wait_until(lambda: running.state() == ("active", "running"))
+    api.apply(service("shop/mail"))
+    wait_until(lambda: len(lines(running)) > 1)
+    assert lines(running)[1:] == ["ADDED services shop/mail (change)"]
+
+
+@pytest.mark.long
+def test_an_upgrade_asks_nothing_restarts_the_service_and_keeps_the_state(running, fresh, package):
+    wait_until(lambda: len(lines(running)) == 1)
+    fresh.write(CONFFILES[0], fresh.read(CONFFILES[0]) + "# edited\n")
+    fresh.path(CONFFILES[1]).unlink()
+    before = running.show("MainPID")
+    said = fresh.install(package)
+    assert "onfiguration file" not in said, said
+    assert fresh.read(CONFFILES[0]).endswith("# edited\n")
+    assert not fresh.path(CONFFILES[1]).exists()
+    wait_until(lambda: running.state() == ("active", "running"))
+    assert running.show("MainPID") != before and len(lines(running)) == 1
+
+
+@pytest.mark.long
+def test_an_upgrade_does_not_start_a_service_that_is_stopped(running, fresh, package):
+    running.stop()
+    fresh.install(package)
+    assert running.state() == ("inactive", "dead")
+
+
+@pytest.mark.long
+def test_a_removal_stops_the_service_and_keeps_configuration_and_state(running, fresh, package):
+    wait_until(lambda: len(lines(running)) == 1)
+    fresh.check("apt-get", "-y", "remove", "informerd", timeout=None)
+    assert not fresh.path("/run/informerd").exists() and not running.main
+    assert fresh.path("/var/lib/informerd/state.db").exists()
+    assert fresh.path("/etc/informerd/kubeconfig").exists()
+    fresh.install(package)
+    assert running.start().returncode == 0
+    assert len(lines(running)) == 1
+
+
+def test_a_purge_leaves_nothing(running, fresh):
+    fresh.check("useradd", "--system", "member-of-group")
+    fresh.check("usermod", "-aG", "informerd", "member-of-group")
+    wait_until(fresh.path("/var/lib/informerd/state.db").exists)
+    fresh.check("apt-get", "-y", "purge", "informerd", timeout=None)
+    fresh.path(PACKAGE).unlink()
+    left = fresh.check("find", "/", "-xdev", "-iname", "*informerd*", "!", "-path", "/.informerd*")
+    assert left == ""
+    assert not fresh.path("/run/informerd").exists()
+    for table in ("passwd", "group"):
+        assert fresh.run("getent", table, "informerd").returncode == 2
+    assert fresh.run("dpkg-query", "-W", "informerd").returncode != 0
+    assert fresh.check("systemctl", "--failed", "--plain", "--no-legend").strip() == ""

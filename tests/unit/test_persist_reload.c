@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The rows of hooks that a reload adds, drops and replaces. */
+#include "persist_rig.h"
+
+#include "hook/reload.h"
+
+static const struct digest_forms settings = {.now = {.lo = 1}, .former = {.hi = 1}};
+static const struct digest_forms other_settings = {.now = {.lo = 2}, .former = {.hi = 2}};
+
+static struct now now(void)
+{
+    return (struct now){.ms = hook_rig.now, .wall_ns = persist_rig.now.wall_ns};
+}
+
+static struct hook_params params_of(const char *name, const struct hook_source *sources, size_t n)
+{
+    struct hook_params p = {
+        .name = name,
+        .sources = sources,
+        .source_count = n,
+        .work_queue = {.concurrency = 8, .retry = {HOOK_RIG_INITIAL_MS, 8000, 2, 0}},
+    };
+
+    assert_int_equal(filter_init(&p.filter, HOOK_RIG_ALL, NULL, 0, NULL), ERR_OK);
+    return p;
+}
+
+static struct hook_source source(size_t watch)
+{
+    return (struct hook_source){.name = watch_name(hook_rig.watches[watch]),
+                                .of.watch = hook_rig.watches[watch]};
+}
+
+static struct hook *h0(void)
+{
+    return hooks_find(&hook_rig.hooks, str_c("h0"));
+}
+
+static void drop(void)
+{
+    struct hook *h = h0();
+
+    hook_retire(h);
+    persist_drop_hook(persist_rig.p, h, &persist_rig.state.batch);
+    persist_rig_commit();
+}
+
+static struct hook *add(struct digest_forms is)
+{
+    const struct hook_source of = source(0);
+    struct hook_params p = params_of("h0", &of, 1);
+    const struct persist_hook_params params = {.hook = hooks_add(&hook_rig.hooks, &p),
+                                               .settings = is};
+
+    persist_add_hook(persist_rig.p, &params, persist_rig.now, &persist_rig.state.batch);
+    hook_attach(params.hook, now());
+    persist_rig_commit();
+    return params.hook;
+}
+
+static struct hook *replace(const struct hook_source *sources, size_t n, struct digest_forms is)
+{
+    struct hook_params p = params_of("h0", sources, n);
+    const struct persist_hook_params params = {.settings = is};
+
+    hook_retire(h0());
+    struct hook *h = persist_replace_hook(persist_rig.p, h0(), &p, &params, persist_rig.now,
+                                          &persist_rig.state.batch);
+    hook_attach(h, now());
+    persist_rig_commit();
+    return h;
+}
+
+/* The hook knows that it has handled this incarnation. */
+static void expect_handled(const char *uid)
+{
+    const struct delivery *dl = delivery_queue_find(&h0()->queue, 0, str_c("ns/n"));
+
+    assert_non_null(dl);
+    assert_int_equal(dl->state, DELIVERED_HANDLED);
+    assert_true(str_is(known_uid(&dl->delivered), uid));
+}
+
+/* A process whose hooks have handled all objects. */
+static void begin(void)
+{
+    persist_rig_knows("x", "y");
+    hook_rig_nothing();
+}
+
+static void test_a_hook_that_comes_back_runs_for_what_has_changed(void **state)
+{
+    (void)state;
+    begin();
+    drop();
+    assert_null(h0());
+    hook_rig_change(0, DELTA_DELETED, "ns/n", "u0", NULL);
+    add(settings);
+    hook_rig_nothing(); /* its watch still has the object */
+    hook_rig_change(0, DELTA_DELETED, "ns/n", "u0", NULL);
+    hook_rig_pass(DELTA_DELETED, "u0");
+    hook_rig_nothing();
+}
+
+static void test_a_hook_that_an_earlier_process_had_comes_back(void **state)
+{
+    (void)state;
+    begin();
+    persist_rig.hook_count = 0;
+    persist_rig_begin();
+    add(settings);
+    expect_handled("u0");
+}
+
+static void test_a_hook_that_comes_back_with_other_settings_is_renewed(void **state)
+{
+    (void)state;
+    begin();
+    drop();
+    add(other_settings);
+    hook_rig_end(hook_rig_starts_as(DELTA_ADDED, "u0", RUN_RENEW, 1), 0);
+    hook_rig_nothing();
+}
+
+static void test_the_next_process_knows_the_hook_that_was_dropped(void **state)
+{
+    (void)state;
+    begin();
+    drop();
+    persist_rig_begin();
+    expect_handled("u0");
+}
+
+static void test_a_replaced_hook_goes_on(void **state)
+{
+    (void)state;
+    begin();
+    const struct hook_source of = source(0);
+    replace(&of, 1, settings);
+    hook_rig_nothing();
+    hook_rig_change(0, DELTA_DELETED, "ns/n", "u0", NULL);
+    hook_rig_pass(DELTA_DELETED, "u0");
+    hook_rig_nothing();
+}
+
+static void test_a_replaced_hook_with_other_settings_is_renewed_once(void **state)
+{
+    (void)state;
+    begin();
+    const struct hook_source of = source(0);
+    replace(&of, 1, other_settings);
+    hook_rig_end(hook_rig_starts_as(DELTA_ADDED, "u0", RUN_RENEW, 1), 0);
+    hook_rig_nothing();
+    replace(&of, 1, other_settings);
+    hook_rig_nothing();
+}
+
+static void test_a_source_that_comes_back_has_its_records(void **state)
+{
+    (void)state;
+    begin();
+    const struct hook_source first = source(0);
+    const struct hook_source second = source(1);
+    replace(&second, 1, settings);
+    hook_rig_pass(DELTA_ADDED, "u1");
+    hook_rig_nothing();
+    replace(&first, 1, settings);
+    hook_rig_nothing();
+}
+
+static void test_a_state_that_is_lost_knows_no_dropped_hook(void **state)
+{
+    (void)state;
+    begin();
+    drop();
+    persist_lost(persist_rig.p, persist_rig.now, &persist_rig.state.batch);
+    persist_rig_commit();
+    add(settings);
+    hook_rig_pass(DELTA_ADDED, "u0");
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, persist_rig_set_up, persist_rig_clean_up)
+    const struct CMUnitTest tests[] = {
+        TEST(test_a_hook_that_comes_back_runs_for_what_has_changed),
+        TEST(test_a_hook_that_an_earlier_process_had_comes_back),
+        TEST(test_a_hook_that_comes_back_with_other_settings_is_renewed),
+        TEST(test_the_next_process_knows_the_hook_that_was_dropped),
+        TEST(test_a_replaced_hook_goes_on),
+        TEST(test_a_replaced_hook_with_other_settings_is_renewed_once),
+        TEST(test_a_source_that_comes_back_has_its_records),
+        TEST(test_a_state_that_is_lost_knows_no_dropped_hook),
+    };
+#undef TEST
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,665 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A reload switches the running daemon over to the changed configuration: what is equal goes on, what
+changes does so by the rules of a restart (docs/design.md "Reload")."""
+import signal
+import subprocess
+
+import pytest
+
+from control import PATIENCE, wait_until
+from fakeapi import endpointslice, service, simple
+from harness import INFORMERCTL, NOW, hook_settings
+
+CONFIGMAPS = {"configmaps": {"resource": "configmaps", "namespaces": ["*"]}}
+SERVICES = {"services": {"resource": "services", "namespaces": ["*"]}}
+
+
+def reload(d, code=0, **changes):
+    """Writes the settings of d, with these groups in the place of theirs, and reloads them."""
+    for group, value in changes.items():
+        d.settings[group] = value
+    d.write_config()
+    done = d.ctl("reload")
+    assert done.returncode == code, done.stdout + done.stderr
+    return done
+
+
+def by_sighup(d, **changes):
+    """The same by SIGHUP, which gives no answer: the status tells when the reload has ended."""
+    d.settings.update(changes)
+    before = d.control.status()["reload"]["ended"]
+    d.write_config()
+    d.signal(signal.SIGHUP)
+    wait_until(lambda: d.control.status()["reload"]["ended"] != before, what="the reload has ended")
+    assert d.control.status()["reload"]["result"] == "reloaded"
+
+
+class Waiting:
+    """An informerctl reload that runs on."""
+
+    def __init__(self, d, **changes):
+        d.settings.update(changes)
+        d.write_config()
+        self.process = subprocess.Popen([INFORMERCTL, "--socket", d.control.path, "reload"],
+                                        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+
+    def end(self):
+        """Its exit code."""
+        self.process.communicate(timeout=PATIENCE)
+        return self.process.returncode
+
+
+def configmap(key):
+    return simple("ConfigMap", key)
+
+
+@pytest.fixture
+def other(new_hook):
+    return new_hook()
+
+
+@pytest.fixture
+def two(api, daemon, hook, other):
+    """two(obj, ..., h={...}, watches=...): a daemon whose hooks h and other have handled these
+    objects. Only later runs and requests count."""
+    def make(*objects, h=None, watches=None, **settings):
+        api.apply(*(objects or [service("n/a"), service("n/b")]))
+        d = daemon(api, watches=watches, hooks={"h": hook_settings(hook, **NOW, **(h or {})),
+                                                "other": hook_settings(other, **NOW)}, **settings)
+        hook.wait(1)
+        other.wait(1)
+        calm(d)
+        hook.forget()
+        other.forget()
+        api.forget()
+        return d
+    return make
+
+
+def change(d, name, **settings):
+    """The hooks of d, with other settings of one."""
+    return {**d.settings["hooks"], name: {**d.settings["hooks"][name], **settings}}
+
+
+def without(group, name):
+    return {key: value for key, value in group.items() if key != name}
+
+
+def calm(d):
+    """The hooks have nothing to do. The daemon says so itself: a hook that waits until its programs
+    were read has nothing pending yet."""
+    done = d.ctl("wait", "--for", "idle")
+    assert done.returncode == 0, done.stderr
+
+
+# ---- Hooks
+
+def test_a_hook_with_another_program_runs_again_and_nothing_else_moves(api, two, hook, other):
+    d = two()
+    reload(d, hooks=change(d, "h", environment={"X": "1"}))
+    hook.wait(2)
+    calm(d)
+    assert sorted(hook.what()) == [("ADDED", "n/a"), ("ADDED", "n/b")]
+    assert other.runs() == [] and api.requests == []
+    api.apply(service("n/c"))
+    hook.wait_what("ADDED", "n/c")
+    other.wait_what("ADDED", "n/c")
+
+
+@pytest.mark.parametrize("settings, runs", [({"timeout": "77s"}, []),
+                                            ({"environment": {"X": "1"}}, [("ADDED", "n/a")])])
+def test_one_hook_of_fifty_changes_and_nothing_else_moves(api, daemon, hook, other, settings, runs):
+    """tests/bench/reload.py measures how long the loop stands meanwhile."""
+    api.apply(service("n/a"))
+    others = {f"other{n}": hook_settings(other, **NOW) for n in range(49)}
+    d = daemon(api, hooks={"h": hook_settings(hook, **NOW), **others}).settled(api)
+    calm(d)
+    assert len(other.runs()) == 49
+    hook.forget()
+    other.forget()
+    api.forget()
+    reload(d, hooks=change(d, "h", **settings))
+    calm(d)
+    assert hook.what() == runs and other.runs() == [] and api.requests == []
+
+
+@pytest.mark.parametrize("settings", [
+    {"timeout": "77s"}, {"retry": {"initial": "1s", "max": "9s"}}, {"settle": ["50ms", "1s"]},
+    {"concurrency": 3}, {"after": ["other"]}, {"park_exit": [9]}, {"log_limit": "1KiB"}])
+def test_settings_of_time_retry_limits_and_order_change_without_a_run(api, two, hook, other, settings):
+    d = two()
+    reload(d, hooks=change(d, "h", **settings))
+    api.apply(service("n/c"))
+    hook.wait_what("ADDED", "n/c")
+    other.wait_what("ADDED", "n/c")
+    calm(d)
+    assert hook.what() == [("ADDED", "n/c")] == other.what()
+
+
+def test_settings_of_time_count_at_once(api, two, hook):
+    d = two()
+    hook.exit_with(1)
+    reload(d, hooks=change(d, "h", retry={"initial": "10ms", "max": "20ms", "attempts": 2}))
+    api.apply(service("n/c"))
+    wait_until(lambda: d.control.status()["hooks"]["h"]["parked"] == 1, what="the key is parked")
+    assert [run.attempt for run in hook.of("n/c")] == [1, 2]
+
+
+def test_a_hook_that_comes_gets_the_objects_without_a_request(api, two, new_hook):
+    d = two()
+    third = new_hook()
+    reload(d, hooks={**d.settings["hooks"], "third": hook_settings(third, **NOW)})
+    third.wait(2)
+    calm(d)
+    assert sorted(third.what()) == [("ADDED", "n/a"), ("ADDED", "n/b")]
+    assert api.requests == []
+    api.apply(service("n/c"))
+    third.wait_what("ADDED", "n/c")
+
+
+def test_a_hook_that_goes_runs_no_more_and_the_others_go_on(api, two, hook, other):
+    d = two()
+    reload(d, hooks=without(d.settings["hooks"], "h"))
+    api.apply(service("n/c"))
+    other.wait_what("ADDED", "n/c")
+    calm(d)
+    assert hook.runs() == []
+    assert list(d.control.status()["hooks"]) == ["other"]
+
+
+def test_a_hook_that_comes_back_hears_of_what_has_changed_meanwhile(api, two, hook, other):
+    d = two()
+    hooks = d.settings["hooks"]
+    reload(d, hooks=without(hooks, "h"))
+    api.delete("services", "n/a")
+    api.apply(service("n/c"))
+    other.wait_what("ADDED", "n/c")
+    reload(d, hooks=hooks)
+    hook.wait(2)
+    calm(d)
+    assert sorted(hook.what()) == [("ADDED", "n/c"), ("DELETED", "n/a")]
+
+
+def test_a_hook_of_another_mode_runs_for_all(api, two, hook):
+    d = two()
+    reload(d, hooks=change(d, "h", mode="snapshot"))
+    hook.wait(1)
+    calm(d)
+    assert len(hook.runs()) == 1 and len(hook.runs()[0].snapshot["services"]) == 2
+
+
+def test_a_hook_with_one_more_source_runs_for_all_objects(api, two, hook):
+    d = two(watches={**SERVICES, **CONFIGMAPS})
+    api.apply(configmap("n/cm"))
+    d.seen(api, "configmaps")
+    reload(d, hooks=change(d, "h", sources=["services", "configmaps"]))
+    hook.wait(3)
+    calm(d)
+    assert sorted(hook.what()) == [("ADDED", f"n/{key}") for key in ("a", "b", "cm")]
+
+
+def test_a_replaced_hook_keeps_what_people_see_of_its_runs(api, two, hook):
+    """Its figures, its history, the error of a parked key; and why says that a reload came between."""
+    d = two(service("n/a", labels={"app": "x"}), service("n/b"), h={"park_exit": [7]})
+    hook.exit_with(7, "c")
+    api.apply(service("n/c", labels={"app": "x"}))
+    wait_until(lambda: d.control.hook("h")["parked"] == 1, what="the key is parked")
+    runs = d.ctl_json("runs", "h")
+    reload(d, watches={"services": {**SERVICES["services"], "label_selector": "app=x"}})
+    d.caught_up(api)
+    assert d.ctl_json("runs", "h")[:3] == runs
+    now = d.control.hook("h")
+    assert (now["runs_ok"], now["runs_failed"], now["parked"]) == (3, 1, 1)
+    assert d.ctl_json("why", "h", "n/a")["units"][0]["text"] == "handled before the reload"
+    assert [line for line in d.ctl("events").stdout.splitlines() if "state=resumed objects=3" in line]
+
+
+def test_the_error_of_a_parked_key_is_there_after_a_reload(api, two, hook):
+    d = two(h={"park_exit": [7]})
+    hook.exit_with(7)
+    api.apply(service("n/c"))
+    wait_until(lambda: d.control.hook("h")["parked"] == 1, what="the key is parked")
+    reload(d, watches={"services": {**SERVICES["services"], "guard": {"relist_deletes": "77%"}}})
+    d.caught_up(api)
+    now = d.control.hook("h")
+    assert (now["parked"], now["last_error"]) == (1, "exit status 7")
+    assert d.ctl_json("why", "h", "n/c")["units"][0]["last_run"]["result"] == "exit status 7"
+
+
+def test_who_waits_for_a_manual_run_is_not_told_of_a_later_one(api, two, hook):
+    """The new hook counts its manual runs on from where the old one was."""
+    d = two()
+    assert d.ctl("run", "h", "--wait").returncode == 0
+    before = d.ctl_json("run", "h")["order"]
+    calm(d)
+    reload(d, hooks=change(d, "h", environment={"X": "1"}))
+    calm(d)
+    assert d.ctl_json("run", "h")["order"] == before + 1
+    calm(d)
+
+
+# ---- Runs under way
+
+def test_a_run_of_a_changed_hook_ends_before_the_new_one_begins(api, two, hook, other):
+    d = two()
+    hook.block()
+    api.apply(service("n/c"))
+    hook.wait(1)
+    waiting = Waiting(d, hooks=change(d, "h", environment={"X": "1"}))
+    wait_until(lambda: d.log(msg="reload waits for runs of hooks that it changes"), what="it waits")
+    api.apply(service("n/d"))
+    other.wait_what("ADDED", "n/d")
+    assert len(hook.runs()) == 1
+    hook.release()
+    assert waiting.end() == 0
+    hook.wait(5)
+    calm(d)
+    assert sorted(hook.what()[1:]) == [("ADDED", f"n/{k}") for k in "abcd"]
+    assert hook.most_at_once()[0] == 1
+
+
+def test_a_run_of_an_equal_hook_goes_on(api, two, hook, other):
+    d = two()
+    other.block()
+    api.apply(service("n/c"))
+    other.wait(1)
+    reload(d, hooks=change(d, "h", environment={"X": "1"}))
+    assert other.ended() == 0
+    other.release()
+    calm(d)
+    assert other.what() == [("ADDED", "n/c")] and list(other.codes().values()) == [0]
+
+
+def test_a_run_that_does_not_end_is_killed_after_stop_timeout(api, two, hook):
+    d = two(h={"kill_grace": "100ms"}, limits={"stop_timeout": "100ms"})
+    hook.block()
+    api.apply(service("n/c"))
+    hook.wait(1)
+    assert Waiting(d, hooks=change(d, "h", environment={"X": "1"})).end() == 0
+    hook.release()
+    calm(d)
+    assert sorted(set(hook.what())) == [("ADDED", f"n/{k}") for k in "abc"]
+    assert d.control.status()["hooks"]["h"]["parked"] == 0
+
+
+def test_the_second_program_of_a_run_is_that_of_its_own_hook(api, daemon, new_program):
+    """The numbers by which the helper knows hooks change while a run is between two programs."""
+    first = new_program("echo $INFORMERD_HOOK first >>$d/ran")
+    slow = new_program('echo "$INFORMERD_NAME"; echo x >>$d/began; '
+                       'while [ -e $d/block ]; do sleep 0.02; done')
+    check = new_program("echo $INFORMERD_HOOK >>$d/checked")
+    (slow.folder / "block").touch()
+    api.apply(service("n/a"))
+    base = {"sources": ["services"], **NOW}
+    d = daemon(api, hooks={
+        "a": {**base, "command": [first.path]},
+        "z": {**base, "command": [slow.path], "check": [check.path, "${file}"],
+              "output": str(slow.folder / "${name}.cfg")}})
+    slow.text("began")
+    first.text("ran")
+    reload(d, hooks=without(d.settings["hooks"], "a"))
+    (slow.folder / "block").unlink()
+    calm(d)
+    assert check.text("checked") == "z\n"
+    assert (slow.folder / "a.cfg").read_text() == "a\n"
+
+
+# ---- Programs and files
+
+def test_a_reload_looks_again_at_programs(api, two, hook, other):
+    d = two()
+    hook.path.write_text(hook.path.read_text() + "# another version\n")
+    reload(d)
+    hook.wait(2)
+    calm(d)
+    assert sorted(hook.what()) == [("ADDED", "n/a"), ("ADDED", "n/b")] and other.runs() == []
+    assert api.requests == []
+
+
+def test_idle_is_not_before_changed_files_were_found(api, two, hook, tmp_path):
+    """What a script does after a reload: it waits until everything has settled, and then looks. The
+    comparison takes a while, as the file is large."""
+    file = tmp_path / "large"
+    with open(file, "wb") as out:
+        out.truncate(64 << 20)
+    d = two(h={"files": [file]})
+    for turn in range(1, 4):
+        with open(file, "r+b") as out:
+            out.write(bytes([turn]))
+        reload(d)
+        calm(d)
+        assert len(hook.runs()) == 2 * turn
+
+
+def test_a_changed_program_waits_for_the_run_of_the_one_before(api, two, hook):
+    d = two()
+    hook.block()
+    api.apply(service("n/c"))
+    hook.wait(1)
+    hook.path.write_text(hook.path.read_text() + "# another version\n")
+    reload(d)
+    wait_until(lambda: d.log(msg="the programs or files of the hook have changed: it runs again "
+                                 "when its runs have ended"), what="the change is seen")
+    hook.release()
+    hook.wait(4)
+    calm(d)
+    assert sorted(hook.what()[1:]) == [("ADDED", f"n/{k}") for k in "abc"]
+    assert hook.most_at_once()[0] == 1
+
+
+def test_a_program_that_is_put_back_leaves_the_hook_as_it_was(api, two, hook):
+    """The second reload comes while the hook waits for a run to end, to run again for all objects."""
+    d = two()
+    hook.block()
+    api.apply(service("n/c"))
+    hook.wait(1)
+    good = hook.path.read_text()
+    hook.path.write_text(good + "# another version\n")
+    reload(d)
+    wait_until(lambda: d.log(msg="the programs or files of the hook have changed: it runs again "
+                                 "when its runs have ended"), what="the change is seen")
+    hook.path.write_text(good)
+    reload(d)
+    hook.release()
+    api.apply(service("n/d"))
+    hook.wait_what("ADDED", "n/d")
+    calm(d)
+    assert hook.what() == [("ADDED", "n/c"), ("ADDED", "n/d")]
+
+
+def test_s82_sighup_adds_a_hook_which_gets_the_objects_of_the_cache_without_a_request(
+        api, two, hook, other, new_hook):
+    d = two()
+    third = new_hook()
+    hooks = d.settings["hooks"]
+    by_sighup(d, hooks={**hooks, "third": hook_settings(third, **NOW)})
+    third.wait(2)
+    calm(d)
+    assert sorted(third.what()) == [("ADDED", "n/a"), ("ADDED", "n/b")]
+    assert api.requests == [] and hook.runs() == [] == other.runs()
+
+
+def test_s82_sighup_removes_a_hook_and_in_the_end_its_watch(api, two, hook, other):
+    d = two()
+    hooks = d.settings["hooks"]
+    by_sighup(d, hooks=without(hooks, "h"))
+    api.apply(service("n/c"))
+    other.wait_what("ADDED", "n/c")
+    assert api.watching("services") == 1 and hook.runs() == []
+    by_sighup(d, hooks={}, watches=CONFIGMAPS)
+    api.wait(lambda: not api.watching("services"), what="the watch is closed")
+    assert d.control.status()["hooks"] == {}
+
+
+@pytest.mark.parametrize("first, second", [("h", "other"), ("other", "h")])
+def test_s83_of_two_hooks_on_one_watch_the_last_one_that_goes_takes_it_along(
+        api, two, hook, other, first, second):
+    d = two()
+    hooks = d.settings["hooks"]
+    stays = {"h": hook, "other": other}[second]
+    reload(d, hooks=without(hooks, first))
+    api.apply(service("n/c"))
+    stays.wait_what("ADDED", "n/c")
+    assert api.watching("services") == 1 and api.requests == []
+    reload(d, hooks={}, watches=CONFIGMAPS)
+    api.wait(lambda: not api.watching("services"), what="the watch is closed")
+    api.forget()
+    reload(d, hooks=hooks, watches=SERVICES)
+    api.wait_watching("services", 1)
+    calm(d)
+    assert stays.what() == [("ADDED", "n/c")], "it has handled everything before it went"
+    gone = {"h": hook, "other": other}[first]
+    assert gone.what() == [("ADDED", "n/c")], "it was not there when this object came"
+
+
+# ---- Watches and views
+
+def test_a_watch_comes_and_goes(api, two, hook, other):
+    d = two()
+    api.apply(configmap("n/cm"))
+    hooks = d.settings["hooks"]
+    reload(d, watches={**SERVICES, **CONFIGMAPS}, hooks=change(d, "h", sources=["configmaps"]))
+    hook.wait(1)
+    assert hook.what() == [("ADDED", "n/cm")]
+    api.apply(configmap("n/more"))
+    hook.wait_what("ADDED", "n/more")
+    reload(d, watches=SERVICES, hooks=hooks)
+    api.wait(lambda: not api.watching("configmaps"), what="the watch is closed")
+    assert list(d.control.status()["watches"]) == ["services"]
+    assert api.of("services") == [] and other.runs() == []
+
+
+def test_a_watch_that_comes_back_tells_what_has_ended(api, two, hook):
+    watches = {**SERVICES, **CONFIGMAPS}
+    api.apply(configmap("n/x"), configmap("n/y"))
+    d = two(h={"sources": ["configmaps"]}, watches=watches)
+    hooks = d.settings["hooks"]
+    reload(d, watches=SERVICES, hooks=without(hooks, "h"))
+    api.wait(lambda: not api.watching("configmaps"), what="the watch is closed")
+    api.delete("configmaps", "n/x")
+    reload(d, watches=watches, hooks=hooks)
+    hook.wait_what("DELETED", "n/x")
+    calm(d)
+    assert hook.what() == [("DELETED", "n/x")]
+
+
+def test_an_edited_selector_tells_left_and_added(api, two, hook, other):
+    watches = {"services": {**SERVICES["services"], "label_selector": "app=x"}}
+    d = two(service("n/a", labels={"app": "x"}), service("n/b", labels={"app": "y"}),
+            service("n/c", labels={"app": "x", "also": "z"}), watches=watches)
+    reload(d, watches={"services": {**SERVICES["services"], "label_selector": "app in (y),app"}})
+    for run in hook, other:
+        run.wait(3)
+    calm(d)
+    assert sorted(hook.what()) == [("ADDED", "n/b"), ("LEFT", "n/a"), ("LEFT", "n/c")]
+    assert sorted(other.what()) == sorted(hook.what())
+    assert d.control.keys("services") == ["n/b"]
+
+
+def test_a_watch_with_other_limits_goes_on_without_a_list(api, two, hook, other):
+    d = two()
+    reload(d, watches={"services": {**SERVICES["services"],
+                                    "guard": {"relist_deletes": "77%"}}})
+    api.apply(service("n/c"))
+    hook.wait_what("ADDED", "n/c")
+    other.wait_what("ADDED", "n/c")
+    calm(d)
+    assert hook.what() == [("ADDED", "n/c")] == other.what()
+    assert api.of("services", "L") == [] and api.of("services", "S") == []
+
+
+def test_equal_watches_part_and_meet_again(api, two, hook, other):
+    """Two names of one watch: it has one stream, then each has its own, then one again."""
+    both = {"services": SERVICES["services"], "also": SERVICES["services"]}
+    d = two(service("n/a", labels={"app": "x"}), service("n/b"), watches=both,
+            h={"sources": ["also"]})
+    assert api.watching("services") == 1
+    reload(d, watches={**both, "also": {**both["also"], "label_selector": "app=x"}})
+    hook.wait(1)
+    calm(d)
+    assert hook.what() == [("LEFT", "n/b")] and other.runs() == []
+    api.wait_watching("services", 2)
+    reload(d, watches=both)
+    hook.wait(2)
+    api.wait(lambda: api.watching("services") == 1, what="one stream")
+    calm(d)
+    assert hook.what()[1:] == [("ADDED", "n/b")] and other.runs() == []
+    d.kill()
+    d.start()
+    d.seen(api)
+    calm(d)
+    assert len(hook.runs()) == 2 and other.runs() == []
+
+
+def test_the_first_of_equal_watches_goes_and_the_other_one_keeps_the_objects(api, two, hook, other):
+    both = {"services": SERVICES["services"], "also": SERVICES["services"]}
+    d = two(watches=both, h={"sources": ["also"]})
+    hooks = without(d.settings["hooks"], "other")
+    reload(d, watches={"also": both["also"]}, hooks=hooks)
+    api.apply(service("n/c"))
+    hook.wait_what("ADDED", "n/c")
+    calm(d)
+    assert hook.what() == [("ADDED", "n/c")] and other.runs() == []
+    assert api.of("services", "L") == []
+    hook.forget()
+    d.stop()
+    d.again(api)
+    assert hook.runs() == []
+
+
+VIEW = {"backends": {"type": "service_endpoints", "services": "services", "slices": "slices"}}
+SLICES = {"slices": {"resource": "endpointslices.discovery.k8s.io", "namespaces": ["*"]}}
+
+
+def test_a_view_comes_changes_and_goes(api, two, hook, other):
+    api.apply(endpointslice("n/a-1", "a", ["10.0.0.1"]))
+    d = two()
+    hooks = d.settings["hooks"]
+    with_view = change(d, "h", sources=["backends"])
+    reload(d, watches={**SERVICES, **SLICES}, views=VIEW, hooks=with_view)
+    hook.wait(2)
+    calm(d)
+    assert sorted(hook.what()) == [("ADDED", "n/a"), ("ADDED", "n/b")]
+    hook.forget()
+    reload(d, views={"backends": {**VIEW["backends"], "hold_empty": "1h"}})
+    calm(d)
+    api.apply(service("n/b", ports=(81,)))
+    hook.wait(1)
+    calm(d)
+    assert hook.what() == [("MODIFIED", "n/b")]
+    hook.forget()
+    del d.settings["views"]
+    reload(d, watches=SERVICES, hooks=hooks)
+    hook.wait(2)
+    calm(d)
+    assert sorted(hook.what()) == [("ADDED", "n/a"), ("ADDED", "n/b")]
+    assert other.what() == [("MODIFIED", "n/b")] and api.of("services", "L") == []
+
+
+def test_a_watch_under_a_view_changes_and_only_the_difference_is_told(api, two, hook):
+    for key in "ab":
+        api.apply(endpointslice(f"n/{key}-1", key, ["10.0.0.1"]))
+    d = two(service("n/a", labels={"app": "x"}), service("n/b"), watches={**SERVICES, **SLICES},
+            views=VIEW, h={"sources": ["backends"]})
+    reload(d, watches={**SLICES, "services": {**SERVICES["services"], "label_selector": "app=x"}})
+    hook.wait(1)
+    calm(d)
+    assert [key for _, key in hook.what()] == ["n/b"] and hook.what()[0][0] in ("LEFT", "DELETED")
+
+
+# ---- Clusters
+
+def test_a_cluster_comes_and_goes(api, new_api, factory, two, hook, new_hook):
+    east, third = new_api(), new_hook()
+    east.apply(service("n/east"))
+    d = two()
+    before = {name: d.settings[name] for name in ("clusters", "watches", "hooks")}
+    reload(d, clusters={**d.settings["clusters"], "east": factory.cluster(east)},
+           watches={"services": {**SERVICES["services"], "cluster": "prod"},
+                    "east": {**SERVICES["services"], "cluster": "east"}},
+           hooks={**d.settings["hooks"], "third": hook_settings(third, **NOW, sources=["east"])})
+    third.wait(1)
+    calm(d)
+    assert third.what() == [("ADDED", "n/east")]
+    reload(d, **before)
+    east.wait(lambda: not east.watching("services"), what="the cluster is left")
+    api.apply(service("n/c"))
+    hook.wait_what("ADDED", "n/c")
+    assert hook.what() == [("ADDED", "n/c")] and len(third.runs()) == 1
+    assert api.of("services", "L") == []
+
+
+def test_another_token_moves_the_watches_without_a_list(api, factory, two, hook, other):
+    d = two()
+    api.kubeconfig(d.settings["clusters"]["prod"]["kubeconfig"], ca=factory.authority,
+                   token="another")
+    reload(d)
+
+    def is_moved():
+        return [w.exchange.request.header("authorization") for w in list(api.watchers)] == [
+            "Bearer another"]
+    api.wait(is_moved, what="the watch has the new token")
+    api.apply(service("n/c"))
+    hook.wait_what("ADDED", "n/c")
+    other.wait_what("ADDED", "n/c")
+    calm(d)
+    assert hook.what() == [("ADDED", "n/c")] and api.of("services", "L") == []
+
+
+def test_a_cluster_with_other_tuning_does_not_list(api, two, hook):
+    d = two()
+    clusters = d.settings["clusters"]
+    reload(d, clusters={"prod": {**clusters["prod"], "stale_after": "77s"}})
+    api.apply(service("n/c"))
+    hook.wait_what("ADDED", "n/c")
+    calm(d)
+    assert hook.what() == [("ADDED", "n/c")] and api.of("services", "L") == []
+
+
+# ---- Output files
+
+def test_files_of_a_hook_that_goes_stay_and_those_of_an_edited_template_move(api, two, hook, place):
+    d = two()
+    base = {"sources": ["services"], "shell": "echo $INFORMERD_NAME", **NOW}
+    one = {**base, "output": str(place / "one" / "${name}")}
+    for folder in "one", "two", "three":
+        (place / folder).mkdir()
+    reload(d, hooks={"w": one, "gone": {**base, "output": str(place / "three" / "${name}")}})
+    wait_until(lambda: (place / "one/b").exists() and (place / "three/b").exists(), what="files")
+    calm(d)
+    reload(d, hooks={"w": {**base, "output": str(place / "two" / "${name}")}})
+    wait_until(lambda: (place / "two/b").exists() and not (place / "one/b").exists(),
+               what="the files have moved")
+    calm(d)
+    assert sorted(p.name for p in (place / "three").iterdir()) == ["a", "b"]
+    assert "gone" in d.ctl("status").stdout
+
+
+# ---- The end of a process
+
+def test_after_a_kill_behind_a_reload_nothing_runs_again(api, two, hook, other, new_hook):
+    d = two(watches={**SERVICES, **CONFIGMAPS})
+    third = new_hook()
+    api.apply(configmap("n/cm"))
+    reload(d, watches={"services": {**SERVICES["services"], "keep": ["spec", "metadata"]},
+                       "maps": CONFIGMAPS["configmaps"]},
+           hooks={**change(d, "h", environment={"X": "1"}),
+                  "third": hook_settings(third, **NOW, sources=["maps"])})
+    hook.wait(2)
+    third.wait(1)
+    d.settled(api)
+    for one in hook, other, third:
+        one.forget()
+    d.kill()
+    d.start()
+    d.caught_up(api)
+    assert hook.runs() == other.runs() == third.runs() == []
+
+
+def test_a_stop_while_a_reload_waits_ends_the_daemon(api, two, hook):
+    d = two()
+    hook.block()
+    api.apply(service("n/c"))
+    hook.wait(1)
+    waiting = Waiting(d, hooks=change(d, "h", environment={"X": "1"}))
+    wait_until(lambda: d.log(msg="reload waits for runs of hooks that it changes"), what="it waits")
+    d.signal(signal.SIGTERM)
+    hook.release()
+    assert d.wait_exit() == 0
+    assert waiting.end() != 0
+    hook.forget()
+    d.start()
+    hook.wait(3)
+    d.caught_up(api)
+    assert sorted(hook.what()) == [("ADDED", f"n/{k}") for k in "abc"]
+
+
+# ---- Readers
+
+def test_a_stream_of_a_watch_that_goes_ends_with_an_error(api, two):
+    d = two(watches={**SERVICES, **CONFIGMAPS})
+    with d.follow("stream", "configmaps") as reader:
+        reader.wait_for(lambda line: line["type"] == "SYNCED")
+        reload(d, watches=SERVICES)
+        last = reader.wait_for(lambda line: line["type"] == "ERROR")
+    assert last["error"] == "a reload has changed or dropped the source: ask again"
