@@ -43,9 +43,9 @@ struct admin_cluster {
     const char *name;
     const struct servers *servers;
     uint64_t contact_ms; /* when the last bytes of a response came, monotonic; 0 = never */
-    /* a sentence with the cluster's name: why its watches do not go on as usual; NULL = all is
-     * well */
-    const char *trouble;
+    const char *trouble; /* a sentence: why its watches do not go on as usual; NULL = they do */
+    const char
+        *awaits; /* the kubeconfig, which does not exist yet; NULL = it does, or there is none */
     bool is_insecure; /* at least one of its servers is not verified */
     struct admin_login *logins;
     size_t login_count;

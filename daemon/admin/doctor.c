@@ -32,6 +32,8 @@ static const struct remedy {
     [FINDING_RELOAD] = {"reload",       "mend the file, then informerctl reload"                                },
     [FINDING_STATE] = {"state",        "df -h STATE_DIR, journalctl -u informerd -p warning"                   },
     [FINDING_CLUSTER] = {"cluster",      "informerctl status, informerctl guard accept|reject WATCH"             },
+    [FINDING_KUBECONFIG] = {"kubeconfig",
+                        "kubeadm join, or write it; informerd reads it by itself"                               },
     [FINDING_CREDENTIALS] = {"credentials",  "informerd --check-access"                                              },
     [FINDING_EXPIRES] = {"expires",      "renew the credential; informerd reads a new file by itself"            },
     [FINDING_CLOCK] = {"clock",        "timedatectl"                                                           },

@@ -238,6 +238,12 @@ static void put_credentials(const struct telling *t, const struct admin_model *m
     for (size_t i = 0; i < c->login_count; i++)
         put_login(t, m, c, &c->logins[i], &told);
     buf_clear(&told);
+    if (c->awaits != NULL) {
+        buf_printf(&told, "cluster %s: waiting for %s: the kubeconfig does not exist yet", c->name,
+                   c->awaits);
+        tell(t, FINDING_KUBECONFIG, "cluster", c->name, &told);
+        buf_clear(&told);
+    }
     if (c->is_insecure) {
         buf_printf(&told, "cluster %s: servers are not verified (insecure_skip_tls_verify)",
                    c->name);

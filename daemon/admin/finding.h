@@ -11,6 +11,7 @@ enum finding_id {
     FINDING_RELOAD,      /* the last reload has failed */
     FINDING_STATE,       /* the state cannot be written */
     FINDING_CLUSTER,     /* a cluster is another one, or has not said yet which it is */
+    FINDING_KUBECONFIG,  /* a kubeconfig does not exist yet */
     FINDING_CREDENTIALS, /* credentials cannot be read or used */
     FINDING_EXPIRES,     /* a credential has expired, or will soon */
     FINDING_CLOCK,       /* a certificate is not valid yet: the clock may be wrong */

@@ -138,10 +138,11 @@ static void put_reload(struct json_out *j, const struct admin_reload *r)
     json_out_close(j, '}');
 }
 
-/* The server in use; before the first answer, the one that requests go to first. */
-static const struct server_health *server_in_use(const struct servers *s)
+/* The name of the server in use; before the first answer, of the one that requests go to first. NULL = the
+ * cluster has no servers, as its kubeconfig does not exist yet. */
+static const char *server_in_use(const struct servers *s)
 {
-    return &s->v[s->in_use != SERVERS_NONE ? s->in_use : s->choice];
+    return s->n > 0 ? s->v[s->in_use != SERVERS_NONE ? s->in_use : s->choice].name : NULL;
 }
 
 static void put_servers(struct json_out *j, const struct servers *s, uint64_t now_ms)
@@ -173,7 +174,7 @@ static void put_clusters(struct json_out *j, const struct admin_model *m, uint64
 
         json_out_key(j, c->name);
         json_out_open(j, '{');
-        json_member_text(j, "server", server_in_use(c->servers)->name);
+        json_member_text(j, "server", server_in_use(c->servers));
         json_member_age(j, "contact_age_s", c->contact_ms, now_ms);
         json_member_text(j, "trouble", c->trouble);
         put_expires(j, m, c);

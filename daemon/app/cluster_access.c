@@ -184,14 +184,13 @@ static const struct file_set_file *read_from_set(const struct builder *b, const 
     return file_set_read(b->files, &key);
 }
 
-/* Takes one file. If others may stand in for it, it need not exist. False after a report. */
-static bool load_text(const struct builder *b, struct kubeconfig_texts *t, const char *path,
-                      bool alone)
+/* Takes one file, or passes it over if it does not exist. False after a report. */
+static bool load_text(const struct builder *b, struct kubeconfig_texts *t, const char *path)
 {
     const struct file_set_file *file = read_from_set(b, path, &b->path_trust);
     const struct where at = b->conf->kubeconfig.at;
 
-    if (file->error == ENOENT && !alone)
+    if (file->error == ENOENT)
         return true;
     if (file->error == EFBIG || file->text.len > MAX_KUBECONFIG_BYTES) {
         problems_add(b->problems, at, "kubeconfig: %s: larger than 1 MiB", path);
@@ -206,25 +205,48 @@ static bool load_text(const struct builder *b, struct kubeconfig_texts *t, const
     return true;
 }
 
-/* Takes all files of the setting, as KUBECONFIG is read: missing files and empty names are passed
- * over. False after a report. */
+/* None of the files exists: the cluster begins when one of them is there. */
+static void await(const struct builder *b, const char *path)
+{
+    struct cluster_access *a = b->access;
+
+    a->awaits = b->conf->kubeconfig.v;
+    a->awaited = mem_grow(a->awaited, a->awaited_count, sizeof(*a->awaited));
+    struct cluster_awaited *w = &a->awaited[a->awaited_count++];
+    w->path = mem_strdup(path);
+    w->file = file_number(b->list, w->path, &b->path_trust, b->conf->kubeconfig.at);
+}
+
+/* Takes the next path of the setting off *rest; empty names are passed over. The caller frees it; NULL = there
+ * is none. */
+static char *next_path(const char **rest)
+{
+    *rest += strspn(*rest, ":");
+    size_t n = strcspn(*rest, ":");
+    char *path = n > 0 ? mem_strndup(*rest, n) : NULL;
+
+    *rest += n;
+    return path;
+}
+
+/* Takes all files of the setting, as KUBECONFIG is read: missing files are passed over, unless all are
+ * missing. False after a report, or if the cluster has to wait. */
 static bool load_texts(const struct builder *b, struct kubeconfig_texts *t)
 {
-    const char *all = b->conf->kubeconfig.v;
-    bool alone = strchr(all, ':') == NULL;
+    const char *rest = b->conf->kubeconfig.v;
     bool ok = true;
+    char *path;
 
-    for (const char *at = all; *at != '\0'; at += strcspn(at, ":")) {
-        at += strspn(at, ":");
-        char *path = mem_strndup(at, strcspn(at, ":"));
-
-        if (path[0] != '\0' && !is_loaded(t, path))
-            ok = load_text(b, t, path, alone) && ok;
+    while ((path = next_path(&rest)) != NULL) {
+        if (!is_loaded(t, path))
+            ok = load_text(b, t, path) && ok;
         free(path);
     }
-    if (ok && t->n == 0)
-        problems_add(b->problems, b->conf->kubeconfig.at,
-                     "kubeconfig: none of the files exists: %s", all);
+    rest = b->conf->kubeconfig.v;
+    while (ok && t->n == 0 && (path = next_path(&rest)) != NULL) {
+        await(b, path);
+        free(path);
+    }
     return ok && t->n > 0;
 }
 
@@ -552,6 +574,23 @@ static bool has_credential(const struct cluster_access *a, const struct cluster_
            a->basic != NULL;
 }
 
+void cluster_access_refuse_awaited(const struct cluster_access_list *l, const struct conf *conf,
+                                   struct problems *p)
+{
+    for (size_t i = 0; i < l->n; i++)
+        if (l->v[i].awaits != NULL)
+            problems_add(p, conf->clusters[i].kubeconfig.at,
+                         "kubeconfig: %s: there is no such file", l->v[i].awaits);
+}
+
+bool cluster_access_awaits_any(const struct cluster_access_list *l)
+{
+    for (size_t i = 0; i < l->n; i++)
+        if (l->v[i].awaits != NULL)
+            return true;
+    return false;
+}
+
 bool cluster_access_is_insecure(const struct cluster_access *a)
 {
     for (size_t i = 0; i < a->server_count; i++)
@@ -581,6 +620,9 @@ void cluster_access_warn(const struct cluster_access_list *l, const struct conf 
 
         for (size_t k = 0; k < l->v[i].server_count; k++)
             warn_of_server(&l->v[i], &l->v[i].servers[k], c, fn, arg);
+        if (l->v[i].awaits != NULL)
+            fn(arg, c, "the kubeconfig does not exist yet: informerd waits for it",
+               KV_STR("path", l->v[i].awaits));
         if (l->v[i].pod_ca.kind != ERR_OK)
             fn(arg, c,
                "the CA of the pod cannot be used: the certificate of the server must come from one "
@@ -697,6 +739,9 @@ static void free_access(struct cluster_access *a)
     free(a->proxy_ca);
     for (size_t i = 0; i < CRED_ITEMS; i++)
         free(a->named_by[i]);
+    for (size_t i = 0; i < a->awaited_count; i++)
+        free(a->awaited[i].path);
+    free(a->awaited);
     kubeconfig_fini(&a->kubeconfig);
 }
 

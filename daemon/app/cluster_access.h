@@ -32,9 +32,19 @@ struct cluster_server {
     struct cred_source items[CRED_ITEMS]; /* .file is an index of the list's files */
 };
 
+/* A kubeconfig that does not exist yet. */
+struct cluster_awaited {
+    char *path;
+    uint32_t file; /* an index of the list's files */
+};
+
 struct cluster_access {
-    struct cluster_server *servers; /* in the order of the configuration; none after an error */
+    /* in the order of the configuration; none after an error, and while kubeconfigs are awaited */
+    struct cluster_server *servers;
     size_t server_count;
+    const char *awaits;              /* `kubeconfig`, if none of its files exists yet; else NULL */
+    struct cluster_awaited *awaited; /* these files */
+    size_t awaited_count;
     char *proxy_ca;    /* PEM that proxies with https:// are checked against; NULL = none has it */
     struct err pod_ca; /* why the pod's CA is not used; ERR_OK: it is, or there is no pod */
     bool gzip;         /* servers are asked to compress lists */
@@ -55,7 +65,8 @@ struct cluster_access_list {
     size_t file_count;
 };
 
-/* Reads the kubeconfigs out of a set of files, and the environment for in_cluster and proxies. Kubeconfigs
+/* Reads the kubeconfigs out of a set of files, and the environment for in_cluster and proxies. A cluster
+ * whose kubeconfig does not exist yet is no error: it gets no servers, and awaits its files. Kubeconfigs
  * are asked for as files that root may trust: files of root, of the user that main becomes, or of the
  * owner that the cluster names for its credentials. files NULL: only the settings are checked; a cluster
  * with a kubeconfig or in_cluster gets no servers, and no server a proxy. Errors go to p, with the line
@@ -63,6 +74,13 @@ struct cluster_access_list {
  * cluster_access_fini(). */
 void cluster_access_load(struct cluster_access_list *l, const struct conf *conf,
                          struct file_set *files, struct problems *p);
+
+/* Adds a problem for each cluster whose kubeconfig does not exist, for commands that do not wait for it. */
+void cluster_access_refuse_awaited(const struct cluster_access_list *l, const struct conf *conf,
+                                   struct problems *p);
+
+/* Whether a cluster awaits its kubeconfig. */
+bool cluster_access_awaits_any(const struct cluster_access_list *l) MUST_CHECK;
 
 /* Whether at least one server is reached by TLS and not verified. */
 bool cluster_access_is_insecure(const struct cluster_access *a) MUST_CHECK;
@@ -72,7 +90,8 @@ typedef void cluster_access_warning(void *arg, const struct conf_cluster *c, con
                                     struct kv about);
 
 /* Calls fn for all that informerd does in another way than the user may expect: servers that are not
- * verified, credentials that are not sent to a server without TLS, a pod whose CA cannot be used. */
+ * verified, credentials that are not sent to a server without TLS, a pod whose CA cannot be used, a
+ * kubeconfig that does not exist yet. */
 void cluster_access_warn(const struct cluster_access_list *l, const struct conf *conf,
                          cluster_access_warning *fn, void *arg);
 

@@ -101,7 +101,7 @@ static struct api_client *make_client(struct cluster_client *c)
     const struct cluster_settings_tuning *t = &a->tuning;
     struct api_client_server servers[SERVERS_MAX];
 
-    ensure(a->server_count >= 1 && a->server_count <= SERVERS_MAX);
+    ensure(a->server_count <= SERVERS_MAX);
     for (size_t i = 0; i < a->server_count; i++) {
         servers[i] = client_server(&a->servers[i]);
         if (servers[i].proxy != NULL)

@@ -191,6 +191,7 @@ static struct admin_cluster cluster_of(const struct control *c, size_t i)
         .servers = cluster_runtime_servers(p->clusters[i]),
         .contact_ms = cluster_runtime_contact_ms(p->clusters[i]),
         .trouble = persist_driver_trouble(p->persist, i),
+        .awaits = p->cluster_access->v[i].awaits,
         .is_insecure = cluster_access_is_insecure(&p->cluster_access->v[i]),
         .logins = logins,
         .login_count = n,

@@ -14,6 +14,7 @@
 #include "app/control.h"
 #include "app/exec_plugins.h"
 #include "app/generation.h"
+#include "app/kubeconfig_wait.h"
 #include "app/notify.h"
 #include "app/once.h"
 #include "app/persist_driver.h"
@@ -64,7 +65,7 @@ struct daemon {
     const struct reload_plan *plan; /* from generation to next; the reloader's */
     struct deadline *patience;      /* how long their runs have */
     struct loop_task change;        /* hooks may have retired */
-    uint64_t next_tag;              /* for credential files of a cluster */
+    uint64_t next_tag;              /* for files that the helper opens */
     char *agent;
     struct loop *loop;
     struct helper_link *link;
@@ -79,12 +80,15 @@ struct daemon {
     struct control *control;
     struct monitoring *monitoring; /* NULL = nothing listens */
     struct reloader *reloader;
+    struct kubeconfig_wait *kubeconfig_wait;
     /* STARTING: ready_timeout; STOPPING: stop_timeout; KILLING: LAST_WAIT_MS. */
     struct deadline *timer;
     struct loop_task progress; /* queued: something has changed in this turn */
     struct deadline *tell;     /* the next look at the status */
     struct deadline *once;     /* --timeout of --once */
-    char status[160];          /* the line that systemd has; "" = none */
+    /* The node's name may be another one when a kubeconfig is there that did not exist at the start. */
+    bool is_name_open;
+    char status[160]; /* the line that systemd has; "" = none */
 };
 
 /* Sends STATUS= if the line has changed: each message to systemd wakes it up. */
@@ -371,6 +375,7 @@ static void switch_over(struct daemon *dm, const struct reload_parts *parts)
     dm->plan = NULL;
     dm->params.conf = conf;
     dm->params.cluster_access = &dm->generation->cluster_access;
+    kubeconfig_wait_set(dm->kubeconfig_wait, dm->params.cluster_access, &dm->next_tag);
     reloader_committed(dm->reloader);
     on_progress(dm);
 }
@@ -397,12 +402,33 @@ static void on_patience(void *arg)
     runner_kill_retiring(dm->runner);
 }
 
-/* What a reload needs of the system, before anything changes. */
+/* What a reload needs of the system, before anything changes. The name of the node is part of everything
+ * that was built at the start. */
 static enum err_kind on_prepare(void *arg, const struct generation *g, struct err *err)
 {
-    const struct daemon *dm = arg;
+    struct daemon *dm = arg;
 
+    if (dm->is_name_open && strcmp(g->node_name, dm->params.node_name) != 0) {
+        dm->exit_code = EXIT_CODE_FAILED;
+        return err_set(
+            err, ERR_IO, 0,
+            "the kubeconfig says that this node is %s, not %s: informerd exits, and systemd "
+            "restarts it",
+            g->node_name, dm->params.node_name);
+    }
     return monitoring_prepare(dm->monitoring, g->conf, err);
+}
+
+/* Only a reload can use the kubeconfig: with it come servers, credentials and perhaps a plugin, which the
+ * helper must know, too. The reload reads the whole configuration, as any other one. */
+static void on_kubeconfig(void *arg, const char *path)
+{
+    struct daemon *dm = arg;
+    const char *refusal;
+
+    log_info("a kubeconfig that was awaited is there: reloading", KV_STR("path", path));
+    if (reloader_start(dm->reloader, false, &refusal) == 0)
+        log_warn("no reload", KV_STR("because", refusal));
 }
 
 /* A new configuration was read and checked, and the helper is ready for it. */
@@ -447,6 +473,8 @@ static void on_reload_end(void *arg, const struct reloader_end *end)
     if (!end->dry_run && dm->state == DAEMON_READY)
         notify_ready();
     control_reloaded(dm->control, end);
+    if (dm->is_name_open && dm->exit_code != EXIT_CODE_OK)
+        stop(dm, "the name of the node is another one than at the start");
 }
 
 static void on_reloaded(void *arg, bool ok, int fd)
@@ -508,17 +536,18 @@ static void on_opened(void *arg, uint64_t tag, int fd, int error)
     for (size_t i = 0; i < dm->cluster_count; i++)
         if (cluster_runtime_opened(dm->clusters[i], tag, fd, error))
             return;
-    if (fd >= 0)
+    if (!kubeconfig_wait_opened(dm->kubeconfig_wait, tag, fd, error) && fd >= 0)
         close(fd);
 }
 
-/* A file may be a credential of any cluster. */
+/* A file may be a credential of any cluster, or a kubeconfig that is awaited. */
 static void on_changed(void *arg, uint32_t file)
 {
     struct daemon *dm = arg;
 
     for (size_t i = 0; i < dm->cluster_count; i++)
         cluster_runtime_changed(dm->clusters[i], file);
+    kubeconfig_wait_changed(dm->kubeconfig_wait, file);
 }
 
 /* Without the helper nothing can be started any more, and the runs under way end with it
@@ -539,6 +568,7 @@ static void build_clusters(struct daemon *dm)
     dm->cluster_count = dm->params.conf->n_clusters;
     for (size_t i = 0; i < dm->cluster_count; i++)
         dm->clusters[i] = build_cluster(dm, dm->params.conf, dm->params.cluster_access, i, NULL);
+    kubeconfig_wait_set(dm->kubeconfig_wait, dm->params.cluster_access, &dm->next_tag);
     sources_follow(dm->sources, dm->clusters);
     persist_driver_follow(dm->persist, dm->clusters);
 }
@@ -743,6 +773,7 @@ static void build(struct daemon *dm)
     dm->once = deadline_create(dm->loop, on_once, dm);
     loop_catch(dm->loop, signal_numbers, ARRAY_LEN(signal_numbers), on_signal, dm);
     dm->link = helper_link_create(dm->loop, dm->params.helper_fd, &link_events, dm);
+    dm->kubeconfig_wait = kubeconfig_wait_create(dm->loop, dm->link, on_kubeconfig, dm);
     build_reloader(dm);
     build_sources(dm);
     build_hooks(dm);
@@ -773,6 +804,7 @@ static void take_down(struct daemon *dm)
     runner_dispose(&dm->runner);
     persist_driver_dispose(&dm->persist);
     reloader_dispose(&dm->reloader);
+    kubeconfig_wait_dispose(&dm->kubeconfig_wait);
     helper_link_dispose(&dm->link);
     deadline_dispose(&dm->tell);
     deadline_dispose(&dm->patience);
@@ -799,6 +831,8 @@ int daemon_run(const struct daemon_params *params)
                                          ? EXIT_CODE_FAILED
                                          : EXIT_CODE_OK};
 
+    dm.is_name_open =
+        params->conf->node_name.v[0] == '\0' && cluster_access_awaits_any(params->cluster_access);
     build(&dm);
     log_info("started", KV_STR("version", INFORMERD_VERSION), KV_STR("node", params->node_name),
              KV_U64("watches", params->conf->n_watches), KV_U64("hooks", dm.hooks.n));

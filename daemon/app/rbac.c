@@ -100,6 +100,8 @@ static enum err_kind find_holder(struct holder *h, const struct cluster_access_l
 {
     const struct cluster_server *s = &a->servers[0];
 
+    if (a->awaits != NULL)
+        return err_set(err, ERR_CREDENTIAL, 0, "the kubeconfig does not exist yet: %s", a->awaits);
     if (a->kubeconfig.impersonation.user != NULL)
         return from_name(h, a->kubeconfig.impersonation.user);
     if (is_set(&s->items[CRED_CERT]) || is_set(&s->items[CRED_TOKEN]))

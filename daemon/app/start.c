@@ -473,6 +473,8 @@ static void check_conf(const struct options *o, const struct conf *conf, struct 
         return;
     }
     generation_check(conf, files, cluster_access, &f->errors);
+    if (o->once || o->dry_run || o->check_access)
+        cluster_access_refuse_awaited(cluster_access, conf, &f->errors);
     if (!o->check)
         return;
     check_state_folder(conf, &f->errors, &f->warnings);

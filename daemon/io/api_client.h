@@ -49,7 +49,7 @@ struct api_client_server {
 struct api_client_params {
     const char *name; /* of the cluster, for the log */
     const struct api_client_server *servers;
-    size_t server_count; /* 1 to SERVERS_MAX */
+    size_t server_count; /* 0 to SERVERS_MAX; with 0 there must be no request */
     uint64_t seed;       /* as in servers_init() */
     /* The CAs that proxies with https:// are checked against; the client takes a reference. NULL:
      * there are none, and requests through such a proxy fail with ERR_CREDENTIAL. */

@@ -16,7 +16,7 @@ void servers_init(struct servers *s, const struct servers_entry *v, size_t n, ui
 {
     struct rng rng;
 
-    ensure(n >= 1 && n <= SERVERS_MAX);
+    ensure(n <= SERVERS_MAX);
     *s = (struct servers){.v = mem_array(n, sizeof(*s->v)),
                           .n = n,
                           .place = mem_array(n, sizeof(*s->place)),

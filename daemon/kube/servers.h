@@ -64,7 +64,7 @@ struct servers_entry {
     unsigned tier; /* lower is better */
 };
 
-/* Takes n (1 to SERVERS_MAX) servers; their names are copied. seed decides with which server of a
+/* Takes n (0 to SERVERS_MAX) servers; their names are copied. seed decides with which server of a
  * tier it begins, and which ones follow, so that the nodes of a fleet spread over the servers.
  * Release with servers_fini(). */
 void servers_init(struct servers *s, const struct servers_entry *v, size_t n, uint64_t seed);

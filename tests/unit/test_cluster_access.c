@@ -463,13 +463,27 @@ static void expect_told(const char *settings, const char *expected)
 static void test_kubeconfigs_that_cannot_be_read(void **state)
 {
     (void)state;
-    expect_told("clusters : { a : { kubeconfig = \"/no/k\"; }; };\n",
-                "main.conf:2: kubeconfig: /no/k: No such file or directory\n");
-    expect_told("clusters : { a : { kubeconfig = \"/no/k:/no/l\"; }; };\n",
-                "main.conf:2: kubeconfig: none of the files exists: /no/k:/no/l\n");
     expect_told("clusters : { a : { kubeconfig = \"/no/k:/dev:/proc\"; }; };\n",
                 "main.conf:2: kubeconfig: /dev: Is a directory\n"
                 "main.conf:2: kubeconfig: /proc: Is a directory\n");
+}
+
+static void test_kubeconfigs_that_do_not_exist_are_awaited(void **state)
+{
+    struct rig r;
+
+    (void)state;
+    load(&r, "clusters : { a : { kubeconfig = \"/no/k::/no/l\"; }; };\n");
+    const struct cluster_access *a = &r.list.v[0];
+
+    assert_string_equal(buf_cstr(&r.told), "");
+    assert_int_equal(a->server_count, 0);
+    assert_string_equal(a->awaits, "/no/k::/no/l");
+    assert_int_equal(a->awaited_count, 2);
+    assert_string_equal(r.list.files[a->awaited[0].file].path, "/no/k");
+    assert_string_equal(r.list.files[a->awaited[1].file].path, "/no/l");
+    assert_true(cluster_access_awaits_any(&r.list));
+    finish(&r);
 }
 
 static void test_the_owner_of_each_file_answers_for_its_paths(void **state)
@@ -603,6 +617,7 @@ int main(void)
         TEST(test_compression),
         TEST(test_several_kubeconfigs_of_which_some_are_missing),
         TEST(test_kubeconfigs_that_cannot_be_read),
+        TEST(test_kubeconfigs_that_do_not_exist_are_awaited),
         TEST(test_the_owner_of_each_file_answers_for_its_paths),
         TEST(test_the_environment_of_a_pod),
         TEST(test_no_pod),

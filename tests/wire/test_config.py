@@ -103,8 +103,6 @@ PROBLEMS = {
     "bad signal": ({"hooks": {"h": {"kill_signal": "EXPLODE"}}}, "kill_signal"),
     "unknown user": ({"hooks": {"h": {"user": "no-such-user-here"}}},
                      "no-such-user-here" if os.geteuid() == 0 else "user"),
-    "kubeconfig missing": ({"clusters": {"prod": {"kubeconfig": "/no/such/kubeconfig"}}},
-                           "/no/such/kubeconfig"),
     "level": ({"log": {"level": "loud"}}, "loud"),
     "control.group": ({"control": {"group": "no-such-group"}}, "no-such-group"),
     "command and shell": ({"hooks": {"h": {"shell": "true"}}}, "shell"),
