@@ -8,6 +8,7 @@
 #include "admin/journal.h"
 #include "admin/metrics.h"
 #include "admin/restore_status.h"
+#include "admin/status_line.h"
 #include "admin/stream.h"
 #include "app/inspection.h"
 #include "app/persist_driver.h"
@@ -279,6 +280,18 @@ void control_put_metrics(struct control *c, struct buf *out)
     m.clusters = clusters;
     m.cluster_count = c->params.conf->n_clusters;
     metrics_put(out, &m, loop_now_ms(c->params.loop));
+    free_clusters(clusters, m.cluster_count);
+}
+
+void control_put_status_line(struct control *c, struct buf *out)
+{
+    struct admin_model m = model_of(c);
+    struct admin_cluster *clusters = clusters_of(c);
+
+    m.clusters = clusters;
+    m.cluster_count = c->params.conf->n_clusters;
+    m.hides_keys = true; /* any user may call systemctl status */
+    status_line_put(&m, loop_now_ms(c->params.loop), out);
     free_clusters(clusters, m.cluster_count);
 }
 

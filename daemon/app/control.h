@@ -56,6 +56,9 @@ struct control *control_create(const struct control_params *params);
  * metrics.page_keys allows it. */
 void control_answer(struct control *c, const struct admin_request *req, struct admin_response *out);
 
+/* Appends the sentence for `systemctl status` (status_line_put()). */
+void control_put_status_line(struct control *c, struct buf *out);
+
 /* Appends the metrics for a file (metrics_put()). */
 void control_put_metrics(struct control *c, struct buf *out);
 

@@ -88,34 +88,21 @@ struct daemon {
     struct deadline *once;     /* --timeout of --once */
     /* The node's name may be another one when a kubeconfig is there that did not exist at the start. */
     bool is_name_open;
-    char status[160]; /* the line that systemd has; "" = none */
+    struct buf status;         /* the line that systemd has; "" = none */
 };
 
 /* Sends STATUS= if the line has changed: each message to systemd wakes it up. */
 static void send_status(struct daemon *dm)
 {
-    size_t n_watches = sources_watch_count(dm->sources);
-    size_t synced = 0;
-    size_t trouble = 0;
-    char text[sizeof(dm->status)];
+    struct buf line = {0};
 
-    for (size_t i = 0; i < n_watches; i++) {
-        struct watch_status w =
-            watch_status(sources_watches(dm->sources)[i].watch, loop_now_ms(dm->loop));
-
-        synced += w.synced;
-        trouble += w.err->kind != ERR_OK;
+    control_put_status_line(dm->control, &line);
+    if (!str_is(buf_str(&line), buf_cstr(&dm->status))) {
+        notify_status(buf_cstr(&line));
+        buf_clear(&dm->status);
+        buf_append_str(&dm->status, buf_str(&line));
     }
-    struct admin_reload reload = reloader_status(dm->reloader);
-    int n = snprintf(text, sizeof(text), "%zu of %zu watches synced, %zu failing, %zu hooks%s",
-                     synced, n_watches, trouble, dm->hooks.n,
-                     reload.is_running        ? ", reloading"
-                     : reload.failing_ns != 0 ? ", the last reload failed: informerctl status"
-                                              : "");
-    if (n < 0 || strcmp(text, dm->status) == 0)
-        return;
-    memcpy(dm->status, text, sizeof(text));
-    notify_status(text);
+    buf_free(&line);
 }
 
 static void tell_status(void *arg)
@@ -820,6 +807,7 @@ static void take_down(struct daemon *dm)
     free(dm->runner_hooks);
     free(dm->clusters);
     free(dm->agent);
+    buf_free(&dm->status);
     generation_destroy(&dm->next);
     generation_destroy(&dm->generation);
 }

@@ -253,6 +253,14 @@ void admin_world_list(struct admin_world *t, size_t watch, int status, const cha
     list_watch_end_identified(f, NULL, now);
 }
 
+void admin_world_fail(struct admin_world *t, size_t watch, const struct err *err)
+{
+    struct list_watch *f = watch_list_watch(t->watches[watch].watch, 0);
+    const struct now now = {WORLD_STARTED_MS + 2000, WORLD_STARTED_NS};
+
+    list_watch_end_identified(f, err, now);
+}
+
 static bool any_token(void *arg, const struct json_token *t)
 {
     (void)arg;

@@ -77,6 +77,9 @@ void admin_world_put_list(struct buf *out, const char *rv, size_t n);
 /* The first scope of a watch lists; this is the whole answer. */
 void admin_world_list(struct admin_world *t, size_t watch, int status, const char *body);
 
+/* The request that is under way for the first scope of a watch ends with this error. */
+void admin_world_fail(struct admin_world *t, size_t watch, const struct err *err);
+
 /* The answer to a request; a JSON answer is checked. The caller frees the body. */
 struct admin_response admin_world_ask(struct admin_world *t, const char *method, const char *target,
                                       bool privileged);

@@ -90,6 +90,11 @@ static void trouble_a_cluster(struct admin_world *t)
     t->clusters[1].trouble = "cluster test: it is another one";
 }
 
+static void await_a_kubeconfig(struct admin_world *t)
+{
+    t->clusters[1].awaits = "/etc/kubernetes/kubelet.conf";
+}
+
 static void break_credentials(struct admin_world *t)
 {
     t->logins[0].trouble = "client key /k: Permission denied";
@@ -139,6 +144,7 @@ static const struct {
     {"reload",      "reload",    "",         fail_a_reload     },
     {"state",       "state",     "",         lose_the_state    },
     {"cluster",     "cluster",   "test",     trouble_a_cluster },
+    {"kubeconfig",  "cluster",   "test",     await_a_kubeconfig},
     {"credentials", "cluster",   "prod",     break_credentials },
     {"expires",     "cluster",   "prod",     let_a_token_expire},
     {"insecure",    "cluster",   "test",     verify_nothing    },

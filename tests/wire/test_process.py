@@ -276,6 +276,29 @@ def test_s75_ready_is_told_to_systemd_after_the_first_runs(api, daemon, hook):
             seen += sock.recv(4096) + b"\n"
 
 
+def read_until(sock, text):
+    """Reads what informerd tells systemd until a message holds this text; returns the last one."""
+    seen = b""
+    while text not in seen:
+        seen = sock.recv(4096)
+    return seen
+
+
+def test_systemctl_status_says_what_is_wrong_and_when_it_is_over(api, daemon, hook):
+    api.apply(service("n/a"))
+    d = daemon(api, hooks={"h": hook}, start=False)
+    with notify_socket(d.short) as sock:
+        d.environ["NOTIFY_SOCKET"] = str(d.short / "n")
+        d.start()
+        if b"libsystemd" not in open(f"/proc/{d.pid}/maps", "rb").read():
+            pytest.skip("built without libsystemd")
+        read_until(sock, b"STATUS=1 of 1 watches synced, 1 hook")
+        api.kill()
+        read_until(sock, b"STATUS=no contact: watch services: ")
+        api.listen()
+        read_until(sock, b"STATUS=1 of 1 watches synced, 1 hook")
+
+
 def test_s75_an_empty_list_makes_ready(api, daemon, hook):
     d = daemon(api, hooks={"h": hook}, limits={"ready_timeout": "1h"})
     wait_until(lambda: d.control.status()["ready"], what="ready")

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * status_line - one sentence for `systemctl status`: the first fault, else a watch that has no contact,
+ * else how far the start is, else what is followed; pure.
+ */
+#ifndef ADMIN_STATUS_LINE_H
+#define ADMIN_STATUS_LINE_H
+
+#include <stdint.h>
+
+struct admin_model;
+struct buf;
+
+/* Longer sentences are cut: systemctl shows the line as it is. */
+enum { STATUS_LINE_MAX = 240 };
+
+/* Appends the sentence. It names no objects if m hides their names, and has no ages: a line that changes
+ * by itself would wake systemd all the time. */
+void status_line_put(const struct admin_model *m, uint64_t now_ms, struct buf *out);
+
+#endif
