@@ -193,13 +193,14 @@ enum process_variable process_variable(const char *proc, pid_t pid, const char *
 }
 
 /* Signals through the pidfd. fd is -1 before Linux 5.3, or when this process is out of descriptors:
- * then by number. Returns 0 or an errno. */
+ * then by number, as in a sandbox that does not know the call. Returns 0 or an errno. */
 static int send_signal(int fd, pid_t pid, int signal_number)
 {
-    long rc = fd >= 0 ? syscall(SYS_pidfd_send_signal, fd, signal_number, NULL, 0)
-                      : kill(pid, signal_number);
-
-    return rc < 0 ? errno : 0;
+    if (fd >= 0 && syscall(SYS_pidfd_send_signal, fd, signal_number, NULL, 0) == 0)
+        return 0;
+    if (fd >= 0 && errno != ENOSYS)
+        return errno;
+    return kill(pid, signal_number) < 0 ? errno : 0;
 }
 
 enum process_sent process_signal(const char *proc, const struct process *p, int signal_number)

@@ -67,6 +67,7 @@ class Daemon:
         self.settings = copy.deepcopy(confwriter.merge(base, settings))   # a copy: tests edit it
         self.stderr_file = folder / "stderr.log"
         self.environ = environ or {}
+        self.launcher = []      # a command in front of informerd, which becomes it by exec
         self.process = None
         self.expected_exit = 0
         self._descendants = set()
@@ -87,8 +88,8 @@ class Daemon:
         with open(self.stderr_file, "ab") as stderr:
             self._born = stderr.tell()
             self.process = subprocess.Popen(
-                [INFORMERD, "-c", self.config, *flags], stdin=subprocess.DEVNULL, stdout=stderr,
-                stderr=stderr, env=environ, cwd="/", start_new_session=True)
+                [*self.launcher, INFORMERD, "-c", self.config, *flags], stdin=subprocess.DEVNULL,
+                stdout=stderr, stderr=stderr, env=environ, cwd="/", start_new_session=True)
         if wait:
             self.wait_control()
         return self
