@@ -15,7 +15,7 @@ import csource
 
 FOLDERS = (".ci", "cmake", "config", "daemon", "docs", "packaging", "systemd", "tests")
 TEXTS = (".c", ".h", ".py", ".md", ".sh", ".cmake", ".conf", ".example", ".service", ".txt", ".1", ".5",
-         ".7", ".8", ".dot", "")
+         ".7", ".8", ".dot", ".yml", "")
 # Documents that were never part of this repository.
 ELSEWHERE = re.compile(r"\b(?:DESIGN|PROTOCOL|PERF|STYLE|PEERS)(?:\.md\b| \d)")
 DOCUMENT = re.compile(r'(?<![\w/.-])((?:docs|tests)/(?:[\w-]+/)*[\w-]+\.md|ARCHITECTURE\.md)\b(?: "([^"]+)")?')
