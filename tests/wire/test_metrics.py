@@ -6,6 +6,7 @@ import subprocess
 import time
 
 import campaign
+import promql
 import pytest
 from control import wait_until
 from exposition import Metrics, families
@@ -71,6 +72,14 @@ def test_the_document_names_all_metrics_and_no_others(scraped):
     table = re.findall(r"^\| `(\w+)` \| (\w+) \|", (ROOT / "docs/metrics.md").read_text(), re.M)
     assert dict(table) == {name: family.type for name, family in read().families.items()}
     assert len(table) == len(dict(table))
+
+
+def test_the_document_names_the_labels_of_each_metric(api, scraped, hook):
+    _d, read = at_work(api, scraped, hook)
+    known = promql.documented()
+    for family in read().families.values():
+        for name, labels in family.samples:
+            assert {label for label, _value in labels} == known[name], name
 
 
 def test_runs_are_counted_by_result(api, scraped, hook):
