@@ -71,6 +71,12 @@ foreach(hook IN LISTS hooks)
   endif()
 endforeach()
 
+# For Prometheus and Grafana, which mostly run on another machine.
+file(GLOB observability RELATIVE "${source_dir}" "${source_dir}/packaging/observability/*")
+foreach(file IN LISTS observability)
+  install_text("${file}" "${docdir}/observability")
+endforeach()
+
 install_text(systemd/informerd.service "${libdir}/systemd/system")
 file(INSTALL "${source_dir}/systemd/sysusers.d/informerd.conf" DESTINATION "${libdir}/sysusers.d"
   PERMISSIONS ${file_mode})

@@ -74,11 +74,19 @@ def test_the_files_are_where_debian_has_them(fresh):
         f"{share}/bash-completion/completions/informerctl",
         f"{share}/zsh/vendor-completions/_informerctl", f"{share}/doc/informerd/README.md",
         f"{share}/doc/informerd/docs/hooks.md", f"{share}/doc/informerd/examples/informerd.conf",
-        f"{share}/doc/informerd/examples/haproxy.conf.example", "/etc/informerd/hooks"}
+        f"{share}/doc/informerd/examples/haproxy.conf.example", "/etc/informerd/hooks",
+        *(f"{share}/doc/informerd/observability/informerd.{name}"
+          for name in ("rules.yml", "rules.test.yml", "dashboard.json"))}
     assert [name for name in sorted(have) if name.startswith("/etc/informerd/")
             and fresh.path(name).is_file()] == CONFFILES
     main = fresh.read("/etc/informerd/informerd.conf").splitlines()
     assert len(main) < 20 and all(line.startswith("#") for line in main)
+
+
+def test_the_alerts_name_a_runbook_that_is_installed(fresh):
+    rules = fresh.read("/usr/share/doc/informerd/observability/informerd.rules.yml")
+    for name, heading in set(re.findall(r"runbook: (\S+)#(\S+)", rules)):
+        assert f"\n### {heading}\n" in fresh.read(name).lower()
 
 
 def test_the_user_is_a_system_user_without_a_home_or_a_shell(fresh):
