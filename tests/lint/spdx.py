@@ -5,7 +5,7 @@ import csource
 
 WANTED = "SPDX-License-Identifier: Apache-2.0"
 FOLDERS = (".ci", "cmake", "config", "daemon", "packaging", "systemd", "tests")
-SUFFIXES = (".c", ".h", ".py", ".sh", ".cmake", ".service")
+SUFFIXES = (".c", ".h", ".py", ".sh", ".cmake", ".service", ".yml")
 
 
 def must_have(path, text):

@@ -71,9 +71,12 @@ class Prometheus:
         return [rule for group in (self.answer("rules") or {"groups": []})["groups"]
                 for rule in group["rules"]]
 
+    def alerts(self):
+        """The alerts that fire or are pending, each as a dict."""
+        return (self.answer("alerts") or {"alerts": []})["alerts"]
+
     def firing(self, name):
-        """The alerts of this name that fire, each as a dict."""
-        return [alert for alert in (self.answer("alerts") or {"alerts": []})["alerts"]
+        return [alert for alert in self.alerts()
                 if alert["labels"]["alertname"] == name and alert["state"] == "firing"]
 
     def wait_scraped(self):

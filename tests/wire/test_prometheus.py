@@ -38,7 +38,7 @@ def test_the_alert_for_a_stale_watch_fires_and_ends(api, factory, hook, tmp_path
     with Prometheus(tmp_path / "prometheus", f"{host}:{port}") as prometheus:
         prometheus.wait_scraped()
         prometheus.wait_evaluated()
-        wait_until(lambda: not prometheus.firing("InformerdWatchStale"), what="no alert")
+        wait_until(lambda: prometheus.alerts() == [], what="no alert, not even a pending one")
         api.stop_listening()
         api.drop("rst")
         [alert] = wait_until(lambda: prometheus.firing("InformerdWatchStale"), what="an alert")
@@ -57,7 +57,8 @@ def test_the_alert_for_a_daemon_that_is_gone_fires(api, daemon, tmp_path):
     [(host, port)] = addresses(d)
     with Prometheus(tmp_path / "prometheus", f"{host}:{port}") as prometheus:
         prometheus.wait_scraped()
-        wait_until(lambda: not prometheus.firing("InformerdDown"), what="no alert")
+        prometheus.wait_evaluated()
+        wait_until(lambda: prometheus.alerts() == [], what="no alert, not even a pending one")
         d.stop()
         [alert] = wait_until(lambda: prometheus.firing("InformerdDown"), what="an alert")
         assert alert["labels"]["instance"] == f"{host}:{port}"
