@@ -116,6 +116,7 @@ bool generation_build(void *arg, struct helper_params *params, struct buf *bundl
 
     g->conf = conf_read(&files, source->path, &p);
     if (g->conf != NULL) {
+        check_kept(g->conf, &p);
         conf_keep(g->conf, source->conf);
         generation_check(g->conf, &files, &g->cluster_access, &p);
     }

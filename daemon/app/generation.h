@@ -34,8 +34,8 @@ struct generation {
     struct buf warnings; /* what may be mended while informerd runs, one line each */
 };
 
-/* The checks of everything that a start or a reload refuses; both call this, so they accept the same
- * configurations. Loads cluster_access, which is empty, and adds the problems to p. Needs the rights of the
+/* The checks of everything that a start or a reload refuses, but for check_kept(); both call this, so they
+ * accept the same configurations. Loads cluster_access, which is empty, and adds the problems to p. Needs the rights of the
  * start: it looks at users and at files of root. */
 void generation_check(const struct conf *conf, struct file_set *files,
                       struct cluster_access_list *cluster_access, struct problems *p);

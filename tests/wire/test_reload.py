@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """A reload: it reads the configuration, says what would change, and refuses what a start refuses."""
 import json
+import os
 import signal
 import subprocess
 
+import pytest
 from control import PATIENCE, wait_until
 from harness import INFORMERCTL, check_config, hook_settings
 from terminals import on_terminal
@@ -101,6 +103,23 @@ def test_the_default_of_a_setting_that_needs_a_restart_is_named(api, daemon, hoo
     d.write_config()
     assert d.ctl("reload", "--dry-run").stdout.startswith(
         "needs a restart: control.group (now the default, file says nogroup)")
+
+
+@pytest.mark.parametrize("setting", [
+    "control.group",
+    pytest.param("user", marks=pytest.mark.skipif(
+        os.geteuid() != 0, reason="only root becomes another user"))])
+def test_what_a_start_would_refuse_of_them_is_refused(api, daemon, hook, setting):
+    """The value takes effect at the next start only, and that must not fail at night."""
+    d = daemon(api, hooks={"h": hook}).caught_up(api)
+    *group, key = setting.split(".")
+    (d.settings[group[0]] if group else d.settings)[key] = "no-such-name"
+    d.write_config()
+    for flags in ([], ["--dry-run"]):
+        done = d.ctl("reload", *flags)
+        assert done.returncode == 78, done.stdout
+        assert "no-such-name does not exist" in done.stderr
+        assert check_config(d.config).stderr.strip() in done.stderr
 
 
 def test_the_plan_is_whole_in_a_pipe_and_fits_a_terminal(api, daemon, hook):
