@@ -27,7 +27,7 @@ struct generation_source {
 };
 
 struct generation {
-    struct conf *conf;   /* with the user, state_dir and control of the configuration before it */
+    struct conf *conf;   /* after conf_keep() */
     struct conf *wanted; /* as the files have it */
     struct cluster_access_list cluster_access;
     char *node_name;     /* that a restart would find */

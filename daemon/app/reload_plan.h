@@ -85,7 +85,7 @@ struct reload_plan {
     struct reload_entries hooks;
 
     struct reload_texts settings; /* of no cluster, watch, view or hook; they take effect at once */
-    struct reload_restart *restarts;
+    struct reload_restart *restarts; /* of reload_plan_add_restarts() */
     size_t restart_count;
 };
 
@@ -97,10 +97,15 @@ struct reload_side {
     const char *node_name; /* cluster_access_node_name() */
 };
 
-/* Compares the configuration that is in use with the one that shall be. The contents of programs, of
- * `files` and of credential files are not compared. Never NULL; release with reload_plan_destroy(). */
+/* Compares the configuration that is in use with the one that shall be, which has the settings of conf_keep()
+ * and the name of the node from the one in use. The contents of programs, of `files` and of credential files
+ * are not compared. Never NULL; release with reload_plan_destroy(). */
 struct reload_plan *reload_plan_create(const struct reload_side *was,
                                        const struct reload_side *now) MUST_CHECK;
+
+/* Adds the settings that only a restart changes and that differ. wanted: as the files have it. */
+void reload_plan_add_restarts(struct reload_plan *p, const struct reload_side *was,
+                              const struct reload_side *wanted);
 
 /* Frees *p and sets it to NULL. NULL is fine. */
 void reload_plan_destroy(struct reload_plan **p);

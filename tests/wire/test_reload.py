@@ -105,6 +105,15 @@ def test_the_default_of_a_setting_that_needs_a_restart_is_named(api, daemon, hoo
         "needs a restart: control.group (now the default, file says nogroup)")
 
 
+def test_another_format_of_the_log_needs_a_restart(api, daemon, hook):
+    d = daemon(api, hooks={"h": hook}).caught_up(api)
+    d.settings["log"]["format"] = "text"
+    d.write_config()
+    assert d.ctl("reload").stdout.startswith(
+        "needs a restart: log.format (now json, file says text)")
+    assert d.log(msg="a changed setting needs a restart", setting="log.format")
+
+
 @pytest.mark.parametrize("setting", [
     "control.group",
     pytest.param("user", marks=pytest.mark.skipif(
