@@ -65,7 +65,7 @@ struct admin_state {
 /* How the last reload ended that was no dry run. */
 struct admin_reload {
     const char *result;   /* "reloaded", "invalid", "failed"; NULL = there was none */
-    bool is_running;      /* a configuration is being read */
+    bool is_running;      /* one is under way that is no dry run */
     uint64_t ended_ns;    /* wall clock */
     uint64_t failing_ns;  /* since when reloads have failed; 0 = the last one was good */
     const char *problems; /* lines; NULL or "" = none */

@@ -302,7 +302,7 @@ struct admin_reload reloader_status(const struct reloader *r)
     static const char *const names[] = {NULL, "reloaded", "invalid", "failed"};
 
     return (struct admin_reload){.result = names[r->result],
-                                 .is_running = r->reading != ORDER_NONE,
+                                 .is_running = r->reading == ORDER_COMMIT,
                                  .ended_ns = r->ended_ns,
                                  .failing_ns = r->failing_ns,
                                  .problems = r->problems};
