@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "admin/metrics_out.h"
+#include "admin/target.h"
 #include "app/control.h"
 #include "app/textfile.h"
 #include "base/log.h"
@@ -117,10 +118,18 @@ void monitoring_unbind(struct monitoring_sockets *s)
 
 /* ---- Answers */
 
+/* As admin_handle() finds the path: every spelling of it must share the answer that is kept. */
 static bool asks_for_metrics(const struct admin_request *req)
 {
-    return str_is(req->target, "/metrics") &&
-           (str_is(req->method, "GET") || str_is(req->method, "HEAD"));
+    static const char *const pattern[TARGET_PARTS] = {"metrics"};
+    struct target t;
+
+    if ((!str_is(req->method, "GET") && !str_is(req->method, "HEAD")) ||
+        !target_parse(&t, req->target))
+        return false;
+    bool fits = target_fits(&t, pattern);
+    target_fini(&t);
+    return fits;
 }
 
 static void answer_metrics(struct monitoring *m, const struct admin_request *req,
