@@ -27,7 +27,7 @@ enum { MONITORING_CLIENTS = 32 };
 
 /* Sockets that listen, one for each address. Zero-initialised is empty. */
 struct monitoring_sockets {
-    int *fds;
+    int *fds;         /* -1 = monitoring_change() binds it */
     char **addresses; /* as they were written */
     size_t n;
 };
@@ -54,13 +54,15 @@ struct monitoring_params {
 /* Answers on the sockets, and writes metrics.textfile. Never NULL; release with monitoring_dispose(). */
 struct monitoring *monitoring_create(const struct monitoring_params *params);
 
-/* A reload: binds those addresses of conf that are new. Nothing else changes before
- * monitoring_change(). Fails as monitoring_bind(); then nothing has changed. */
+/* A reload: binds those addresses of conf that are new, but for one that is in use because m has its
+ * port with an address that conf does not have: that one waits for monitoring_change(), before which nothing else changes. Fails as
+ * monitoring_bind(); then nothing has changed. */
 enum err_kind monitoring_prepare(struct monitoring *m, const struct conf *conf,
                                  struct err *err) MUST_CHECK;
 
 /* The settings of conf take effect, for which monitoring_prepare() was the last call. Clients of
- * addresses that stay notice nothing. To be called when the numbers of the helper have changed. */
+ * addresses that stay notice nothing. An address that had to wait and cannot be bound is logged. To be called
+ * when the numbers of the helper have changed. */
 void monitoring_change(struct monitoring *m, const struct conf *conf, uint32_t textfile_number);
 
 /* Closes all sockets and sets *m to NULL. NULL is fine. */

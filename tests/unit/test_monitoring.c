@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How often the metrics are made for those that ask. */
+/* How often the metrics are made for those that ask, and which addresses a reload leaves and takes. */
 #include "app/monitoring.h"
 
 #include <setjmp.h>
@@ -111,6 +111,18 @@ static void start(const char *first, const char *second)
     free_conf(&c);
 }
 
+static enum err_kind reload(const char *first, const char *second, struct err *err)
+{
+    struct conf_str v[2];
+    struct conf c = conf_of(v, first, second);
+    enum err_kind kind = monitoring_prepare(rig.monitoring, &c, err);
+
+    if (kind == ERR_OK)
+        monitoring_change(rig.monitoring, &c, 0);
+    free_conf(&c);
+    return kind;
+}
+
 /* ---- Clients */
 
 static bool is_answered(void *arg)
@@ -152,6 +164,15 @@ static unsigned ask(const char *address, const char *target)
     close(rig.client);
     free(text);
     return number;
+}
+
+static bool answers(const char *address)
+{
+    int fd = dial(address);
+
+    if (fd >= 0)
+        close(fd);
+    return fd >= 0;
 }
 
 /* An address of the loopback network with a port that nobody uses at the moment. */
@@ -202,12 +223,84 @@ static void test_all_else_is_asked_for_each_time(void **state)
     free(address);
 }
 
+/* ---- A reload */
+
+/* The kernel gives 0.0.0.0 and 127.0.0.1 with one port to one socket at a time. */
+static void test_an_address_is_widened_and_narrowed(void **state)
+{
+    char *narrow = new_address("127.0.0.1", NULL);
+    char *wide = new_address("0.0.0.0", narrow);
+    char *other = new_address("127.0.0.2", narrow);
+    struct err err;
+
+    (void)state;
+    start(narrow, NULL);
+    assert_false(answers(other));
+    assert_int_equal(reload(wide, NULL, &err), ERR_OK);
+    ask(other, "/livez");
+    assert_int_equal(reload(other, narrow, &err), ERR_OK);
+    ask(narrow, "/livez");
+    ask(other, "/livez");
+    assert_int_equal(reload(narrow, NULL, &err), ERR_OK);
+    assert_false(answers(other));
+    free(narrow);
+    free(wide);
+    free(other);
+}
+
+static void test_an_address_that_stays_is_not_given_up_for_a_wider_one(void **state)
+{
+    char *narrow = new_address("127.0.0.1", NULL);
+    char *wide = new_address("0.0.0.0", narrow);
+    struct err err;
+
+    (void)state;
+    start(narrow, NULL);
+    assert_int_equal(reload(narrow, wide, &err), ERR_IO);
+    assert_non_null(strstr(err.text, wide));
+    ask(narrow, "/livez");
+    free(narrow);
+    free(wide);
+}
+
+/* Nobody could know before: the port was ours. The next reload tries again. */
+static void test_a_wider_address_that_another_process_keeps_from_us_is_tried_again(void **state)
+{
+    char *narrow = new_address("127.0.0.1", NULL);
+    char *wide = new_address("0.0.0.0", narrow);
+    char *other = new_address("127.0.0.2", narrow);
+    struct socket_address at;
+    struct err err;
+
+    (void)state;
+    start(narrow, NULL);
+    assert_true(socket_address_read(other, &at));
+    int taken = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(taken, &at.to.any, at.size), 0);
+    log_mute();
+    assert_int_equal(reload(wide, NULL, &err), ERR_OK);
+    assert_false(answers(narrow));
+    assert_int_equal(reload(wide, NULL, &err), ERR_IO);
+    close(taken);
+    assert_int_equal(reload(wide, NULL, &err), ERR_OK);
+    ask(narrow, "/livez");
+    free(narrow);
+    free(wide);
+    free(other);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_all_spellings_of_metrics_share_one_answer, set_up,
                                         clean_up),
         cmocka_unit_test_setup_teardown(test_all_else_is_asked_for_each_time, set_up, clean_up),
+        cmocka_unit_test_setup_teardown(test_an_address_is_widened_and_narrowed, set_up, clean_up),
+        cmocka_unit_test_setup_teardown(test_an_address_that_stays_is_not_given_up_for_a_wider_one,
+                                        set_up, clean_up),
+        cmocka_unit_test_setup_teardown(
+            test_a_wider_address_that_another_process_keeps_from_us_is_tried_again, set_up,
+            clean_up),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -200,6 +200,17 @@ def test_a_reload_changes_the_addresses(probed):
     assert probes.status("/livez") == 200
 
 
+def test_a_reload_widens_and_narrows_an_address(probed):
+    """0.0.0.0 and 127.0.0.1 with one port are never bound at the same time."""
+    d, _probes = probed()
+    port = free_port()
+    for host in ("127.0.0.1", "0.0.0.0", "127.0.0.1"):
+        done = reload(d, f"{host}:{port}")
+        assert done.returncode == 0, done.stderr
+        assert addresses(d)[-1] == (host, port)
+        assert ask(("127.0.0.1", port), "/livez")[0] == 200
+
+
 def test_a_reload_to_an_address_that_is_taken_changes_nothing(probed):
     d, _probes = probed()
     with socket.socket() as taken:
