@@ -528,14 +528,3 @@ size_t reload_plan_count(const struct reload_entries *e, enum reload_change chan
         n += e->v[i].change == change;
     return n;
 }
-
-static bool keeps_all(const struct reload_entries *e)
-{
-    return reload_plan_count(e, RELOAD_KEEP) == e->n;
-}
-
-bool reload_plan_is_empty(const struct reload_plan *p)
-{
-    return keeps_all(&p->clusters) && keeps_all(&p->watches) && keeps_all(&p->views) &&
-           keeps_all(&p->hooks) && p->settings.n == 0 && p->restart_count == 0;
-}

@@ -110,9 +110,6 @@ void reload_plan_add_restarts(struct reload_plan *p, const struct reload_side *w
 /* Frees *p and sets it to NULL. NULL is fine. */
 void reload_plan_destroy(struct reload_plan **p);
 
-/* Is nothing to be done? The order of entries may differ all the same. */
-bool reload_plan_is_empty(const struct reload_plan *p) MUST_CHECK;
-
 /* How many entries have this change. */
 size_t reload_plan_count(const struct reload_entries *e, enum reload_change change) MUST_CHECK;
 

@@ -271,7 +271,6 @@ static bool walk_to(const struct walk *w, const struct reload_rig *was, size_t i
             now.node_name = mem_strdup(now.conf->node_name.v);
         }
         struct reload_plan *p = reload_rig_plan(was, &now);
-        assert_false(reload_plan_is_empty(p));
         w->judge(&l, p);
         reload_plan_destroy(&p);
     }
