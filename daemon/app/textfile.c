@@ -4,11 +4,11 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "io/deadline.h"
 #include "io/helper_link.h"
 #include "io/loop.h"
@@ -36,9 +36,7 @@ struct textfile {
 /* One warning for each kind of trouble, however often the file is tried. */
 static void set_trouble(struct textfile *t, char *trouble)
 {
-    bool is_same = trouble != NULL && t->trouble != NULL && strcmp(trouble, t->trouble) == 0;
-
-    if (trouble != NULL && !is_same)
+    if (trouble != NULL && !str_same(trouble, t->trouble))
         log_warn("metrics.textfile cannot be written", KV_STR("why", trouble));
     else if (trouble == NULL && t->trouble != NULL && t->path != NULL)
         log_info("metrics.textfile is written again", KV_STR("path", t->path));
@@ -134,10 +132,8 @@ struct textfile *textfile_create(const struct textfile_params *params)
 
 void textfile_set(struct textfile *t, const char *path, uint32_t number)
 {
-    bool is_same = path != NULL && t->path != NULL && strcmp(path, t->path) == 0;
-
     t->number = number;
-    if (is_same || (path == NULL && t->path == NULL))
+    if (str_same(path, t->path))
         return;
     free(t->path);
     t->path = path != NULL ? mem_strdup(path) : NULL;
