@@ -136,8 +136,9 @@ void textfile_set(struct textfile *t, const char *path, uint32_t number)
     if (str_same(path, t->path))
         return;
     free(t->path);
-    t->path = path != NULL ? mem_strdup(path) : NULL;
+    t->path = NULL; /* while its trouble ends, as it is not written again */
     set_trouble(t, NULL);
+    t->path = path != NULL ? mem_strdup(path) : NULL;
     if (is_writing(t))
         t->state = TEXTFILE_OUTDATED;
     else
