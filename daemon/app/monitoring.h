@@ -28,13 +28,13 @@ enum { MONITORING_CLIENTS = 32 };
 /* Sockets that listen, one for each address. Zero-initialised is empty. */
 struct monitoring_sockets {
     int *fds;         /* -1 = monitoring_change() binds it */
-    char **addresses; /* as they were written */
+    char **addresses; /* as metrics.listen has them */
     size_t n;
 };
 
-/* Binds all addresses of the configuration, so that a start binds them before its rights are dropped.
- * If the user has not written metrics.listen, an address that cannot be bound is only warned of: a
- * default must not keep informerd from starting. */
+/* Binds all addresses of metrics.listen. A start calls it before it drops the rights of root, so that ports
+ * below 1024 can be bound. If metrics.listen is the default, an address that cannot be bound is logged and
+ * left out, so that a second informerd on a machine starts. */
 enum err_kind monitoring_bind(const struct conf *conf, struct monitoring_sockets *out,
                               struct err *err) MUST_CHECK;
 

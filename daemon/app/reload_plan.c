@@ -137,8 +137,8 @@ static bool has_other_kubeconfig(const struct planner *p, size_t was, size_t now
                              &p->now.cluster_access->v[now].kubeconfig);
 }
 
-/* Notes what the settings of the cluster do not show: files that they name, and the settings of others
- * that the cluster uses. */
+/* Notes changes that the settings of the cluster do not show: of files that they name, and of settings
+ * elsewhere that the cluster uses. */
 static void note_access(const struct planner *p, struct reload_entry *e)
 {
     const struct cluster_access_list *a = p->was.cluster_access;
@@ -198,7 +198,7 @@ static bool enters_watches(const char *key)
     return strncmp(key, "tuning.", strlen("tuning.")) == 0 || strcmp(key, "stale_after") == 0;
 }
 
-/* What differs of a watch. */
+/* Collects the settings in which a watch and its cluster differ. */
 struct watch_comparison {
     struct reload_entry *entry;
     const char *cluster;
