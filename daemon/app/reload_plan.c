@@ -476,6 +476,7 @@ struct reload_plan *reload_plan_create(const struct reload_side *was, const stru
     plan_views(&p);
     plan_hooks(&p);
     setting_compare(main_conf_settings, was->conf, now->conf, note_at_the_top, p.plan);
+    p.plan->compares_programs = now->conf->n_hooks > 0 && conf_state_folder(now->conf) != NULL;
     side_fini(&p.was);
     side_fini(&p.now);
     return p.plan;

@@ -6,6 +6,7 @@
 #ifndef APP_RELOAD_PLAN_H
 #define APP_RELOAD_PLAN_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -85,6 +86,10 @@ struct reload_plan {
     struct reload_entries hooks;
 
     struct reload_texts settings; /* of no cluster, watch, view or hook; they take effect at once */
+
+    /* Programs and files of hooks are compared behind the reload with those that the state has. The plan
+     * does not know the result. */
+    bool compares_programs;
     struct reload_restart *restarts; /* of reload_plan_add_restarts() */
     size_t restart_count;
 };
@@ -117,7 +122,7 @@ size_t reload_plan_count(const struct reload_entries *e, enum reload_change chan
  * name, change ("keep", "add", "change", "replace", "drop"), settings (an array of keys) and because
  * (null if there is nothing to say); a watch has same_as (the watch that it shares its connections
  * with, or null), a hook effect. "settings" is an array of keys, "needs_restart" one of objects with
- * setting, now, wanted and at (null: a default). Values of other settings are not shown: they may be
+ * setting, now, wanted and at (null: a default), "compares_programs" a bool. Values of other settings are not shown: they may be
  * secret. */
 void reload_plan_put(const struct reload_plan *p, struct json_out *j);
 

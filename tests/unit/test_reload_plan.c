@@ -481,7 +481,7 @@ static void test_json(void **state)
     (void)state;
     expect_json("", "",
                 "{\"clusters\":[],\"watches\":[],\"views\":[],\"hooks\":[],\"settings\":[],"
-                "\"needs_restart\":[]}");
+                "\"needs_restart\":[],\"compares_programs\":false}");
     expect_json(
         CLUSTER "watches : { " AS("p") AS("q") AS("r") " };\n" HOOK(""),
         "user = \"informerd2\"; log : { level = \"debug\"; };\n" CLUSTER
@@ -499,7 +499,7 @@ static void test_json(void **state)
         "\"because\":\"watch p is replaced\",\"effect\":\"runs again for all objects\"}],"
         "\"settings\":[\"log.level\"],"
         "\"needs_restart\":[{\"setting\":\"user\",\"now\":\"informerd\",\"wanted\":\"informerd2\","
-        "\"at\":\"main.conf:1\"}]}");
+        "\"at\":\"main.conf:1\"}],\"compares_programs\":true}");
 }
 
 static void test_effects_in_words(void **state)

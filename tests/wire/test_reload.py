@@ -25,10 +25,19 @@ def reload_result(d):
 def test_a_file_without_changes_changes_nothing(api, daemon, hook):
     d = daemon(api, hooks={"h": hook}).caught_up(api)
     done = d.ctl("reload")
-    assert (done.returncode, done.stdout, done.stderr) == (0, "nothing changed\n", "")
+    told = "programs and files of hooks are compared next: other ones run their hook again\n"
+    assert (done.returncode, done.stdout, done.stderr) == (0, "nothing changed\n" + told, "")
     done = d.ctl("reload", "--dry-run")
-    assert (done.returncode, done.stdout, done.stderr) == (0, "nothing changes\n", "")
+    told = "a reload compares programs and files of hooks, too\n"
+    assert (done.returncode, done.stdout, done.stderr) == (0, "nothing changes\n" + told, "")
+    assert d.ctl_json("reload", "--dry-run")["plan"]["compares_programs"] is True
     assert d.log("info", msg="reloaded")
+
+
+def test_without_a_state_no_programs_are_compared(api, daemon, hook):
+    d = daemon(api, hooks={"h": hook}, state_dir="none").caught_up(api)
+    assert d.ctl("reload").stdout == "nothing changed\n"
+    assert d.ctl("reload", "--dry-run").stdout == "nothing changes\n"
 
 
 def test_a_bad_file_is_refused_as_at_a_start_and_seen_until_a_good_one(api, daemon, hook):
