@@ -305,6 +305,20 @@ static void test_names_of_objects_can_be_hidden(void **state)
                 "watch twin: 1 object is skipped, with the old state if there is one\n");
 }
 
+/* The error may be about one object, or the server may name one. */
+static void test_an_error_is_hidden_where_it_may_name_an_object(void **state)
+{
+    struct admin_world *t = *state;
+
+    admin_world_list(
+        t, WORLD_SERVICES, 500,
+        "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"code\":500,\"message\":\"b/hush\"}");
+    admin_world_expect_poor(t, "GET /healthz", 503, "b/hush");
+    t->model.hides_keys = true;
+    expect_body(t, "/healthz", 503,
+                "not healthy\nwatch services: not synced\nwatch twin: not synced\n");
+}
+
 #define WITH_WORLD(test) \
     cmocka_unit_test_setup_teardown(test, admin_world_set_up, admin_world_tear_down)
 
@@ -321,6 +335,7 @@ int main(void)
         WITH_WORLD(test_the_form_is_chosen_by_the_query),
         WITH_WORLD(test_anonymous_peers_only_probe),
         WITH_WORLD(test_names_of_objects_can_be_hidden),
+        WITH_WORLD(test_an_error_is_hidden_where_it_may_name_an_object),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
