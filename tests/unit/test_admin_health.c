@@ -246,6 +246,18 @@ static void test_readyz_names_the_hooks_it_waits_for(void **state)
     expect_body(t, "/readyz?format=json", 200, "{\"ok\":true,\"reasons\":[]}\n");
 }
 
+/* READY does not wait for it either. */
+static void test_readyz_names_no_paused_hook(void **state)
+{
+    struct admin_world *t = *state;
+
+    hook_pause(t->hooks.v[0], true);
+    expect_body(t, "/readyz?format=json", 503, "{\"ok\":false,\"reasons\":[]}\n");
+    expect_body(t, "/readyz", 503, "not ready\n");
+    hook_pause(t->hooks.v[0], false);
+    admin_world_expect_poor(t, "GET /readyz", 503, "hook print: waits for its first run");
+}
+
 static void test_the_form_is_chosen_by_the_query(void **state)
 {
     static const char *const text[] = {"/livez?",
@@ -332,6 +344,7 @@ int main(void)
         WITH_WORLD(test_a_certificate_that_is_not_valid_yet),
         WITH_WORLD(test_the_text_has_a_line_for_each_reason),
         WITH_WORLD(test_readyz_names_the_hooks_it_waits_for),
+        WITH_WORLD(test_readyz_names_no_paused_hook),
         WITH_WORLD(test_the_form_is_chosen_by_the_query),
         WITH_WORLD(test_anonymous_peers_only_probe),
         WITH_WORLD(test_names_of_objects_can_be_hidden),
