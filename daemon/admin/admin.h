@@ -62,10 +62,10 @@ struct admin_state {
     uint64_t commits;
 };
 
-/* How the last reload ended that was no dry run. */
+/* Reloads, without dry runs: the result of the last one, and whether one is under way. */
 struct admin_reload {
-    const char *result;   /* "reloaded", "invalid", "failed"; NULL = there was none */
-    bool is_running;      /* a configuration is being read */
+    const char *result; /* "reloaded", "invalid", "failed"; NULL = there was none */
+    bool is_running;
     uint64_t ended_ns;    /* wall clock */
     uint64_t failing_ns;  /* since when reloads have failed; 0 = the last one was good */
     const char *problems; /* lines; NULL or "" = none */

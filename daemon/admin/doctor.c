@@ -60,7 +60,9 @@ static const struct remedy {
     [FINDING_STATE_IN_RAM] = {"state_in_ram",
                         "set state_dir to a folder on disk (/var/lib/informerd)"                                },
     [FINDING_DESCRIPTORS] = {"descriptors",  "systemctl edit informerd: LimitNOFILE=65536"                           },
-    [FINDING_UNIT_ORDER] = {"unit_order",   "add --no-block to the systemctl command"                               },
+    [FINDING_UNIT_ORDER] =
+        {"unit_order",
+                        "call systemctl try-reload-or-restart; docs/haproxy.md \"At boot\" says why"            },
     [FINDING_SECRET_FIELD] = {"secret_field", "take it from the input (stdin) instead of fields"                      },
 };
 

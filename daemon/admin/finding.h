@@ -43,7 +43,7 @@ enum finding_id {
 /* Borrowed for the call. */
 struct finding {
     enum finding_id id;
-    const char *kind; /* "watch", "hook", "cluster", "state", "informerd" */
+    const char *kind; /* "watch", "hook", "cluster", "state", "reload", "informerd" */
     const char *name; /* of the watch, hook or cluster; "" = there is no name */
     /* for people; it may begin with kind and name ("watch services: ...") */
     const char *sentence;

@@ -56,6 +56,24 @@ void forget_call_show(struct call *c)
         put(c, gh);
 }
 
+/* Removed records are part of the state: without one the hook would be remembered until the end of the
+ * process. */
+static void refuse(struct call *c)
+{
+    const struct admin_state *s = &c->m->state;
+    struct buf text = {0};
+
+    if (s->dir == NULL)
+        buf_puts(&text, "informerd keeps no state (state_dir), so it cannot forget a hook: remove "
+                        "its files by hand");
+    else if (s->trouble != NULL)
+        buf_printf(&text, "the state cannot be written: %s", s->trouble);
+    else
+        buf_puts(&text, "informerd was started with --dry-run: it writes no state");
+    admin_refuse(c->out, 409, buf_cstr(&text));
+    buf_free(&text);
+}
+
 void forget_call_order(struct call *c)
 {
     struct gone_hook *gh = find(c);
@@ -67,7 +85,7 @@ void forget_call_order(struct call *c)
     else if (gh->state != GONE_KEPT)
         admin_refuse(c->out, 409, "the hook is being forgotten already");
     else if (!c->m->actions->forget(c->m->arg, gh, c->target->count > AT_FILES))
-        admin_refuse(c->out, 409, "informerd was started with --dry-run: it writes no state");
+        refuse(c);
     else {
         c->out->status = 202;
         put(c, gh);

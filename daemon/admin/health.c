@@ -85,7 +85,7 @@ static bool is_ready(struct answer *a, const struct call *c)
     for (size_t i = 0; i < hooks->n; i++) {
         struct finding f = {.kind = "hook", .name = hooks->v[i]->name};
 
-        if (hook_first_ended(hooks->v[i]))
+        if (!hook_holds_ready(hooks, hooks->v[i]))
             continue;
         buf_clear(&text);
         report_hook_not_ready(&text, c->m, hooks->v[i], c->now_ms);

@@ -454,6 +454,15 @@ static size_t put_strays(struct json_out *j, const char *hook, const struct stra
     return n;
 }
 
+/* The reason of hook/gone says what to type, which needs a state. */
+static const char *why_left(const struct admin_model *m, const struct stray *x)
+{
+    return m->state.dir != NULL
+               ? x->why
+               : "the hook is not configured any more: remove the file by hand, as "
+                 "informerd keeps no state";
+}
+
 size_t report_put_gone(struct json_out *j, const struct admin_model *m, const struct gone_hook *gh,
                        size_t n)
 {
@@ -461,7 +470,7 @@ size_t report_put_gone(struct json_out *j, const struct admin_model *m, const st
         const struct stray *x = list_entry(pos, struct stray, link);
 
         if (x->state == STRAY_LEFT && n < LEFT_FILES_MAX && gone_is_left(m->hooks, x)) {
-            put_left_file(j, gh->name, x->path, x->why);
+            put_left_file(j, gh->name, x->path, why_left(m, x));
             n++;
         }
     }

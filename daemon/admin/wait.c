@@ -85,7 +85,7 @@ static void look_at_first_runs(struct look *l)
     for (size_t i = 0; i < l->m->hooks->n; i++) {
         const struct hook *h = l->m->hooks->v[i];
 
-        if (hook_first_ended(h) || hook_waits_for_people(l->m->hooks, h))
+        if (!hook_holds_ready(l->m->hooks, h))
             continue;
         report_hook_not_ready(&text, l->m, h, l->now_ms);
         miss(l, &text);

@@ -303,7 +303,6 @@ static void check_hook_trust(const struct conf *conf, const struct conf_hook *h,
  * all rights. */
 static void check_root_start(const struct conf *conf, struct problems *p)
 {
-    check_user(conf->user.v, "", conf->user.at, p);
     /* A file that stands in for another one will get its owner when it is put there. */
     for (size_t i = 0; i < conf->n_files; i++)
         if (!conf->files[i].stands_in)
@@ -351,9 +350,15 @@ void check_machine(const struct conf *conf, const struct cluster_access_list *cl
         check_output_path(&conf->hooks[i], node_name, p);
     }
     free(node_name);
-    check_control_group(conf, p);
     if (geteuid() == 0)
         check_root_start(conf, p);
+}
+
+void check_kept(const struct conf *conf, struct problems *p)
+{
+    check_control_group(conf, p);
+    if (geteuid() == 0)
+        check_user(conf->user.v, "", conf->user.at, p);
 }
 
 /* Reports that the token of the pod cannot be read. What root may not trust is reported with all files of

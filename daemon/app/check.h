@@ -13,10 +13,14 @@
  * paths in objects. */
 void check_settings(const struct conf *conf, struct problems *p);
 
-/* Adds to p what would keep the daemon from starting on this machine: users and groups, the name of the
- * node in paths; if started as root, also files that root may not trust. Asks no server. */
+/* Adds to p what would keep the daemon from starting on this machine: users and groups of hooks, the name
+ * of the node in paths; if started as root, also files that root may not trust. Asks no server. */
 void check_machine(const struct conf *conf, const struct cluster_access_list *cluster_access,
                    struct problems *p);
+
+/* Adds to p a user or a control.group that this machine does not have, or that the daemon cannot use.
+ * To be called before conf_keep(): a reload keeps the ones in use, but the next start would fail. */
+void check_kept(const struct conf *conf, struct problems *p);
 
 /* Adds to p each credential that would keep the daemon from starting: the missing token of a pod; if
  * started as root, each credential file that the helper would open as root and that root may not trust

@@ -96,12 +96,6 @@ struct builder {
     struct problems *problems;
 };
 
-static bool is_same_trust(const struct path_trust *a, const struct path_trust *b)
-{
-    return a->owners[0] == b->owners[0] && a->owners[1] == b->owners[1] &&
-           a->named_by == b->named_by;
-}
-
 /* The number of a file in the list that the helper gets. A file that several servers name is there
  * once. */
 static uint32_t file_number(struct cluster_access_list *l, const char *path,
@@ -109,7 +103,7 @@ static uint32_t file_number(struct cluster_access_list *l, const char *path,
 {
     for (size_t i = 0; i < l->file_count; i++)
         if (strcmp(l->files[i].path, path) == 0 &&
-            is_same_trust(&l->files[i].path_trust, path_trust))
+            path_trust_equal(&l->files[i].path_trust, path_trust))
             return (uint32_t)i;
     l->files = mem_grow(l->files, l->file_count, sizeof(*l->files));
     l->places = mem_grow(l->places, l->file_count, sizeof(*l->places));

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/str.h"
 
 /* ---- Copies. */
 
@@ -199,15 +200,10 @@ bool cluster_settings_equal(const struct cluster_settings *a, const struct clust
     return digest_eq(a->digest, b->digest);
 }
 
-static bool is_text(const char *a, const char *b)
-{
-    return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
-}
-
 static bool is_same_item(const struct cluster_settings_item *a,
                          const struct cluster_settings_item *b)
 {
-    return is_text(a->data, b->data) && is_text(a->path, b->path) && a->file == b->file;
+    return str_same(a->data, b->data) && str_same(a->path, b->path) && a->file == b->file;
 }
 
 bool cluster_settings_are_alike(const struct cluster_settings_server *a,
@@ -222,11 +218,11 @@ bool cluster_settings_are_alike(const struct cluster_settings_server *a,
 uint32_t cluster_settings_file(const struct cluster_settings *s, size_t server, enum cred_item item,
                                const char *path)
 {
-    if (server < s->server_count && is_text(s->servers[server].items[item].path, path))
+    if (server < s->server_count && str_same(s->servers[server].items[item].path, path))
         return s->servers[server].items[item].file;
     for (size_t i = 0; i < s->server_count; i++)
         for (int k = 0; k < CRED_ITEMS; k++)
-            if (path != NULL && is_text(s->servers[i].items[k].path, path))
+            if (path != NULL && str_same(s->servers[i].items[k].path, path))
                 return s->servers[i].items[k].file;
     return CRED_GONE;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cluster_settings - a copy of what a running cluster needs of the configuration, so that a reload can
- * free the configuration before it; and whether two of them are equal; pure.
+ * cluster_settings - the settings of a running cluster, copied so that a reload can free the configuration
+ * that they come from; and whether those of two are equal; pure.
  */
 #ifndef APP_CLUSTER_SETTINGS_H
 #define APP_CLUSTER_SETTINGS_H
@@ -36,7 +36,7 @@ struct cluster_settings_server {
     struct cluster_settings_item items[CRED_ITEMS];
 };
 
-/* What times and sizes a cluster has. */
+/* Times and sizes for the requests to a cluster. */
 struct cluster_settings_tuning {
     uint64_t connect_timeout_ms;
     uint64_t tls_timeout_ms;
@@ -80,12 +80,13 @@ struct cluster_settings *cluster_settings_create(const struct conf_cluster *conf
 bool cluster_settings_equal(const struct cluster_settings *a,
                             const struct cluster_settings *b) MUST_CHECK;
 
-/* Do both servers get the same credentials? */
+/* Can both servers share one login? They can if they have the same credentials, and both or none use TLS and
+ * verify the server. */
 bool cluster_settings_are_alike(const struct cluster_settings_server *a,
                                 const struct cluster_settings_server *b) MUST_CHECK;
 
-/* The number in s of the file that an item of a server has in other settings: that of the same place,
- * or else of any place with that path; CRED_GONE = s has no such file. */
+/* The number that s has for a credential file with this path: that of the same item and server if the path is
+ * the same there, else of any item with the path; CRED_GONE = s has no such file. */
 uint32_t cluster_settings_file(const struct cluster_settings *s, size_t server, enum cred_item item,
                                const char *path) MUST_CHECK;
 

@@ -34,7 +34,7 @@ struct seen {
 struct control {
     struct control_params params;
     struct payload_context context;
-    enum log_level log_configured; /* the level at the start */
+    enum log_level log_configured; /* of the configuration in use, or of the command line */
     uint64_t conf_digest;
     const char *textfile_trouble;
     struct journal *journal;

@@ -116,6 +116,7 @@ bool generation_build(void *arg, struct helper_params *params, struct buf *bundl
 
     g->conf = conf_read(&files, source->path, &p);
     if (g->conf != NULL) {
+        check_kept(g->conf, &p);
         conf_keep(g->conf, source->conf);
         generation_check(g->conf, &files, &g->cluster_access, &p);
     }
@@ -199,14 +200,8 @@ struct reload_plan *generation_plan(const struct generation *g, const struct rel
     const struct reload_side kept = {g->conf, &g->cluster_access, was->node_name};
     const struct reload_side wanted = {g->wanted, &g->cluster_access, g->node_name};
     struct reload_plan *p = reload_plan_create(was, &kept);
-    struct reload_plan *all = reload_plan_create(was, &wanted);
-    const struct reload_plan without = *p;
 
-    p->restarts = all->restarts;
-    p->restart_count = all->restart_count;
-    all->restarts = without.restarts;
-    all->restart_count = without.restart_count;
-    reload_plan_destroy(&all);
+    reload_plan_add_restarts(p, was, &wanted);
     return p;
 }
 

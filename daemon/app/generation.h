@@ -27,15 +27,15 @@ struct generation_source {
 };
 
 struct generation {
-    struct conf *conf;   /* with the user, state_dir and control of the configuration before it */
+    struct conf *conf;   /* after conf_keep() */
     struct conf *wanted; /* as the files have it */
     struct cluster_access_list cluster_access;
     char *node_name;     /* that a restart would find */
     struct buf warnings; /* what may be mended while informerd runs, one line each */
 };
 
-/* The checks of everything that a start or a reload refuses; both call this, so they accept the same
- * configurations. Loads cluster_access, which is empty, and adds the problems to p. Needs the rights of the
+/* The checks of everything that a start or a reload refuses, but for check_kept(); both call this, so they
+ * accept the same configurations. Loads cluster_access, which is empty, and adds the problems to p. Needs the rights of the
  * start: it looks at users and at files of root. */
 void generation_check(const struct conf *conf, struct file_set *files,
                       struct cluster_access_list *cluster_access, struct problems *p);

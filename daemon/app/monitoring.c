@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "app/monitoring.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "admin/metrics_out.h"
+#include "admin/target.h"
 #include "app/control.h"
 #include "app/textfile.h"
 #include "base/log.h"
@@ -49,23 +51,12 @@ static void log_address(int fd)
     buf_free(&text);
 }
 
-static enum err_kind bind_one(struct monitoring_sockets *s, const struct conf_list *listen,
-                              const char *address, struct err *err)
+static bool is_wanted(const struct conf *conf, const char *address)
 {
-    int fd;
-    enum err_kind kind = listener_bind_tcp(address, &fd, err);
-
-    if (kind == ERR_OK) {
-        log_address(fd);
-        s->fds[s->n] = fd;
-        s->addresses[s->n++] = mem_strdup(address);
-    } else if (listen->at.line == 0) {
-        /* Nobody has asked for it: a second informerd on the machine is no fault. */
-        log_info("metrics are served on the control socket only", KV_ERR(err),
-                 KV_STR("remedy", "set metrics.listen, or metrics : { listen = [ ]; }"));
-        kind = ERR_OK;
-    }
-    return kind;
+    for (size_t i = 0; i < conf->metrics.listen.n; i++)
+        if (strcmp(conf->metrics.listen.v[i].v, address) == 0)
+            return true;
+    return false;
 }
 
 static bool has(const struct monitoring *m, const char *address)
@@ -74,6 +65,56 @@ static bool has(const struct monitoring *m, const char *address)
         if (strcmp(m->places[i].address, address) == 0)
             return true;
     return false;
+}
+
+static bool same_port(const char *a, const char *b)
+{
+    struct socket_address x;
+    struct socket_address y;
+
+    if (!socket_address_read(a, &x) || !socket_address_read(b, &y) ||
+        x.to.any.sa_family != y.to.any.sa_family)
+        return false;
+    return x.to.any.sa_family == AF_INET ? x.to.v4.sin_port == y.to.v4.sin_port
+                                         : x.to.v6.sin6_port == y.to.v6.sin6_port;
+}
+
+/* 0.0.0.0:1 and 127.0.0.1:1 cannot both be bound. Does m hold the port with an address that it is about to
+ * leave? */
+static bool leaves_port(const struct monitoring *m, const struct conf *conf, const char *address)
+{
+    for (size_t i = 0; m != NULL && i < m->n; i++)
+        if (!is_wanted(conf, m->places[i].address) && same_port(m->places[i].address, address))
+            return true;
+    return false;
+}
+
+static void note(struct monitoring_sockets *s, const char *address, int fd)
+{
+    s->fds[s->n] = fd;
+    s->addresses[s->n++] = mem_strdup(address);
+}
+
+static enum err_kind bind_one(const struct conf *conf, const struct monitoring *m,
+                              const char *address, struct monitoring_sockets *out, struct err *err)
+{
+    int fd;
+
+    if (listener_bind_tcp(address, &fd, err) == ERR_OK) {
+        log_address(fd);
+        note(out, address, fd);
+        return ERR_OK;
+    }
+    if (err->code == EADDRINUSE && leaves_port(m, conf, address)) {
+        note(out, address, -1);
+        return ERR_OK;
+    }
+    if (conf->metrics.listen.at.line > 0)
+        return err->kind;
+    /* Nobody has asked for it: a second informerd on the machine is no fault. */
+    log_info("metrics are served on the control socket only", KV_ERR(err),
+             KV_STR("remedy", "set metrics.listen, or metrics : { listen = [ ]; }"));
+    return ERR_OK;
 }
 
 /* Binds the addresses that m does not have; NULL = all. */
@@ -87,7 +128,7 @@ static enum err_kind bind_missing(const struct conf *conf, const struct monitori
                                        .addresses = mem_array(listen->n + 1, sizeof(char *))};
     for (size_t i = 0; kind == ERR_OK && i < listen->n; i++)
         if (!has(m, listen->v[i].v))
-            kind = bind_one(out, listen, listen->v[i].v, err);
+            kind = bind_one(conf, m, listen->v[i].v, out, err);
     if (kind != ERR_OK)
         monitoring_unbind(out);
     return kind;
@@ -111,16 +152,25 @@ static void free_sockets(struct monitoring_sockets *s)
 void monitoring_unbind(struct monitoring_sockets *s)
 {
     for (size_t i = 0; i < s->n; i++)
-        close(s->fds[i]);
+        if (s->fds[i] >= 0)
+            close(s->fds[i]);
     free_sockets(s);
 }
 
 /* ---- Answers */
 
+/* As admin_handle() finds the path: every spelling of it must share the answer that is kept. */
 static bool asks_for_metrics(const struct admin_request *req)
 {
-    return str_is(req->target, "/metrics") &&
-           (str_is(req->method, "GET") || str_is(req->method, "HEAD"));
+    static const char *const pattern[TARGET_PARTS] = {"metrics"};
+    struct target t;
+
+    if ((!str_is(req->method, "GET") && !str_is(req->method, "HEAD")) ||
+        !target_parse(&t, req->target))
+        return false;
+    bool fits = target_fits(&t, pattern);
+    target_fini(&t);
+    return fits;
 }
 
 static void answer_metrics(struct monitoring *m, const struct admin_request *req,
@@ -149,19 +199,41 @@ static void answer(void *arg, const struct admin_request *req, struct admin_resp
         control_answer(m->control, req, out);
 }
 
+static void add_place(struct monitoring *m, const char *address, int fd)
+{
+    const struct listener_params p = {.fd = fd,
+                                      .clients = MONITORING_CLIENTS,
+                                      .queued_bytes = MONITORING_QUEUED_BYTES,
+                                      .handle = answer,
+                                      .arg = m};
+
+    m->places = mem_grow(m->places, m->n, sizeof(*m->places));
+    m->places[m->n++] = (struct place){mem_strdup(address), listener_create(m->loop, &p)};
+}
+
+/* Binds an address that had to wait until its port was free. It is too late for the reload to fail. */
+static int bind_now(const char *address)
+{
+    struct err err;
+    int fd;
+
+    if (listener_bind_tcp(address, &fd, &err) == ERR_OK) {
+        log_address(fd);
+        return fd;
+    }
+    log_error("metrics are not served at an address of metrics.listen: reload to try again",
+              KV_ERR(&err));
+    return -1;
+}
+
 /* Makes listeners of sockets, behind the places that there are. */
 static void serve(struct monitoring *m, struct monitoring_sockets *s)
 {
     for (size_t i = 0; i < s->n; i++) {
-        const struct listener_params p = {.fd = s->fds[i],
-                                          .clients = MONITORING_CLIENTS,
-                                          .queued_bytes = MONITORING_QUEUED_BYTES,
-                                          .handle = answer,
-                                          .arg = m};
+        int fd = s->fds[i] >= 0 ? s->fds[i] : bind_now(s->addresses[i]);
 
-        m->places = mem_grow(m->places, m->n, sizeof(*m->places));
-        m->places[m->n++] =
-            (struct place){mem_strdup(s->addresses[i]), listener_create(m->loop, &p)};
+        if (fd >= 0)
+            add_place(m, s->addresses[i], fd);
     }
     free_sockets(s);
 }
@@ -178,14 +250,6 @@ enum err_kind monitoring_prepare(struct monitoring *m, const struct conf *conf, 
 {
     monitoring_unbind(&m->next);
     return bind_missing(conf, m, &m->next, err);
-}
-
-static bool is_wanted(const struct conf *conf, const char *address)
-{
-    for (size_t i = 0; i < conf->metrics.listen.n; i++)
-        if (strcmp(conf->metrics.listen.v[i].v, address) == 0)
-            return true;
-    return false;
 }
 
 void monitoring_change(struct monitoring *m, const struct conf *conf, uint32_t textfile_number)

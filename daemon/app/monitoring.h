@@ -27,14 +27,14 @@ enum { MONITORING_CLIENTS = 32 };
 
 /* Sockets that listen, one for each address. Zero-initialised is empty. */
 struct monitoring_sockets {
-    int *fds;
-    char **addresses; /* as they were written */
+    int *fds;         /* -1 = monitoring_change() binds it */
+    char **addresses; /* as metrics.listen has them */
     size_t n;
 };
 
-/* Binds all addresses of the configuration, so that a start binds them before its rights are dropped.
- * If the user has not written metrics.listen, an address that cannot be bound is only warned of: a
- * default must not keep informerd from starting. */
+/* Binds all addresses of metrics.listen. A start calls it before it drops the rights of root, so that ports
+ * below 1024 can be bound. If metrics.listen is the default, an address that cannot be bound is logged and
+ * left out, so that a second informerd on a machine starts. */
 enum err_kind monitoring_bind(const struct conf *conf, struct monitoring_sockets *out,
                               struct err *err) MUST_CHECK;
 
@@ -54,13 +54,15 @@ struct monitoring_params {
 /* Answers on the sockets, and writes metrics.textfile. Never NULL; release with monitoring_dispose(). */
 struct monitoring *monitoring_create(const struct monitoring_params *params);
 
-/* A reload: binds those addresses of conf that are new. Nothing else changes before
- * monitoring_change(). Fails as monitoring_bind(); then nothing has changed. */
+/* A reload: binds those addresses of conf that are new, but for one that is in use because m has its
+ * port with an address that conf does not have: that one waits for monitoring_change(), before which nothing else changes. Fails as
+ * monitoring_bind(); then nothing has changed. */
 enum err_kind monitoring_prepare(struct monitoring *m, const struct conf *conf,
                                  struct err *err) MUST_CHECK;
 
 /* The settings of conf take effect, for which monitoring_prepare() was the last call. Clients of
- * addresses that stay notice nothing. To be called when the numbers of the helper have changed. */
+ * addresses that stay notice nothing. An address that had to wait and cannot be bound is logged. To be called
+ * when the numbers of the helper have changed. */
 void monitoring_change(struct monitoring *m, const struct conf *conf, uint32_t textfile_number);
 
 /* Closes all sockets and sets *m to NULL. NULL is fine. */

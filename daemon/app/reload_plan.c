@@ -52,7 +52,6 @@ static size_t names_find(const struct names *names, const char *name)
 struct side {
     const struct conf *conf;
     const struct cluster_access_list *cluster_access;
-    const char *node_name;
     struct names clusters;
     struct names watches;
     struct names views;
@@ -62,7 +61,7 @@ struct side {
 struct planner {
     struct side was;
     struct side now;
-    bool other_node; /* the node has another name now */
+    const char *node_name; /* only a restart changes it */
     struct reload_plan *plan;
 };
 
@@ -70,8 +69,7 @@ static void side_init(struct side *s, const struct reload_side *params)
 {
     const struct conf *c = params->conf;
 
-    *s = (struct side){
-        .conf = c, .cluster_access = params->cluster_access, .node_name = params->node_name};
+    *s = (struct side){.conf = c, .cluster_access = params->cluster_access};
     names_init(&s->clusters, c->clusters, c->n_clusters, sizeof(*c->clusters));
     names_init(&s->watches, c->watches, c->n_watches, sizeof(*c->watches));
     names_init(&s->views, c->views, c->n_views, sizeof(*c->views));
@@ -139,8 +137,8 @@ static bool has_other_kubeconfig(const struct planner *p, size_t was, size_t now
                              &p->now.cluster_access->v[now].kubeconfig);
 }
 
-/* Notes what the settings of the cluster do not show: files that they name, and the settings of others
- * that the cluster uses. */
+/* Notes changes that the settings of the cluster do not show: of files that they name, and of settings
+ * elsewhere that the cluster uses. */
 static void note_access(const struct planner *p, struct reload_entry *e)
 {
     const struct cluster_access_list *a = p->was.cluster_access;
@@ -200,7 +198,7 @@ static bool enters_watches(const char *key)
     return strncmp(key, "tuning.", strlen("tuning.")) == 0 || strcmp(key, "stale_after") == 0;
 }
 
-/* What differs of a watch. */
+/* Collects the settings in which a watch and its cluster differ. */
 struct watch_comparison {
     struct reload_entry *entry;
     const char *cluster;
@@ -229,20 +227,6 @@ static void note_of_its_cluster(void *arg, const struct setting_difference *d)
     free(key);
 }
 
-static bool has_node_name(const char *text)
-{
-    return strstr(text, "${node_name}") != NULL;
-}
-
-static bool uses_node_name(const struct conf_watch *w)
-{
-    bool uses = has_node_name(w->label_selector.v) || has_node_name(w->field_selector.v);
-
-    for (size_t i = 0; i < w->match.n; i++)
-        uses = uses || has_node_name(w->match.v[i].v);
-    return uses;
-}
-
 /* Compares all that build_watch() reads. Both watches are in clusters of the same name. Returns whether
  * the struct watch would be another one. */
 static bool compare_watches(const struct planner *p, struct reload_entry *e)
@@ -259,10 +243,6 @@ static bool compare_watches(const struct planner *p, struct reload_entry *e)
                     &p->now.conf->clusters[cluster_now], note_of_its_cluster, &c);
     if (p->was.conf->limits.object_size.v != p->now.conf->limits.object_size.v) {
         add_text(&e->settings, "limits.object_size");
-        c.rebuilds = true;
-    }
-    if (p->other_node && uses_node_name(b)) {
-        add_text(&e->settings, "node_name");
         c.rebuilds = true;
     }
     return c.rebuilds;
@@ -351,9 +331,6 @@ static void plan_view(struct planner *p, size_t now)
     if (was == RELOAD_NONE)
         return;
     setting_compare(view_conf_settings, &p->was.conf->views[was], v, note_setting, &e->settings);
-    /* Each view prefers endpoints of this node. */
-    if (p->other_node)
-        add_text(&e->settings, "node_name");
     bool services = check_source(p, v->services.v, e);
     bool slices = check_source(p, v->slices.v, e);
     e->change = e->settings.n == 0 && services && slices ? RELOAD_KEEP : RELOAD_REPLACE;
@@ -385,8 +362,8 @@ static void note_of_hook(void *arg, const struct setting_difference *d)
 static bool is_renewed(const struct planner *p, const struct conf_hook *a,
                        const struct conf_hook *b)
 {
-    struct digest was = hook_text_digests(p->was.conf, a, p->was.node_name).now;
-    struct digest now = hook_text_digests(p->now.conf, b, p->now.node_name).now;
+    struct digest was = hook_text_digests(p->was.conf, a, p->node_name).now;
+    struct digest now = hook_text_digests(p->now.conf, b, p->node_name).now;
 
     return !digest_eq(was, now);
 }
@@ -401,8 +378,6 @@ static void compare_hooks(const struct planner *p, struct reload_entry *e)
     setting_compare(hook_conf_settings, a, b, note_of_hook, &e->settings);
     if (strcmp(user_was, user_now) != 0)
         add_text(&e->settings, "user");
-    if (p->other_node && hook_text_uses_node_name(b))
-        add_text(&e->settings, "node_name");
     e->change = e->settings.n > 0 ? RELOAD_CHANGE : RELOAD_KEEP;
     /* The digests take longer than the comparison, and most hooks are as before. */
     if (e->settings.n > 0 && is_renewed(p, a, b)) {
@@ -446,49 +421,52 @@ static void plan_hooks(struct planner *p)
 
 /* ---- All other settings */
 
-static void add_restart(struct planner *p, const char *setting, const char *now, const char *wanted,
-                        struct where at)
-{
-    struct reload_plan *plan = p->plan;
-
-    plan->restarts = mem_grow(plan->restarts, plan->restart_count, sizeof(*plan->restarts));
-    plan->restarts[plan->restart_count++] =
-        (struct reload_restart){.setting = mem_strdup(setting),
-                                .now = mem_strdup(now),
-                                .wanted = mem_strdup(wanted),
-                                .at = at.line > 0 ? mem_printf("%s:%d", at.file, at.line) : NULL};
-}
-
 static void note_at_the_top(void *arg, const struct setting_difference *d)
 {
-    struct planner *p = arg;
+    struct reload_plan *plan = arg;
 
-    /* The name of the node has other sources than this setting: plan_settings() compares it. */
-    if (d->row->type == SETTING_NAMED || strcmp(d->key, "node_name") == 0)
-        return;
-    if (d->change != SETTING_RESTARTS) {
-        add_text(&p->plan->settings, d->key);
-        return;
-    }
-    const struct conf_str *now = d->a;
-    const struct conf_str *wanted = d->b;
-    ensure(d->row->type == SETTING_STR);
-    add_restart(p, d->key, now->v, wanted->v, wanted->at);
+    if (d->row->type != SETTING_NAMED && d->change != SETTING_RESTARTS)
+        add_text(&plan->settings, d->key);
 }
 
-static void plan_settings(struct planner *p)
+static void add_restart(struct reload_plan *plan, const char *setting, const char *now,
+                        const char *wanted, const struct where *at)
 {
-    setting_compare(main_conf_settings, p->was.conf, p->now.conf, note_at_the_top, p);
-    if (p->other_node)
-        add_restart(p, "node_name", p->was.node_name, p->now.node_name, p->now.conf->node_name.at);
+    plan->restarts = mem_grow(plan->restarts, plan->restart_count, sizeof(*plan->restarts));
+    plan->restarts[plan->restart_count++] = (struct reload_restart){
+        .setting = mem_strdup(setting),
+        .now = mem_strdup(now),
+        .wanted = mem_strdup(wanted),
+        .at = at->line > 0 ? mem_printf("%s:%d", at->file, at->line) : NULL};
+}
+
+static const char *text_of(const struct setting *row, const void *value)
+{
+    ensure(row->type == SETTING_STR || row->type == SETTING_WORD);
+    return row->type == SETTING_STR ? ((const struct conf_str *)value)->v
+                                    : row->words[((const struct conf_word *)value)->v];
+}
+
+static void note_restart(void *arg, const struct setting_difference *d)
+{
+    /* The name of the node has other sources than this setting. */
+    if (d->change == SETTING_RESTARTS && strcmp(d->key, "node_name") != 0)
+        add_restart(arg, d->key, text_of(d->row, d->a), text_of(d->row, d->b), d->b);
+}
+
+void reload_plan_add_restarts(struct reload_plan *p, const struct reload_side *was,
+                              const struct reload_side *wanted)
+{
+    setting_compare(main_conf_settings, was->conf, wanted->conf, note_restart, p);
+    if (strcmp(was->node_name, wanted->node_name) != 0)
+        add_restart(p, "node_name", was->node_name, wanted->node_name, &wanted->conf->node_name.at);
 }
 
 /* ---- The plan */
 
 struct reload_plan *reload_plan_create(const struct reload_side *was, const struct reload_side *now)
 {
-    struct planner p = {.plan = mem_zalloc(sizeof(*p.plan)),
-                        .other_node = strcmp(was->node_name, now->node_name) != 0};
+    struct planner p = {.plan = mem_zalloc(sizeof(*p.plan)), .node_name = was->node_name};
 
     side_init(&p.was, was);
     side_init(&p.now, now);
@@ -497,7 +475,8 @@ struct reload_plan *reload_plan_create(const struct reload_side *was, const stru
     plan_watches(&p);
     plan_views(&p);
     plan_hooks(&p);
-    plan_settings(&p);
+    setting_compare(main_conf_settings, was->conf, now->conf, note_at_the_top, p.plan);
+    p.plan->compares_programs = now->conf->n_hooks > 0 && conf_state_folder(now->conf) != NULL;
     side_fini(&p.was);
     side_fini(&p.now);
     return p.plan;
@@ -549,15 +528,4 @@ size_t reload_plan_count(const struct reload_entries *e, enum reload_change chan
     for (size_t i = 0; i < e->n; i++)
         n += e->v[i].change == change;
     return n;
-}
-
-static bool keeps_all(const struct reload_entries *e)
-{
-    return reload_plan_count(e, RELOAD_KEEP) == e->n;
-}
-
-bool reload_plan_is_empty(const struct reload_plan *p)
-{
-    return keeps_all(&p->clusters) && keeps_all(&p->watches) && keeps_all(&p->views) &&
-           keeps_all(&p->hooks) && p->settings.n == 0 && p->restart_count == 0;
 }

@@ -6,6 +6,7 @@
 #ifndef APP_RELOAD_PLAN_H
 #define APP_RELOAD_PLAN_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -85,7 +86,11 @@ struct reload_plan {
     struct reload_entries hooks;
 
     struct reload_texts settings; /* of no cluster, watch, view or hook; they take effect at once */
-    struct reload_restart *restarts;
+
+    /* Programs and files of hooks are compared behind the reload with those that the state has. The plan
+     * does not know the result. */
+    bool compares_programs;
+    struct reload_restart *restarts; /* of reload_plan_add_restarts() */
     size_t restart_count;
 };
 
@@ -97,16 +102,18 @@ struct reload_side {
     const char *node_name; /* cluster_access_node_name() */
 };
 
-/* Compares the configuration that is in use with the one that shall be. The contents of programs, of
- * `files` and of credential files are not compared. Never NULL; release with reload_plan_destroy(). */
+/* Compares the configuration that is in use with the one that shall be, which has the settings of conf_keep()
+ * and the name of the node from the one in use. The contents of programs, of `files` and of credential files
+ * are not compared. Never NULL; release with reload_plan_destroy(). */
 struct reload_plan *reload_plan_create(const struct reload_side *was,
                                        const struct reload_side *now) MUST_CHECK;
 
+/* Adds the settings that only a restart changes and that differ. wanted: as the files have it. */
+void reload_plan_add_restarts(struct reload_plan *p, const struct reload_side *was,
+                              const struct reload_side *wanted);
+
 /* Frees *p and sets it to NULL. NULL is fine. */
 void reload_plan_destroy(struct reload_plan **p);
-
-/* Is nothing to be done? The order of entries may differ all the same. */
-bool reload_plan_is_empty(const struct reload_plan *p) MUST_CHECK;
 
 /* How many entries have this change. */
 size_t reload_plan_count(const struct reload_entries *e, enum reload_change change) MUST_CHECK;
@@ -115,7 +122,7 @@ size_t reload_plan_count(const struct reload_entries *e, enum reload_change chan
  * name, change ("keep", "add", "change", "replace", "drop"), settings (an array of keys) and because
  * (null if there is nothing to say); a watch has same_as (the watch that it shares its connections
  * with, or null), a hook effect. "settings" is an array of keys, "needs_restart" one of objects with
- * setting, now, wanted and at (null: a default). Values of other settings are not shown: they may be
+ * setting, now, wanted and at (null: a default), "compares_programs" a bool. Values of other settings are not shown: they may be
  * secret. */
 void reload_plan_put(const struct reload_plan *p, struct json_out *j);
 

@@ -90,5 +90,7 @@ void reload_plan_put(const struct reload_plan *p, struct json_out *j)
     for (size_t i = 0; i < p->restart_count; i++)
         put_restart(j, &p->restarts[i]);
     json_out_close(j, ']');
+    json_out_key(j, "compares_programs");
+    json_out_bool(j, p->compares_programs);
     json_out_close(j, '}');
 }

@@ -16,7 +16,7 @@
 #include "proto/json_member.h"
 #include "proto/json_out.h"
 
-/* What a read is for; the later one includes the earlier one. */
+/* The kind of an order. A read that serves orders of both kinds commits. */
 enum order { ORDER_NONE, ORDER_PLAN, ORDER_COMMIT };
 
 struct reloader {
@@ -28,10 +28,10 @@ struct reloader {
     struct deadline *limit;   /* of the read that is under way */
     enum order reading;       /* NONE = nothing is under way */
     struct reload_plan *plan; /* the receiver of on_commit() is switching over; else NULL */
-    enum order next;          /* of the read after it */
+    enum order next;          /* of the next read; NONE = no order waits */
     uint64_t number;          /* of the read that is under way, else of the last one */
 
-    /* The last one that was no dry run. */
+    /* The last reload that was no dry run. */
     enum reloader_result result;
     uint64_t ended_ns;
     uint64_t failing_ns; /* since when all have failed; 0 = the last one was good */
@@ -302,7 +302,7 @@ struct admin_reload reloader_status(const struct reloader *r)
     static const char *const names[] = {NULL, "reloaded", "invalid", "failed"};
 
     return (struct admin_reload){.result = names[r->result],
-                                 .is_running = r->reading != ORDER_NONE,
+                                 .is_running = r->reading == ORDER_COMMIT,
                                  .ended_ns = r->ended_ns,
                                  .failing_ns = r->failing_ns,
                                  .problems = r->problems};

@@ -29,10 +29,10 @@ enum reloader_result {
     RELOADER_FAILED,  /* it could not be read: exit code 1 */
 };
 
-/* How a reload has ended. All is borrowed. */
+/* The result of a read. All pointers are borrowed. */
 struct reloader_end {
-    uint64_t number; /* what reloader_start() returned to those that it serves */
-    bool dry_run;    /* all of them only asked for the plan */
+    uint64_t number; /* reloader_start() has returned it for each order that this read serves */
+    bool dry_run;    /* each of these orders asked for the plan only */
     enum reloader_result result;
     const char *problems;           /* lines; "" = none */
     const struct reload_plan *plan; /* DONE */
@@ -43,7 +43,7 @@ struct reloader_end {
 struct reloader_events {
     /* The configuration in use, borrowed. */
     struct reload_side (*in_use)(void *arg);
-    /* A read has begun that is no dry run. */
+    /* A read has begun for an order that is no dry run. */
     void (*on_begin)(void *arg);
     /* The configuration is good, and on_commit() follows, unless the receiver cannot get what it needs for
      * g: the reload fails with the error, whole. */
@@ -51,7 +51,8 @@ struct reloader_events {
     /* The helper is ready: the receiver switches over to g, which it takes, and then calls
      * reloader_committed(), now or in a later turn. plan is borrowed until on_end(). */
     void (*on_commit)(void *arg, struct generation *g, const struct reload_plan *plan);
-    /* A reload has ended, well or not. The reloader is idle, or reads again when this returns. */
+    /* A read has ended, with any result; a dry run, too. When this returns, the reloader begins the next
+     * read if an order waits for it. */
     void (*on_end)(void *arg, const struct reloader_end *end);
 };
 
@@ -70,8 +71,8 @@ void reloader_on_reloaded(struct reloader *r, bool ok, int fd);
 /* The receiver of on_commit() has switched over. */
 void reloader_committed(struct reloader *r);
 
-/* From now on orders are refused for this reason, a constant. What is under way ends as FAILED, inside this
- * call. */
+/* From now on orders are refused for this reason, a constant. The read that is under way, and the one that
+ * orders wait for, end as FAILED inside this call. */
 void reloader_stop(struct reloader *r, const char *refusal);
 
 /* For the status; borrowed until the next turn of the loop. */

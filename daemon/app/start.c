@@ -472,6 +472,7 @@ static void check_conf(const struct options *o, const struct conf *conf, struct 
         cluster_access_load(cluster_access, conf, NULL, &f->errors);
         return;
     }
+    check_kept(conf, &f->errors);
     generation_check(conf, files, cluster_access, &f->errors);
     if (o->once || o->dry_run || o->check_access)
         cluster_access_refuse_awaited(cluster_access, conf, &f->errors);
@@ -490,6 +491,7 @@ static int replay(const struct options *o, struct conf *conf, struct findings *f
     struct err err;
 
     check_settings(conf, &f->errors);
+    check_kept(conf, &f->errors);
     check_machine(conf, &none, &f->errors);
     if (!print_findings(f))
         return EXIT_CODE_CONFIG;

@@ -4,31 +4,39 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "io/deadline.h"
 #include "io/helper_link.h"
 #include "io/loop.h"
 
+enum textfile_state {
+    TEXTFILE_OFF,     /* no file is wanted */
+    TEXTFILE_WAITING, /* the timer begins the next write */
+    TEXTFILE_WRITING, /* the timer kills the write */
+    /* The same, but the file of the write is not wanted any more: its end begins the first write of
+     * the new one, or nothing. */
+    TEXTFILE_OUTDATED,
+};
+
 struct textfile {
     struct textfile_params params;
-    char *path; /* NULL = no file is written */
+    enum textfile_state state;
+    char *path; /* NULL = no file is wanted */
     uint32_t number;
-    struct deadline *timer; /* of the next write; while one is under way, of its time */
+    struct deadline *timer;
     struct helper_run run;
-    int answers; /* of the write under way; -1 = none is */
+    int answers; /* WRITING, OUTDATED: of the write; else -1 */
     char *trouble;
 };
 
 /* One warning for each kind of trouble, however often the file is tried. */
 static void set_trouble(struct textfile *t, char *trouble)
 {
-    bool is_same = trouble != NULL && t->trouble != NULL && strcmp(trouble, t->trouble) == 0;
-
-    if (trouble != NULL && !is_same)
+    if (trouble != NULL && !str_same(trouble, t->trouble))
         log_warn("metrics.textfile cannot be written", KV_STR("why", trouble));
     else if (trouble == NULL && t->trouble != NULL && t->path != NULL)
         log_info("metrics.textfile is written again", KV_STR("path", t->path));
@@ -49,15 +57,40 @@ static char *text_of(const struct textfile *t, const struct run_end *end)
     return mem_printf("%s: the write was ended by signal %d", t->path, end->value);
 }
 
+static bool is_writing(const struct textfile *t)
+{
+    return t->state == TEXTFILE_WRITING || t->state == TEXTFILE_OUTDATED;
+}
+
+static void wait_then_write(struct textfile *t, uint64_t ms)
+{
+    t->state = TEXTFILE_WAITING;
+    deadline_start(t->timer, ms);
+}
+
+/* The first write of the file that is wanted now. Without one the helper has no hook for it: a write
+ * would end the helper. */
+static void begin_anew(struct textfile *t)
+{
+    if (t->path != NULL) {
+        wait_then_write(t, 0);
+        return;
+    }
+    t->state = TEXTFILE_OFF;
+    deadline_stop(t->timer);
+}
+
 static void on_exited(struct helper_run *run, const struct run_end *end)
 {
     struct textfile *t = container_of(run, struct textfile, run);
 
     close(t->answers);
     t->answers = -1;
-    if (t->path == NULL)
+    if (t->state == TEXTFILE_OUTDATED) {
+        begin_anew(t);
         return;
-    deadline_start(t->timer, TEXTFILE_EVERY_MS);
+    }
+    wait_then_write(t, TEXTFILE_EVERY_MS);
     set_trouble(t, run_end_is_good(end) ? NULL : text_of(t, end));
 }
 
@@ -70,10 +103,11 @@ static void begin_write(struct textfile *t)
         helper_link_ask(t->params.link, &t->run, t->number, RUN_PROGRAM_OUTPUT, buf_str(&text));
     buf_free(&text);
     if (t->answers >= 0) {
+        t->state = TEXTFILE_WRITING;
         deadline_start(t->timer, TEXTFILE_TIME_MS);
         return;
     }
-    deadline_start(t->timer, TEXTFILE_EVERY_MS);
+    wait_then_write(t, TEXTFILE_EVERY_MS);
     set_trouble(t, mem_printf("%s: %s", t->path, strerrordesc_np(errno)));
 }
 
@@ -81,7 +115,7 @@ static void on_timer(void *arg)
 {
     struct textfile *t = arg;
 
-    if (t->answers >= 0)
+    if (is_writing(t))
         helper_link_kill(t->params.link, &t->run, SIGKILL);
     else
         begin_write(t);
@@ -98,19 +132,17 @@ struct textfile *textfile_create(const struct textfile_params *params)
 
 void textfile_set(struct textfile *t, const char *path, uint32_t number)
 {
-    bool is_same = path != NULL && t->path != NULL && strcmp(path, t->path) == 0;
-
     t->number = number;
-    if (is_same || (path == NULL && t->path == NULL))
+    if (str_same(path, t->path))
         return;
     free(t->path);
-    t->path = path != NULL ? mem_strdup(path) : NULL;
+    t->path = NULL; /* while its trouble ends, as it is not written again */
     set_trouble(t, NULL);
-    if (t->answers >= 0) /* its end begins the next write, or nothing */
-        return;
-    deadline_stop(t->timer);
-    if (path != NULL)
-        deadline_start(t->timer, 0);
+    t->path = path != NULL ? mem_strdup(path) : NULL;
+    if (is_writing(t))
+        t->state = TEXTFILE_OUTDATED;
+    else
+        begin_anew(t);
 }
 
 void textfile_dispose(struct textfile **tp)
@@ -120,7 +152,7 @@ void textfile_dispose(struct textfile **tp)
     if (t == NULL)
         return;
     *tp = NULL;
-    if (t->answers >= 0) {
+    if (is_writing(t)) {
         helper_run_forget(&t->run);
         close(t->answers);
     }

@@ -264,7 +264,7 @@ static bool take_key(struct str *in, char **path, struct file_set_key *key)
         !take_number(in, (uid_t)-1, &owners[1]))
         return false;
     *key = (struct file_set_key){
-        *path, trusted == 1, {(uid_t)owners[0], (uid_t)owners[1]}
+        .path = *path, .trusted = trusted == 1, .owners = {(uid_t)owners[0], (uid_t)owners[1]}
     };
     return true;
 }

@@ -21,12 +21,16 @@
  * the memory. */
 enum { FILE_SET_TEXT_MAX = 4 * 1024 * 1024 };
 
-/* What is asked for. The answer for a path depends on whom root may trust. */
+/* What is asked for. The answer for a path depends on whom root may trust; the first one that asks says
+ * whether it may be a pipe. */
 struct file_set_key {
     const char *path;
     bool
         trusted; /* as root, read it only if root may trust the path (docs/design.md "Trusted files") */
     uid_t owners[2]; /* with trusted: users besides root who may own it; 0 = the place is free */
+    /* A person has named it on the command line, perhaps as /dev/stdin. Else only a regular file is read
+     * (EINVAL): a FIFO that nobody writes to would be read for ever. */
+    bool may_be_pipe;
 };
 
 /* What was found. */

@@ -31,6 +31,12 @@ static inline struct str str_c(const char *s)
     return (struct str){s, s != NULL ? strlen(s) : 0};
 }
 
+/* Are both C strings equal? NULL is equal to NULL only. */
+static inline bool str_same(const char *a, const char *b)
+{
+    return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
+}
+
 /* Have both views the same bytes? */
 static inline bool str_eq(struct str a, struct str b)
 {

@@ -203,6 +203,8 @@ static void report_unread(const struct file_set_file *file, struct problems *p)
 
     if (file->error == EFBIG)
         problems_add(p, at, "is larger than 4MiB: that is no configuration");
+    else if (file->error == EINVAL)
+        problems_add(p, at, "is no regular file: remove it, or include other files");
     else
         problems_add(p, at, "cannot be read: %s",
                      strerror(file->error)); /* NOLINT(concurrency-mt-unsafe) */
@@ -255,11 +257,11 @@ static bool was_read(const struct conf *c, const char *path)
     return false;
 }
 
-/* Reads the file at path into c; false after a report. Its name is kept for as long as c lives, because
+/* Reads the file at path into c; false after a report. The first one is the main file. Its name is kept for as long as c lives, because
  * the places of values point to it. */
 static bool read_file(struct conf *c, struct file_set *files, const char *path, struct problems *p)
 {
-    const struct file_set_key key = {.path = path};
+    const struct file_set_key key = {.path = path, .may_be_pipe = c->n_files == 0};
     const struct file_set_file *file = file_set_read(files, &key);
     const struct conf_file new = {mem_strdup(path), mem_strdup(file->shown), file->stands_in};
 
@@ -457,6 +459,7 @@ void conf_keep(struct conf *c, const struct conf *running)
 {
     keep_text(&c->user, &running->user);
     keep_text(&c->state_dir, &running->state_dir);
+    c->log.format.v = running->log.format.v;
     keep_text(&c->control.socket, &running->control.socket);
     keep_text(&c->control.group, &running->control.group);
 }

@@ -101,8 +101,8 @@ const struct conf_hook *conf_find_hook(const struct conf *c, const char *name);
  * connections, serves both. Lists are equal only if they have the same order. */
 bool conf_watch_equal(const struct conf_watch *a, const struct conf_watch *b);
 
-/* Gives c the settings of `running` that only a restart can change: user, state_dir and control. Their
- * places stay those of c. */
+/* Gives c the settings of `running` that only a restart can change, but for node_name, which is not
+ * read from conf after the start. The places of the values stay those of c. */
 void conf_keep(struct conf *c, const struct conf *running);
 
 /* The file that metrics are written to, or NULL: there is none. */

@@ -24,7 +24,7 @@ static struct conf_map sorted(const struct conf_map *map)
     return copy;
 }
 
-bool hook_text_uses_node_name(const struct conf_hook *h)
+static bool uses_node_name(const struct conf_hook *h)
 {
     /* ${node_name} is replaced only in these two settings of a hook. */
     static const char variable[] = "${node_name}";
@@ -52,7 +52,7 @@ void hook_text_put(const struct conf *c, const struct conf_hook *h, const char *
     setting_print_changed(hook_conf_settings, class, &hook, &defaults, out);
     buf_printf(out, "user: %s\n", h->user.v[0] != '\0' ? h->user.v : c->user.v);
     /* A node that was renamed has other arguments for these hooks, and for no others. */
-    if (hook_text_uses_node_name(h))
+    if (uses_node_name(h))
         buf_printf(out, "node_name: %s\n", node_name);
     free(hook.environment.v);
     free(hook.fields.v);

@@ -26,9 +26,6 @@ enum hook_text_form {
 void hook_text_put(const struct conf *c, const struct conf_hook *h, const char *node_name,
                    enum hook_text_form form, struct buf *out);
 
-/* Does ${node_name} stand in a setting of the hook? */
-bool hook_text_uses_node_name(const struct conf_hook *h) MUST_CHECK;
-
 /* The digests of both texts. */
 struct digest_forms hook_text_digests(const struct conf *c, const struct conf_hook *h,
                                       const char *node_name);

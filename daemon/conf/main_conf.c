@@ -52,7 +52,8 @@ static const char *listen_fault(const char *text)
 #define ROW_STRUCT struct conf_log
 static const struct setting log_settings[] = {
     SETTING_ROW(WORD, level, SETTING_DEFAULT("\"info\""), .words = log_level_words),
-    SETTING_ROW(WORD, format, SETTING_DEFAULT("\"auto\""), .words = log_format_words),
+    SETTING_ROW(WORD, format, SETTING_DEFAULT("\"auto\""), .words = log_format_words,
+                .change = SETTING_RESTARTS),
     {.key = NULL},
 };
 #undef ROW_STRUCT

@@ -5,80 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/panic.h"
-
-static bool same_str(const void *a, const void *b)
-{
-    return strcmp(((const struct conf_str *)a)->v, ((const struct conf_str *)b)->v) == 0;
-}
-
-static bool same_bool(const void *a, const void *b)
-{
-    return ((const struct conf_bool *)a)->v == ((const struct conf_bool *)b)->v;
-}
-
-static bool same_int(const void *a, const void *b)
-{
-    return ((const struct conf_int *)a)->v == ((const struct conf_int *)b)->v;
-}
-
-static bool same_num(const void *a, const void *b)
-{
-    double x = ((const struct conf_num *)a)->v;
-    double y = ((const struct conf_num *)b)->v;
-
-    return !(x < y) && !(x > y); /* the compiler warns of == between numbers */
-}
-
-static bool same_ms(const void *a, const void *b)
-{
-    return ((const struct conf_ms *)a)->v == ((const struct conf_ms *)b)->v;
-}
-
-static bool same_size(const void *a, const void *b)
-{
-    return ((const struct conf_size *)a)->v == ((const struct conf_size *)b)->v;
-}
-
-static bool same_word(const void *a, const void *b)
-{
-    return ((const struct conf_word *)a)->v == ((const struct conf_word *)b)->v;
-}
-
-static bool same_words(const void *a, const void *b)
-{
-    return ((const struct conf_words *)a)->v == ((const struct conf_words *)b)->v;
-}
-
-static bool same_span(const void *a, const void *b)
-{
-    const struct conf_span *x = a;
-    const struct conf_span *y = b;
-
-    return x->min_ms == y->min_ms && x->max_ms == y->max_ms;
-}
-
-static bool same_list(const void *a, const void *b)
-{
-    const struct conf_list *x = a;
-    const struct conf_list *y = b;
-    bool same = x->n == y->n;
-
-    for (size_t i = 0; same && i < x->n; i++)
-        same = same_str(&x->v[i], &y->v[i]);
-    return same;
-}
-
-static bool same_ints(const void *a, const void *b)
-{
-    const struct conf_ints *x = a;
-    const struct conf_ints *y = b;
-    bool same = x->n == y->n;
-
-    for (size_t i = 0; same && i < x->n; i++)
-        same = same_int(&x->v[i], &y->v[i]);
-    return same;
-}
+#include "conf/setting_print.h"
 
 static bool has_pair(const struct conf_map *map, const struct conf_pair *pair)
 {
@@ -100,14 +27,19 @@ static bool same_map(const void *a, const void *b)
     return same;
 }
 
-/* The comparison for each kind of value; GROUP and NAMED have none. */
-static bool (*const same_of[])(const void *a, const void *b) = {
-    [SETTING_STR] = same_str,   [SETTING_BOOL] = same_bool,   [SETTING_INT] = same_int,
-    [SETTING_NUM] = same_num,   [SETTING_MS] = same_ms,       [SETTING_SIZE] = same_size,
-    [SETTING_WORD] = same_word, [SETTING_WORDS] = same_words, [SETTING_CODE] = same_int,
-    [SETTING_LIST] = same_list, [SETTING_INTS] = same_ints,   [SETTING_SPAN] = same_span,
-    [SETTING_MAP] = same_map,
-};
+/* The text of a value is all of it. */
+static bool same_text(const struct setting *s, const void *a, const void *b)
+{
+    struct buf x = {0};
+    struct buf y = {0};
+
+    setting_print_value(s, a, &x);
+    setting_print_value(s, b, &y);
+    bool same = str_eq(buf_str(&x), buf_str(&y));
+    buf_free(&x);
+    buf_free(&y);
+    return same;
+}
 
 static bool is_written(const void *slot)
 {
@@ -116,8 +48,8 @@ static bool is_written(const void *slot)
 
 static bool same_value(const struct setting *s, const void *a, const void *b)
 {
-    ensure((size_t)s->type < ARRAY_LEN(same_of) && same_of[s->type] != NULL);
-    return same_of[s->type](a, b) && (!s->written_counts || is_written(a) == is_written(b));
+    return (s->type == SETTING_MAP ? same_map(a, b) : same_text(s, a, b)) &&
+           (!s->written_counts || is_written(a) == is_written(b));
 }
 
 static void note_difference(void *arg, const struct setting_difference *d)
@@ -130,7 +62,9 @@ static void note_difference(void *arg, const struct setting_difference *d)
 
 static bool same_element(const struct setting *s, const char *a, const char *b)
 {
-    bool differs = !same_str(a, b); /* each begins with its name */
+    const struct conf_str *name_a = (const void *)a; /* each begins with it */
+    const struct conf_str *name_b = (const void *)b;
+    bool differs = strcmp(name_a->v, name_b->v) != 0;
 
     if (!differs)
         setting_compare(s->group, a, b, note_difference, &differs);

@@ -189,6 +189,12 @@ static void (*const puts_of[])(const struct setting *s, const void *slot, struct
     [SETTING_MAP] = put_map,
 };
 
+void setting_print_value(const struct setting *s, const void *slot, struct buf *out)
+{
+    ensure((size_t)s->type < ARRAY_LEN(puts_of) && puts_of[s->type] != NULL);
+    puts_of[s->type](s, slot, out);
+}
+
 static void put_indent(struct buf *out, int indent)
 {
     buf_printf(out, "%*s", indent, "");
@@ -230,11 +236,10 @@ static void put_value(const struct setting *s, const void *slot, int indent, str
 {
     bool written = ((const struct where *)slot)->line > 0;
 
-    ensure((size_t)s->type < ARRAY_LEN(puts_of));
     put_indent(out, indent);
     buf_printf(out, "%s%s %c ", s->written_counts && !written ? "# " : "", s->key,
                s->type == SETTING_MAP ? ':' : '=');
-    puts_of[s->type](s, slot, out);
+    setting_print_value(s, slot, out);
     buf_puts(out, ";\n");
 }
 
@@ -263,9 +268,8 @@ static void put_changed(const struct setting *s, const void *slot, const void *i
     struct buf now = {0};
     struct buf before = {0};
 
-    ensure((size_t)s->type < ARRAY_LEN(puts_of));
-    puts_of[s->type](s, slot, &now);
-    puts_of[s->type](s, initial, &before);
+    setting_print_value(s, slot, &now);
+    setting_print_value(s, initial, &before);
     if (!str_eq(buf_str(&now), buf_str(&before)))
         buf_printf(out, "%s%s = %s\n", prefix, s->key, buf_cstr(&now));
     buf_free(&now);

@@ -8,6 +8,10 @@
 
 #include "conf/setting.h"
 
+/* Appends the value that is in slot, as a file has it: values with the same text are the same, but for the
+ * order of maps. The setting is no GROUP and not NAMED. */
+void setting_print_value(const struct setting *s, const void *slot, struct buf *out);
+
 /* Appends every setting of base, defaults included, one on each line, indented by so many spaces.
  * Of a NAMED setting all elements are printed. */
 void setting_print(const struct setting *table, const void *base, int indent, struct buf *out);

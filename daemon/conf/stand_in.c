@@ -123,7 +123,7 @@ static char *find_place(struct file_set *files, const char *main_file, const str
 static bool put(struct file_set *files, const char *main_file, const struct stand_in *w,
                 struct problems *p)
 {
-    const struct file_set_key key = {.path = w->file};
+    const struct file_set_key key = {.path = w->file, .may_be_pipe = true};
     const struct file_set_file *file = file_set_read(files, &key);
 
     if (file->error != 0) {

@@ -28,6 +28,7 @@ struct plan_look {
     bool is_planned;
     bool is_invalid;
     bool is_good;
+    bool compares_programs;
     struct buf problems;
     struct buf settings; /* of no cluster, watch, view or hook */
     struct buf restarts;
@@ -130,6 +131,8 @@ static void on_leaf(void *arg, const struct leaf *leaf)
     } else if (leaf->depth == 2 && str_is(leaf->path[0], "problems")) {
         units_put_visible(&l->problems, leaf->text);
         buf_putc(&l->problems, '\n');
+    } else if (reader_leads(leaf, 0, "plan.compares_programs")) {
+        l->compares_programs = leaf->type == JSON_TRUE;
     } else if (leaf->depth < 3 || !str_is(leaf->path[0], "plan")) {
         return;
     } else if (leaf->depth == 3 && str_is(leaf->path[1], "settings")) {
@@ -139,6 +142,16 @@ static void on_leaf(void *arg, const struct leaf *leaf)
     } else if (leaf->depth == 4 && str_is(leaf->path[1], "needs_restart")) {
         take_restart(l, leaf);
     }
+}
+
+/* A person who has edited a script must not take the plan for the whole answer. */
+static void put_next(const struct plan_look *l, struct buf *out)
+{
+    if (!l->compares_programs)
+        return;
+    buf_puts(out, l->is_planned ? "a reload compares programs and files of hooks, too\n"
+                                : "programs and files of hooks are compared next: other ones run "
+                                  "their hook again\n");
 }
 
 static void put_plan(struct plan_look *l, size_t width, struct buf *out)
@@ -158,6 +171,7 @@ static void put_plan(struct plan_look *l, size_t width, struct buf *out)
         table_put(out, l->table);
     } else if (l->restarts.len == 0) {
         buf_puts(out, l->is_planned ? "nothing changes\n" : "nothing changed\n");
+        put_next(l, out);
     }
     buf_append_str(out, buf_str(&l->restarts));
 }

@@ -32,10 +32,16 @@ static enum err_kind open_file(const struct file_set_key *key, int *fd, struct e
     const struct path_trust trust = {
         .owners = {key->owners[0], key->owners[1]}
     };
+    struct stat st;
 
     if (key->trusted)
         return path_trust_open(key->path, &trust, fd, err);
-    *fd = open(key->path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    /* A device is not even opened, because that may have effects. */
+    if (!key->may_be_pipe && stat(key->path, &st) == 0 && !S_ISREG(st.st_mode) &&
+        !S_ISDIR(st.st_mode))
+        return err_set(err, ERR_CONFIG, EINVAL, "%s: is no regular file", key->path);
+    /* A FIFO that takes the place of the file just now does not keep the open waiting. */
+    *fd = open(key->path, O_RDONLY | O_CLOEXEC | O_NOCTTY | (key->may_be_pipe ? 0 : O_NONBLOCK));
     if (*fd < 0)
         return err_set(err, ERR_CONFIG, errno, "%s: %s", key->path, strerror(errno));
     return ERR_OK;
@@ -45,7 +51,7 @@ static enum err_kind read_file(const struct file_set_key *key, struct buf *text,
                                struct err *err)
 {
     struct stat st = {0};
-    int fd;
+    int fd = -1;
 
     if (open_file(key, &fd, err) != ERR_OK)
         return err->kind;

@@ -8,8 +8,7 @@
 
 #include "base/file_set.h"
 
-/* The disk. A file that is to be trusted is opened by path_trust_open(): it must be a regular file. Any
- * other path may also be a pipe. */
+/* The disk. A file that is to be trusted is opened by path_trust_open(). */
 extern const struct file_set_source file_source_disk;
 
 #endif

@@ -393,5 +393,12 @@ enum err_kind path_trust_open(const char *path, const struct path_trust *path_tr
     *fd = -1;
     if (err->kind != ERR_OK)
         return err->kind;
-    return err_set(err, ERR_CONFIG, error, "%s: %s", path, strerror(error));
+    return err_set(err, ERR_CONFIG, error, "%s: %s", path,
+                   error == EINVAL ? "is no regular file" : strerror(error));
+}
+
+bool path_trust_equal(const struct path_trust *a, const struct path_trust *b)
+{
+    return a->owners[0] == b->owners[0] && a->owners[1] == b->owners[1] &&
+           a->named_by == b->named_by;
 }

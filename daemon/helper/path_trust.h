@@ -7,6 +7,7 @@
 #ifndef HELPER_PATH_TRUST_H
 #define HELPER_PATH_TRUST_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 #include "base/compiler.h"
@@ -20,6 +21,9 @@ struct path_trust {
      * as if a link of that user led to it. */
     uid_t named_by;
 };
+
+/* Do both trust the same users? */
+bool path_trust_equal(const struct path_trust *a, const struct path_trust *b) MUST_CHECK;
 
 /* Checks the file, every folder on the way to it and every link in between; a relative path begins
  * in the working folder. Nobody except root and the owners in path_trust (NULL = root alone) may be

@@ -608,11 +608,15 @@ bool hook_waits_for_people(const struct hooks *hs, const struct hook *h)
     return h->paused || behind;
 }
 
+bool hook_holds_ready(const struct hooks *hs, const struct hook *h)
+{
+    return !hook_first_ended(h) && !hook_waits_for_people(hs, h) && h->stage != HOOK_RETIRES;
+}
+
 bool hooks_ready(const struct hooks *hs)
 {
     for (size_t i = 0; i < hs->n; i++)
-        if (!hook_first_ended(hs->v[i]) && !hook_waits_for_people(hs, hs->v[i]) &&
-            hs->v[i]->stage != HOOK_RETIRES)
+        if (hook_holds_ready(hs, hs->v[i]))
             return false;
     return true;
 }

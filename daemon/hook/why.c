@@ -68,13 +68,13 @@ static void put_reason(struct buf *out, const struct why *w)
 
 void why_put_text(struct buf *out, const struct why *w)
 {
-    const char *what = w->before_reload ? "reload" : "restart";
+    const char *event = w->before_reload ? "reload" : "restart";
 
     put_reason(out, w);
     if (w->before_restart == WHY_BEFORE_HANDLED)
-        buf_printf(out, "%s before the %s", w->reason == WHY_HANDLED ? "" : ", handled", what);
+        buf_printf(out, "%s before the %s", w->reason == WHY_HANDLED ? "" : ", handled", event);
     else if (w->before_restart == WHY_BEFORE_ATTEMPTED)
-        buf_printf(out, ", a run before the %s did not succeed", what);
+        buf_printf(out, ", a run before the %s did not succeed", event);
     else if (w->before_restart == WHY_BEFORE_RENEW)
         buf_printf(out, ", to run again: %s",
                    w->renew_why != NULL ? w->renew_why

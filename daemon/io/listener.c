@@ -217,14 +217,11 @@ static enum err_kind address_error(struct err *err, const char *address)
 {
     bool is_for_root = errno == EACCES || errno == EPERM;
 
-    return err_set(
-        err, is_for_root ? ERR_CONFIG : ERR_IO, errno, "metrics.listen: %s: %s%s", address,
-        strerrordesc_np(errno),
-        is_for_root ? " (only root may use a port below 1024)"
-        : errno == EADDRINUSE
-            ? " (use another port; if a reload is to widen an address to 0.0.0.0 or [::], "
-              "restart informerd)"
-            : "");
+    return err_set(err, is_for_root ? ERR_CONFIG : ERR_IO, errno, "metrics.listen: %s: %s%s",
+                   address, strerrordesc_np(errno),
+                   is_for_root           ? " (only root may use a port below 1024)"
+                   : errno == EADDRINUSE ? " (use another port)"
+                                         : "");
 }
 
 /* IPv6 sockets are for IPv6 only, so that [::]:1 and 0.0.0.0:1 can both be used. */

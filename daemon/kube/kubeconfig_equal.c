@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
+#include "base/str.h"
 #include "kube/kubeconfig.h"
-
-/* NULL is equal to NULL only. */
-static bool same_text(const char *a, const char *b)
-{
-    return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
-}
 
 static bool same_texts(char *const *a, size_t n, char *const *b, size_t m)
 {
@@ -20,7 +15,7 @@ static bool same_texts(char *const *a, size_t n, char *const *b, size_t m)
 
 static bool same_impersonation(const struct impersonation *a, const struct impersonation *b)
 {
-    bool same = same_text(a->user, b->user) && same_text(a->uid, b->uid) &&
+    bool same = str_same(a->user, b->user) && str_same(a->uid, b->uid) &&
                 same_texts(a->groups, a->group_count, b->groups, b->group_count) &&
                 a->extra_count == b->extra_count;
 
@@ -36,11 +31,11 @@ static bool same_impersonation(const struct impersonation *a, const struct imper
 
 static bool same_exec(const struct kubeconfig_exec *a, const struct kubeconfig_exec *b)
 {
-    bool same = same_text(a->command, b->command) && same_text(a->api_version, b->api_version) &&
+    bool same = str_same(a->command, b->command) && str_same(a->api_version, b->api_version) &&
                 same_texts(a->args, a->arg_count, b->args, b->arg_count) &&
-                same_text(a->install_hint, b->install_hint) &&
+                str_same(a->install_hint, b->install_hint) &&
                 a->provide_cluster_info == b->provide_cluster_info &&
-                same_text(a->cluster_config, b->cluster_config) && a->env_count == b->env_count;
+                str_same(a->cluster_config, b->cluster_config) && a->env_count == b->env_count;
 
     for (size_t i = 0; same && i < a->env_count; i++)
         same = strcmp(a->env[i].name, b->env[i].name) == 0 &&
@@ -50,21 +45,20 @@ static bool same_exec(const struct kubeconfig_exec *a, const struct kubeconfig_e
 
 static bool same_cluster(const struct kubeconfig *a, const struct kubeconfig *b)
 {
-    return same_text(a->server, b->server) && same_text(a->tls_server_name, b->tls_server_name) &&
+    return str_same(a->server, b->server) && str_same(a->tls_server_name, b->tls_server_name) &&
            a->insecure_skip_tls_verify == b->insecure_skip_tls_verify &&
-           same_text(a->ca_file, b->ca_file) && same_text(a->ca_data, b->ca_data) &&
-           same_text(a->proxy_url, b->proxy_url) &&
-           a->disable_compression == b->disable_compression;
+           str_same(a->ca_file, b->ca_file) && str_same(a->ca_data, b->ca_data) &&
+           str_same(a->proxy_url, b->proxy_url) && a->disable_compression == b->disable_compression;
 }
 
 static bool same_user(const struct kubeconfig *a, const struct kubeconfig *b)
 {
-    return same_text(a->client_cert_file, b->client_cert_file) &&
-           same_text(a->client_cert_data, b->client_cert_data) &&
-           same_text(a->client_key_file, b->client_key_file) &&
-           same_text(a->client_key_data, b->client_key_data) && same_text(a->token, b->token) &&
-           same_text(a->token_file, b->token_file) && same_text(a->username, b->username) &&
-           same_text(a->password, b->password) &&
+    return str_same(a->client_cert_file, b->client_cert_file) &&
+           str_same(a->client_cert_data, b->client_cert_data) &&
+           str_same(a->client_key_file, b->client_key_file) &&
+           str_same(a->client_key_data, b->client_key_data) && str_same(a->token, b->token) &&
+           str_same(a->token_file, b->token_file) && str_same(a->username, b->username) &&
+           str_same(a->password, b->password) &&
            same_impersonation(&a->impersonation, &b->impersonation) &&
            same_exec(&a->exec, &b->exec);
 }

@@ -369,7 +369,7 @@ static void log_gone(const struct persist *p, const struct gone_hook *gh)
     if (files > LOGGED_MAX)
         log_warn(
             "more output files of a hook that is not configured any more stay: informerctl status "
-            "names them",
+            "-o json names them",
             KV_STR("hook", gh->name), KV_U64("files", files - LOGGED_MAX));
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/panic.h"
+#include "base/str.h"
 
 /* Attempts are at least so far apart, however short the timeout is (RFC 8305 section 5). */
 enum { DELAY_LEAST_MS = 10 };
@@ -160,7 +161,7 @@ bool address_race_was_bad(const struct address_race *r, size_t i)
 /* A time-out has no text of its own. */
 static bool is_same_reason(const struct address_attempt *a, const struct address_attempt *b)
 {
-    return a->why == NULL || b->why == NULL ? a->why == b->why : strcmp(a->why, b->why) == 0;
+    return str_same(a->why, b->why);
 }
 
 /* Appends the reason of attempt i and all addresses that failed for the same one. Does nothing if

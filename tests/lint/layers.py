@@ -58,8 +58,6 @@ LONELY = {
     "app/daemon.h": "a step of app/start: all wire tests run it",
     "app/reload_switch.h": "the steps of a reload in app/daemon: tests/wire/test_reload_switch.py runs it",
     "app/inspection.h": "what the machine tells informerctl doctor: tests/wire/test_doctor.py runs it",
-    "app/textfile.h": "a part of app/monitoring: tests/wire/test_textfile.py runs it",
-    "app/unit_order.h": "a step of app/inspection, with which it is tested",
     "ctl/findings.h": "a command of ctl/command: tests/wire/test_doctor.py runs it",
     "app/server_check.h": "one of those that app/check_access makes: the wire tests run it",
     "app/replay_player.h": "a part of the graph of app/daemon, which has one of each",

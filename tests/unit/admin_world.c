@@ -135,6 +135,8 @@ static bool on_forget(void *arg, struct gone_hook *gh, bool with_files)
 {
     struct admin_world *t = arg;
 
+    if (!t->model.state.kept)
+        return false;
     buf_printf(&t->done, "forget %s%s;", gh->name, with_files ? " files" : "");
     gone_forget(gh, &t->hooks, with_files);
     return true;

@@ -15,6 +15,7 @@ static void add_gone(struct admin_world *t)
     gone = (struct gone){0};
     gone_add_file(gone_add(&gone, str_c("old"), 1), &seen);
     t->model.gone = &gone;
+    t->model.state = (struct admin_state){.dir = "/s", .kept = true};
     admin_world_add_hook(t, (struct world_hook){.name = "h", .source_count = 1});
 }
 
@@ -44,6 +45,26 @@ static void test_its_files_are_removed_and_counted(void **state)
     gone_fini(&gone);
 }
 
+static void test_without_a_state_nothing_can_be_forgotten(void **state)
+{
+    struct admin_world *t = *state;
+
+    add_gone(t);
+    t->model.state = (struct admin_state){.dir = NULL};
+    admin_world_expect(
+        t, "GET /v1/status", 200,
+        "\"because\":\"the hook is not configured any more: remove the file by hand, as "
+        "informerd keeps no state\"");
+    admin_world_expect(t, "POST /v1/hooks/old/forget/files", 409,
+                       "informerd keeps no state (state_dir)");
+    t->model.state = (struct admin_state){.dir = "/s", .trouble = "disk full"};
+    admin_world_expect(t, "POST /v1/hooks/old/forget/files", 409, "disk full");
+    t->model.state = (struct admin_state){.dir = "/s"};
+    admin_world_expect(t, "POST /v1/hooks/old/forget/files", 409, "--dry-run");
+    assert_int_equal(t->done.len, 0);
+    gone_fini(&gone);
+}
+
 static void test_who_may_forget_what(void **state)
 {
     struct admin_world *t = *state;
@@ -63,6 +84,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, admin_world_set_up, admin_world_tear_down)
     const struct CMUnitTest tests[] = {
         TEST(test_its_files_are_removed_and_counted),
+        TEST(test_without_a_state_nothing_can_be_forgotten),
         TEST(test_who_may_forget_what),
     };
 

@@ -252,6 +252,18 @@ static void test_readyz_names_the_hooks_it_waits_for(void **state)
     expect_body(t, "/readyz?format=json", 200, "{\"ok\":true,\"reasons\":[]}\n");
 }
 
+/* READY does not wait for it either. */
+static void test_readyz_names_no_paused_hook(void **state)
+{
+    struct admin_world *t = *state;
+
+    hook_pause(t->hooks.v[0], true);
+    expect_body(t, "/readyz?format=json", 503, "{\"ok\":false,\"reasons\":[]}\n");
+    expect_body(t, "/readyz", 503, "not ready\n");
+    hook_pause(t->hooks.v[0], false);
+    admin_world_expect_poor(t, "GET /readyz", 503, "hook print: waits for its first run");
+}
+
 static void test_the_form_is_chosen_by_the_query(void **state)
 {
     static const char *const text[] = {"/livez?",
@@ -311,6 +323,20 @@ static void test_names_of_objects_can_be_hidden(void **state)
                 "watch twin: 1 object is skipped, with the old state if there is one\n");
 }
 
+/* The error may be about one object, or the server may name one. */
+static void test_an_error_is_hidden_where_it_may_name_an_object(void **state)
+{
+    struct admin_world *t = *state;
+
+    admin_world_list(
+        t, WORLD_SERVICES, 500,
+        "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"code\":500,\"message\":\"b/hush\"}");
+    admin_world_expect_poor(t, "GET /healthz", 503, "b/hush");
+    t->model.hides_keys = true;
+    expect_body(t, "/healthz", 503,
+                "not healthy\nwatch services: not synced\nwatch twin: not synced\n");
+}
+
 #define WITH_WORLD(test) \
     cmocka_unit_test_setup_teardown(test, admin_world_set_up, admin_world_tear_down)
 
@@ -324,9 +350,11 @@ int main(void)
         WITH_WORLD(test_a_certificate_that_is_not_valid_yet),
         WITH_WORLD(test_the_text_has_a_line_for_each_reason),
         WITH_WORLD(test_readyz_names_the_hooks_it_waits_for),
+        WITH_WORLD(test_readyz_names_no_paused_hook),
         WITH_WORLD(test_the_form_is_chosen_by_the_query),
         WITH_WORLD(test_anonymous_peers_only_probe),
         WITH_WORLD(test_names_of_objects_can_be_hidden),
+        WITH_WORLD(test_an_error_is_hidden_where_it_may_name_an_object),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

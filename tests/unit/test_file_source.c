@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -35,6 +36,23 @@ static void test_texts_and_owners(void **state)
     assert_string_equal(get(&s, "none.conf", false)->reason,
                         "none.conf: No such file or directory");
     assert_int_equal(get(&s, "conf.d", false)->error, EISDIR);
+    file_set_fini(&s);
+}
+
+/* Nobody may write to it, and its reader would wait for ever. */
+static void test_a_pipe_is_read_only_where_it_may_be_one(void **state)
+{
+    struct file_set s = {.source = &file_source_disk};
+    const struct file_set_key device = {.path = "/dev/null", .may_be_pipe = true};
+
+    (void)state;
+    assert_int_equal(mkfifo("pipe.conf", 0600), 0);
+    assert_int_equal(get(&s, "pipe.conf", false)->error, EINVAL);
+    assert_non_null(strstr(get(&s, "pipe.conf", false)->reason, "pipe.conf: is no regular file"));
+    assert_int_equal(get(&s, "pipe.conf", true)->error, EINVAL);
+    assert_non_null(strstr(get(&s, "pipe.conf", true)->reason, "pipe.conf: is no regular file"));
+    assert_int_equal(file_set_read(&s, &device)->error, 0);
+    assert_int_equal(unlink("pipe.conf"), 0);
     file_set_fini(&s);
 }
 
@@ -98,6 +116,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         IN_FOLDER(test_texts_and_owners),
+        IN_FOLDER(test_a_pipe_is_read_only_where_it_may_be_one),
         IN_FOLDER(test_a_file_of_four_mib_is_read_and_a_larger_one_is_not),
         IN_FOLDER(test_root_trusts_only_where_it_is_asked_to),
         IN_FOLDER(test_patterns),

@@ -198,27 +198,6 @@ static void test_settings_of_others_that_a_watch_uses(void **state)
            "setting limits.object_size\n");
 }
 
-#define ON(name) "node_name = \"" name "\";\n"
-
-static void test_the_name_of_the_node_is_part_of_what_uses_it(void **state)
-{
-    static const char *const uses[] = {"label_selector = \"x=${node_name}\";",
-                                       "field_selector = \"spec.nodeName=${node_name}\";",
-                                       "match = [ \"a = ${node_name}\" ];"};
-
-    (void)state;
-    for (size_t i = 0; i < ARRAY_LEN(uses); i++) {
-        char *a = mem_printf(
-            ON("n1") CLUSTER "watches : { " PODS " u : { resource = \"pods\"; %s }; };", uses[i]);
-        char *b = reload_rig_replaced(a, "n1", "n2");
-
-        expect(a, a, "");
-        expect(a, b, "watch u replace node_name\nrestart node_name: n1 -> n2 at main.conf:1\n");
-        free(a);
-        free(b);
-    }
-}
-
 /* ---- Watches with several names */
 
 #define AS(name)          name " : { resource = \"pods\"; };"
@@ -323,15 +302,6 @@ static void test_a_view_follows_its_watches(void **state)
            "hook h replace (view v is replaced) -> changes\n");
 }
 
-/* Each view prefers the endpoints of its node. */
-static void test_a_view_knows_its_node(void **state)
-{
-    (void)state;
-    expect(ON("n1") WITH_VIEW(SERVICES SLICES, ""), ON("n2") WITH_VIEW(SERVICES SLICES, ""),
-           "view v replace node_name\nhook h replace (view v is replaced) -> changes\n"
-           "restart node_name: n1 -> n2 at main.conf:1\n");
-}
-
 static void test_a_source_that_becomes_a_view(void **state)
 {
     (void)state;
@@ -430,42 +400,23 @@ static void test_the_user_of_a_hook_is_what_counts(void **state)
     free(replaces);
 }
 
-static void test_the_node_of_a_hook_counts_where_it_is_used(void **state)
-{
-    static const char *const uses[] = {
-        "environment : { A = \"${node_name}\"; };",
-        "mode = \"snapshot\"; output = \"/tmp/${node_name}\";",
-    };
-
-    (void)state;
-    for (size_t i = 0; i < ARRAY_LEN(uses); i++) {
-        char *a = mem_printf(ON("n1") CLUSTER "watches : { " PODS " };\nhooks : {\n"
-                                              "h : { sources = [ \"p\" ]; shell = \"x\"; };\n"
-                                              "i : { sources = [ \"p\" ]; shell = \"x\"; %s }; };",
-                             uses[i]);
-        char *b = reload_rig_replaced(a, "n1", "n2");
-
-        expect(a, a, "");
-        expect(a, b,
-               "hook i replace node_name -> all\nrestart node_name: n1 -> n2 at main.conf:1\n");
-        free(a);
-        free(b);
-    }
-}
-
 /* ---- Settings at the top */
 
 static void test_settings_that_need_a_restart(void **state)
 {
     (void)state;
     expect("",
-           "user = \"u\";\nstate_dir = \"none\";\ncontrol : { socket = \"/s\";\ngroup = \"g\"; };",
+           "user = \"u\";\nstate_dir = \"none\";\ncontrol : { socket = \"/s\";\ngroup = \"g\"; };\n"
+           "log : { format = \"json\"; };",
            "restart user: informerd -> u at main.conf:1\n"
            "restart state_dir: /var/lib/informerd -> none at main.conf:2\n"
+           "restart log.format: auto -> json at main.conf:5\n"
            "restart control.socket: /run/informerd/control.sock -> /s at main.conf:3\n"
            "restart control.group:  -> g at main.conf:4\n");
     expect("state_dir = \"none\";", "", "restart state_dir: none -> /var/lib/informerd at -\n");
 }
+
+#define ON(name) "node_name = \"" name "\";\n"
 
 /* The setting and what was found out are two ways to the same name. */
 static void test_the_name_of_the_node_is_what_counts(void **state)
@@ -474,6 +425,26 @@ static void test_the_name_of_the_node_is_what_counts(void **state)
     expect("", ON("found-out"), "");
     expect(ON("found-out"), "", "");
     expect(ON("n1"), "", "restart node_name: n1 -> found-out at -\n");
+}
+
+/* What uses the name goes on with the one that it has: only a restart gives the node another one. */
+static void test_what_uses_the_name_of_the_node_is_kept(void **state)
+{
+    static const char *const texts[] = {
+        ON("n1") WITH_VIEW(SERVICES SLICES
+                           "u : { resource = \"pods\"; label_selector = \"x=${node_name}\"; };",
+                           ""),
+        ON("n1") CLUSTER "watches : { " PODS
+                         " };\n" HOOK("environment : { A = \"${node_name}\"; };"),
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+        char *now = reload_rig_replaced(texts[i], "n1", "n2");
+
+        expect(texts[i], now, "restart node_name: n1 -> n2 at main.conf:1\n");
+        free(now);
+    }
 }
 
 static void test_settings_that_take_effect_at_once(void **state)
@@ -510,7 +481,7 @@ static void test_json(void **state)
     (void)state;
     expect_json("", "",
                 "{\"clusters\":[],\"watches\":[],\"views\":[],\"hooks\":[],\"settings\":[],"
-                "\"needs_restart\":[]}");
+                "\"needs_restart\":[],\"compares_programs\":false}");
     expect_json(
         CLUSTER "watches : { " AS("p") AS("q") AS("r") " };\n" HOOK(""),
         "user = \"informerd2\"; log : { level = \"debug\"; };\n" CLUSTER
@@ -528,7 +499,7 @@ static void test_json(void **state)
         "\"because\":\"watch p is replaced\",\"effect\":\"runs again for all objects\"}],"
         "\"settings\":[\"log.level\"],"
         "\"needs_restart\":[{\"setting\":\"user\",\"now\":\"informerd\",\"wanted\":\"informerd2\","
-        "\"at\":\"main.conf:1\"}]}");
+        "\"at\":\"main.conf:1\"}],\"compares_programs\":true}");
 }
 
 static void test_effects_in_words(void **state)
@@ -587,20 +558,18 @@ int main(void)
         IN_FOLDER(test_a_watch_that_moves_to_another_cluster_is_another_one),
         IN_FOLDER(test_a_watch_names_the_cluster_that_it_has),
         IN_FOLDER(test_settings_of_others_that_a_watch_uses),
-        IN_FOLDER(test_the_name_of_the_node_is_part_of_what_uses_it),
         IN_FOLDER(test_names_of_one_watch),
         IN_FOLDER(test_hook_of_a_name_that_moved),
         IN_FOLDER(test_views_come_change_and_go),
         IN_FOLDER(test_a_view_follows_its_watches),
-        IN_FOLDER(test_a_view_knows_its_node),
         IN_FOLDER(test_a_source_that_becomes_a_view),
         IN_FOLDER(test_hooks_come_change_and_go),
         IN_FOLDER(test_hooks_in_another_order_stay),
         IN_FOLDER(test_a_hook_follows_its_watches),
         IN_FOLDER(test_the_user_of_a_hook_is_what_counts),
-        IN_FOLDER(test_the_node_of_a_hook_counts_where_it_is_used),
         IN_FOLDER(test_settings_that_need_a_restart),
         IN_FOLDER(test_the_name_of_the_node_is_what_counts),
+        IN_FOLDER(test_what_uses_the_name_of_the_node_is_kept),
         IN_FOLDER(test_settings_that_take_effect_at_once),
         IN_FOLDER(test_json),
         IN_FOLDER(test_effects_in_words),

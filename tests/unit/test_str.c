@@ -19,6 +19,15 @@ static void expect(const char *text, bool taken, uint64_t number, const char *re
     assert_true(str_is(s, rest));
 }
 
+static void test_null_is_the_same_as_null_only(void **state)
+{
+    char copy[] = "a";
+
+    (void)state;
+    assert_true(str_same(NULL, NULL) && str_same("", "") && str_same("a", copy));
+    assert_false(str_same(NULL, "") || str_same("", NULL) || str_same("a", "b"));
+}
+
 static void test_a_number_ends_at_the_first_byte_that_is_no_digit(void **state)
 {
     (void)state;
@@ -79,6 +88,7 @@ static void test_texts_go_one_behind_the_other(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_null_is_the_same_as_null_only),
         cmocka_unit_test(test_a_number_ends_at_the_first_byte_that_is_no_digit),
         cmocka_unit_test(test_no_number_takes_nothing),
         cmocka_unit_test(test_a_number_does_not_wrap),

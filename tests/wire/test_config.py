@@ -482,6 +482,32 @@ def test_one_name_in_two_files_is_an_error_that_names_both(api, daemon, hook):
     assert f"{folder / '20.conf'}:1" in told, "scalars stand only in the main file"
 
 
+def test_a_pipe_among_the_included_files_is_refused(api, daemon, hook, tmp_path):
+    """Nobody writes to it: to read it would take for ever."""
+    d = daemon(api, hooks={"h": hook}, include=["conf.d/*.conf"]).caught_up(api)
+    (d.folder / "conf.d").mkdir()
+    pipe = d.folder / "conf.d" / "x.conf"
+    os.mkfifo(pipe)
+    done = check_config(d.config)
+    assert done.returncode == 78 and f"{pipe}: is no regular file" in done.stderr
+    done = d.ctl("reload")
+    assert done.returncode == 78 and f"{pipe}: is no regular file" in done.stderr
+    pipe.unlink()
+    assert d.ctl("reload").returncode == 0
+
+
+def test_the_main_file_and_one_that_stands_in_may_be_pipes(api, daemon, hook, tmp_path):
+    d = daemon(api, hooks={"h": hook}, start=False)
+    text = d.config.read_text()
+    done = subprocess.run([INFORMERD, "-c", "/dev/stdin", "--check"], input=text, text=True,
+                          capture_output=True, timeout=PATIENCE)
+    assert done.returncode == 0, done.stderr
+    done = subprocess.run([INFORMERD, "-c", d.config, "--check", "--with",
+                           f"{d.config.name}=/dev/stdin"], input=text, text=True,
+                          capture_output=True, timeout=PATIENCE)
+    assert done.returncode == 0, done.stderr
+
+
 def test_libconfigs_own_include_is_refused(api, daemon, tmp_path):
     d = daemon(api, start=False)
     (tmp_path / "x.conf").write_text("")

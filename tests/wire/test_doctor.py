@@ -318,6 +318,7 @@ def test_an_apply_that_waits_for_a_unit_after_informerd(api, patient, tmp_path, 
     os.makedirs("/etc/systemd/system", exist_ok=True)
     start_with_mounts(d.start, ["--bind", units, "/etc/systemd/system"])
     the_only(d, "unit_order", "hook h", "web", "after informerd")
+    assert "try-reload-or-restart" in d.ctl("doctor").stdout
     (units / "web.service").write_text("[Unit]\nAfter=network.target\n")
     assert findings(d) == []
 

@@ -216,6 +216,35 @@ def test_a_reload_is_seen_and_makes_nothing_go_backwards(api, scraped, hook):
     assert after.value("informerd_hook_runs_total", hook="other", result="ok") is not None
 
 
+def test_a_replaced_hook_goes_on_counting_and_a_replaced_watch_begins_anew(api, scraped, hook):
+    api.apply(service("n/a"))
+    d, read = scraped(hooks={"h": hook_settings(hook)})
+    d.caught_up(api)
+    d.settings["hooks"]["h"]["umask"] = "0077"
+    d.write_config()
+    before = read()
+    done = d.ctl_json("reload")
+    assert [h["change"] for h in done["plan"]["hooks"]] == ["replace"]
+    assert [w["change"] for w in done["plan"]["watches"]] == ["keep"]
+    now = read().counters()
+    for key, value in before.counters().items():
+        assert now[key] >= value, key
+    wait_value(read, 2, "informerd_hook_runs_total", hook="h", result="ok")
+    d.settings["watches"]["services"]["keep"] = ["spec"]
+    d.write_config()
+    done = d.ctl_json("reload")
+    assert [w["change"] for w in done["plan"]["watches"]] == ["replace"]
+    relists = "informerd_watch_relists_total"
+    assert read().value(relists, watch="services", reason="manual") is None
+    assert d.ctl("relist", "services").returncode == 0
+    wait_value(read, 1, relists, watch="services", reason="manual")
+    d.settings["watches"]["services"]["keep"] = ["spec", "status"]
+    d.write_config()
+    assert d.ctl("reload").returncode == 0
+    assert read().value(relists, watch="services", reason="manual") is None
+    assert read().value("informerd_hook_runs_total", hook="h", result="ok") >= 2
+
+
 def test_the_process_and_its_loop(scraped):
     d, read = scraped()
     now = read()

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """A reload: it reads the configuration, says what would change, and refuses what a start refuses."""
 import json
+import os
 import signal
 import subprocess
 
+import pytest
 from control import PATIENCE, wait_until
 from harness import INFORMERCTL, check_config, hook_settings
 from terminals import on_terminal
@@ -23,10 +25,19 @@ def reload_result(d):
 def test_a_file_without_changes_changes_nothing(api, daemon, hook):
     d = daemon(api, hooks={"h": hook}).caught_up(api)
     done = d.ctl("reload")
-    assert (done.returncode, done.stdout, done.stderr) == (0, "nothing changed\n", "")
+    told = "programs and files of hooks are compared next: other ones run their hook again\n"
+    assert (done.returncode, done.stdout, done.stderr) == (0, "nothing changed\n" + told, "")
     done = d.ctl("reload", "--dry-run")
-    assert (done.returncode, done.stdout, done.stderr) == (0, "nothing changes\n", "")
+    told = "a reload compares programs and files of hooks, too\n"
+    assert (done.returncode, done.stdout, done.stderr) == (0, "nothing changes\n" + told, "")
+    assert d.ctl_json("reload", "--dry-run")["plan"]["compares_programs"] is True
     assert d.log("info", msg="reloaded")
+
+
+def test_without_a_state_no_programs_are_compared(api, daemon, hook):
+    d = daemon(api, hooks={"h": hook}, state_dir="none").caught_up(api)
+    assert d.ctl("reload").stdout == "nothing changed\n"
+    assert d.ctl("reload", "--dry-run").stdout == "nothing changes\n"
 
 
 def test_a_bad_file_is_refused_as_at_a_start_and_seen_until_a_good_one(api, daemon, hook):
@@ -101,6 +112,32 @@ def test_the_default_of_a_setting_that_needs_a_restart_is_named(api, daemon, hoo
     d.write_config()
     assert d.ctl("reload", "--dry-run").stdout.startswith(
         "needs a restart: control.group (now the default, file says nogroup)")
+
+
+def test_another_format_of_the_log_needs_a_restart(api, daemon, hook):
+    d = daemon(api, hooks={"h": hook}).caught_up(api)
+    d.settings["log"]["format"] = "text"
+    d.write_config()
+    assert d.ctl("reload").stdout.startswith(
+        "needs a restart: log.format (now json, file says text)")
+    assert d.log(msg="a changed setting needs a restart", setting="log.format")
+
+
+@pytest.mark.parametrize("setting", [
+    "control.group",
+    pytest.param("user", marks=pytest.mark.skipif(
+        os.geteuid() != 0, reason="only root becomes another user"))])
+def test_what_a_start_would_refuse_of_them_is_refused(api, daemon, hook, setting):
+    """The value takes effect at the next start only, and that must not fail at night."""
+    d = daemon(api, hooks={"h": hook}).caught_up(api)
+    *group, key = setting.split(".")
+    (d.settings[group[0]] if group else d.settings)[key] = "no-such-name"
+    d.write_config()
+    for flags in ([], ["--dry-run"]):
+        done = d.ctl("reload", *flags)
+        assert done.returncode == 78, done.stdout
+        assert "no-such-name does not exist" in done.stderr
+        assert check_config(d.config).stderr.strip() in done.stderr
 
 
 def test_the_plan_is_whole_in_a_pipe_and_fits_a_terminal(api, daemon, hook):

@@ -68,14 +68,17 @@ def test_a_reload_changes_the_file(api, daemon, collector):
         assert d.ctl("reload").returncode == 0
         written(collector / name)
     assert sorted(os.listdir(collector)) == ["a.prom", "b.prom"]    # the old one stays
-    d.settings["metrics"]["textfile"] = collector / "missing" / "c.prom"
-    d.write_config()
-    assert d.ctl("reload").returncode == 0
-    wait_until(lambda: d.control.status()["degraded"], what="a missing folder")
+    for folder in ("missing", "also-missing"):
+        d.settings["metrics"]["textfile"] = collector / folder / "c.prom"
+        d.write_config()
+        assert d.ctl("reload").returncode == 0
+        wait_until(lambda: f"/{folder}/" in "".join(d.control.status()["degraded"]),
+                   what="a missing folder")
     d.settings["metrics"]["textfile"] = "none"
     d.write_config()
     assert d.ctl("reload").returncode == 0
     assert d.control.status()["degraded"] == []
+    assert not d.log(msg="metrics.textfile is written again")
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become another user")
