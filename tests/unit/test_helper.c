@@ -375,6 +375,55 @@ static void test_more_runs_than_configured_are_refused(void **state)
     stop(&p);
 }
 
+/* Asks for a program of the hook. Returns the exit code of the helper: 1 = the hook has no such
+ * program. */
+static int code_after(const struct helper_hook *hook, enum run_program program)
+{
+    const struct head head = {WIRE_RUN, 0, 1, program, 0};
+    struct peer p = start(hook);
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+    send_bytes(&p, &head, sizeof(head), (int[]){null, null, null}, 3);
+    close(null);
+    struct wire_reply r;
+    ssize_t n = recv(p.fd, &r, sizeof(r), 0);
+    assert_true(n == 0 || n == (ssize_t)sizeof(r));
+    close(p.fd);
+    return exit_code(p.pid);
+}
+
+static void test_only_programs_that_the_hook_has_can_be_asked_for(void **state)
+{
+    static const struct helper_content contents[] = {{.path = "/bin/true"}, {0}};
+    static const struct helper_output output = {.path = "/no/such/folder/f"};
+    struct helper_hook bare = HOOK("/bin/true");
+    struct helper_hook whole = HOOK("/bin/true");
+    struct helper_hook gone = {.name = "gone", .env = plain_env, .concurrency = 1};
+    struct helper_hook textfile = gone;
+
+    (void)state;
+    whole.apply = whole.argv;
+    whole.contents = contents;
+    whole.output = textfile.output = &output;
+    const struct helper_hook *const hooks[] = {&bare, &whole, &gone, &textfile};
+    static const struct {
+        enum run_program program;
+        int codes[4]; /* of the hooks */
+    } table[] = {
+        {RUN_PROGRAM_COMMAND,     {0, 0, 1, 1}},
+        {RUN_PROGRAM_OUTPUT,      {1, 0, 1, 0}},
+        {RUN_PROGRAM_REMOVE,      {1, 0, 1, 0}},
+        {RUN_PROGRAM_FILES,       {1, 0, 1, 0}},
+        {RUN_PROGRAM_APPLY,       {1, 0, 1, 1}},
+        {RUN_PROGRAM_FINGERPRINT, {1, 0, 1, 1}},
+        {RUN_PROGRAM_SWEEP,       {1, 0, 0, 1}},
+        {RUN_PROGRAM_CHECK,       {1, 1, 1, 1}},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(table); i++)
+        for (size_t k = 0; k < ARRAY_LEN(hooks); k++)
+            assert_int_equal(code_after(hooks[k], table[i].program), table[i].codes[k]);
+}
+
 /* ---- How programs end */
 
 static void test_exit_codes(void **state)
@@ -549,6 +598,7 @@ int main(void)
         cmocka_unit_test(test_user_cannot_be_changed),
         cmocka_unit_test(test_only_pipes_change_their_mode),
         cmocka_unit_test(test_more_runs_than_configured_are_refused),
+        cmocka_unit_test(test_only_programs_that_the_hook_has_can_be_asked_for),
         cmocka_unit_test(test_exit_codes),
         cmocka_unit_test(test_signals),
         cmocka_unit_test(test_programs_that_cannot_be_entered),
