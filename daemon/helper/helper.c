@@ -165,10 +165,12 @@ static const char *run_name(struct str env)
 static void refuse_too_many(struct helper *h, const struct wire_request *req)
 {
     size_t n;
-    const char *name = wire_env_check(req->env, &n) ? run_name(req->env) : NULL;
+    const char *run = wire_env_check(req->env, &n) ? run_name(req->env) : NULL;
+    const char *hook = req->type == WIRE_RUN ? h->params->hooks[req->number].name : NULL;
 
     log_error("helper: run refused: more runs at a time than the configuration allows",
-              KV_U64("hook", req->number), KV_STR("run", name));
+              hook != NULL ? KV_STR("hook", hook) : (struct kv){.type = KV_TYPE_NONE},
+              KV_STR("run", run));
     refuse(h, req, run_end_refused(req->program, RUN_STAGE_CONCURRENCY, EBUSY));
 }
 
