@@ -259,6 +259,16 @@ static void retry_parked(struct hook *h, uint64_t now_ms)
     }
 }
 
+/* May the run have written its files? With files_from none is written before all have passed their
+ * check. So new names that fail it are not files of the object, and do not pile up while an object that
+ * changes its names never passes. */
+static bool may_have_written(const struct run *run, const struct run_result *r)
+{
+    bool failed_check = run->members != NULL && r->end.program == RUN_PROGRAM_CHECK;
+
+    return !is_not_started(r) && !failed_check;
+}
+
 static void note_file(struct hook *h, const struct run *run, const struct run_result *r, bool ok,
                       uint64_t now_ms)
 {
@@ -271,7 +281,7 @@ static void note_file(struct hook *h, const struct run *run, const struct run_re
         apply_touch(&h->apply, now_ms);
     if (!is_not_started(r))
         want_apply(h, run, touched);
-    if (files_let_go(run, !is_not_started(r), ok))
+    if (files_let_go(run, may_have_written(run, r), ok))
         retry_parked(h, now_ms);
 }
 
