@@ -320,6 +320,13 @@ static struct hooks_verdict conclude(struct hook *h, const struct work_item *u,
     return v;
 }
 
+/* A run of apply has failed. If it was stopped, a reload replaces or drops one of its hooks, and the
+ * others must have another try. */
+static enum scheduler_result failed_apply(const struct apply *a, const struct run_result *r)
+{
+    return r->stopped ? SCHEDULER_FAILED : failed(&a->work_queue, &a->work_item, false);
+}
+
 /* The run of apply as one of its hooks must know it. Each has retries and attempts of its own. */
 static struct hooks_verdict end_apply(struct hooks *hs, struct hook *h, uint32_t manual_runs,
                                       const struct run *run, const struct run_result *r,
@@ -332,7 +339,7 @@ static struct hooks_verdict end_apply(struct hooks *hs, struct hook *h, uint32_t
     if (is_not_started(r))
         end = SCHEDULER_NOT_STARTED;
     else if (judged != HISTORY_OK)
-        end = failed(&h->apply.work_queue, u, false);
+        end = failed_apply(&h->apply, r);
     note_manual_run(h, u, manual_runs, r, judged == HISTORY_OK);
     apply_ended(&h->apply, &hs->scheduler, run, end, r->text, now_ms);
     if (end != SCHEDULER_NOT_STARTED && h->gate == GATE_APPLY)
