@@ -46,6 +46,12 @@ static bool stays_rerun(const struct run *run, const struct run_result *r)
     return is_not_started(r) && run->reason == RUN_RERUN;
 }
 
+/* In modes batch and snapshot one run is for all keys, so its failure ends the first runs. */
+static bool fails_first(const struct hook *h, const struct run_result *r)
+{
+    return h->gate == GATE_FIRST && h->rules.mode != HOOK_OBJECT && !is_not_started(r);
+}
+
 static void note_result(const struct run *run, const struct run_result *r, bool ok, uint64_t now_ms)
 {
     struct hook *h = run->hook;
@@ -56,7 +62,7 @@ static void note_result(const struct run *run, const struct run_result *r, bool 
     }
     if (!ok) {
         h->figures.runs_failed += !is_not_started(r);
-        h->first_failed |= !is_not_started(r) && h->rules.mode != HOOK_OBJECT;
+        h->first_failed |= fails_first(h, r);
         /* A snapshot that failed is owed, even if no key has changed. */
         h->snapshot_due =
             h->snapshot_due || (h->rules.mode == HOOK_SNAPSHOT && !stays_rerun(run, r));
