@@ -235,7 +235,7 @@ static const char *advice(const struct run *run, const struct file *file)
     return "make a hook for each source";
 }
 
-/* The path is taken. The flag tells files_forget() later that a parked key may be waiting for
+/* The path is taken. The flag tells files_let_go() later that a parked key may be waiting for
  * it. */
 static enum err_kind refuse(const struct run *run, struct file *file, struct err *err)
 {
