@@ -375,8 +375,7 @@ static void on_timer(uv_timer_t *timer)
         log_warn("stream cut off: its reader took nothing for too long",
                  KV_STR("stream", admin_stream_name(c->stream)), KV_U64("unsent", c->unsent));
     else
-        log_debug("control client dropped: it was silent for too long",
-                  KV_U64("unsent", c->unsent));
+        log_debug("client dropped: it was silent for too long", KV_U64("unsent", c->unsent));
     close_client(c);
 }
 
@@ -700,7 +699,7 @@ static bool make_place(const struct client *c)
         idle = longest_idle(l, true);
     if (idle == NULL)
         return false;
-    log_debug("control client dropped: it asked for nothing, and others wait",
+    log_debug("client dropped: it asked for nothing, and others wait",
               KV_U64("clients", l->served));
     close_client(idle);
     return true;
