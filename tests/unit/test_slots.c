@@ -235,11 +235,12 @@ static void test_an_exec_plugin_takes_no_shared_slot(void **state)
     slots_init(&s, params_of(v, 2, 1));
     assert_true(runs(&s, 1, 1));
     assert_true(runs(&s, 2, 1));
-    assert_false(runs(&s, 6, 1));
-    slots_free(&s, 1);
-    assert_true(runs(&s, 3, 0));
+    assert_false(runs(&s, 3, 1));
     assert_true(runs(&s, 4, 0));
-    assert_false(runs(&s, 5, 0)); /* the only shared one is taken */
+    assert_true(runs(&s, 5, 0));
+    assert_false(runs(&s, 6, 0)); /* the only shared one is taken */
+    slots_free(&s, 1);
+    assert_false(runs(&s, 7, 0));
     slots_fini(&s);
 }
 
