@@ -20,8 +20,11 @@
  * installed in /usr/local/bin (docs/decisions.md "Exec plugins are looked up in /usr/local, too"). */
 #define PLUGIN_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-/* ENV_STRING_MAX: the kernel's MAX_ARG_STRLEN. Credentials are made for the owner's eyes only. */
-enum { ENV_STRING_MAX = 128 * 1024, PLUGIN_UMASK = 077 };
+/* ENV_STRING_MAX: the kernel's MAX_ARG_STRLEN. PLUGIN_UMASK: credentials are made for the owner's eyes
+ * only. RUNS_MAX: after a reload the plugin may run for the credentials in use and for the changed
+ * ones, and a second reload kills the latter run and begins another one before the helper has reaped
+ * it. */
+enum { ENV_STRING_MAX = 128 * 1024, PLUGIN_UMASK = 077, RUNS_MAX = 3 };
 
 static const struct kubeconfig_exec *plugin_of(const struct cluster_access_list *l, size_t cluster)
 {
@@ -171,7 +174,7 @@ enum err_kind exec_plugins_fill(const struct conf *conf, const struct cluster_ac
                  KV_ERR(&unread));
     out->umask = PLUGIN_UMASK;
     out->kill_signal = SIGKILL;
-    out->concurrency = 1;
+    out->concurrency = RUNS_MAX;
     out->change_user = geteuid() == 0;
     if (!out->change_user)
         return ERR_OK;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * file_set - what the files of a configuration hold and which names its patterns match, each read
- * once: so everything that is made of a configuration is made of the same bytes. Pure: a source
- * reads the disk. A set without a source holds what it was given, such as the bytes of another
- * process. The texts may hold secrets (kubeconfigs), so they are wiped.
+ * file_set - the contents of the files of a configuration, and the names that its patterns match. Each
+ * file is read once, so that everything that is made of a configuration comes from the same bytes;
+ * pure: a source reads the disk. A set without a source has only the files that were put into it, for
+ * example those that another process has read. Kubeconfigs may hold secrets, so all texts are wiped.
  */
 #ifndef BASE_FILE_SET_H
 #define BASE_FILE_SET_H
@@ -21,19 +21,19 @@
  * the memory. */
 enum { FILE_SET_TEXT_MAX = 4 * 1024 * 1024 };
 
-/* What is asked for. The answer for a path depends on whom root may trust; the first one that asks says
- * whether it may be a pipe. */
+/* A file that is asked for. Whether root reads it depends on whom root may trust; the first one that asks
+ * says whether it may be a pipe. */
 struct file_set_key {
     const char *path;
-    bool
-        trusted; /* as root, read it only if root may trust the path (docs/design.md "Trusted files") */
+    /* As root, read the file only if root may trust its path (docs/design.md "Trusted files"). */
+    bool trusted;
     uid_t owners[2]; /* with trusted: users besides root who may own it; 0 = the place is free */
     /* A person has named it on the command line, perhaps as /dev/stdin. Else only a regular file is read
      * (EINVAL): a FIFO that nobody writes to would be read for ever. */
     bool may_be_pipe;
 };
 
-/* What was found. */
+/* The file that was read, or why it could not be. */
 struct file_set_file {
     struct file_set_key key;
     char *path;      /* that of key */
@@ -48,13 +48,13 @@ struct file_set_file {
 /* The names that a pattern matches. */
 struct file_set_names {
     char *pattern;
-    int error; /* errno if a folder could not be searched; what was found is there all the same */
-    char **
-        v; /* sorted by their bytes: by the locale, the order would differ from machine to machine */
+    int error; /* errno if a folder could not be searched; v has the names of the others then */
+    /* Sorted by their bytes: by the locale, the order would differ from machine to machine. */
+    char **v;
     size_t n;
 };
 
-/* How a set gets what it does not have. */
+/* Reads files and names that the set does not have yet. */
 struct file_set_source {
     /* Reads a file of at most FILE_SET_TEXT_MAX bytes. An error has its errno as the code. */
     enum err_kind (*read)(const struct file_set_key *key, struct buf *text, uid_t *owner,
@@ -66,7 +66,7 @@ struct file_set_source {
 
 /* Zero-initialised it is empty and has no source. */
 struct file_set {
-    const struct file_set_source *source; /* NULL = what is not there is an error, ENOENT */
+    const struct file_set_source *source; /* NULL = other files than those in the set: ENOENT */
     bool as_root; /* the process that read the files is root's: it asks whom root may trust */
     struct file_set_file **files;
     size_t file_count;
@@ -74,14 +74,15 @@ struct file_set {
     size_t names_count;
 };
 
-/* What the file holds, now and whenever it is asked for; never NULL. Valid until file_set_fini(). */
+/* The file, which is read at the first call for this key and is the same at each later one; never
+ * NULL. Valid until file_set_fini(). */
 const struct file_set_file *file_set_read(struct file_set *s, const struct file_set_key *key);
 
 /* The names that the pattern (glob(7)) matches; never NULL. Valid until file_set_fini(). */
 const struct file_set_names *file_set_match(struct file_set *s, const char *pattern);
 
-/* Puts a copy of the text of other, which was read, in the place of the file at path. Messages will name
- * it as shown. Does nothing if other is that file. */
+/* Puts a copy of the text of `other`, which was read, in the place of the file at path. Messages name
+ * the file as `shown` then. Does nothing if `other` is that file. */
 void file_set_put(struct file_set *s, const char *path, const struct file_set_file *other,
                   const char *shown);
 

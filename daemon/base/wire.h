@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * wire - the messages between main and the helper as bytes; pure. In base because io and helper,
- * which exchange them, may not include each other (ARCHITECTURE.md "Layers"). Integers are in the
- * byte order of the machine.
+ * wire - the messages between main and the helper as bytes; pure. It is in base/ because io/ and
+ * helper/, which exchange them, may not include each other (ARCHITECTURE.md "Layers"). Integers are in
+ * the byte order of the machine.
  */
 #ifndef BASE_WIRE_H
 #define BASE_WIRE_H
@@ -24,10 +24,10 @@ enum {
     WIRE_RUN_FDS = 3                    /* stdin, stdout, stderr */
 };
 
-/* CLEAR is for a run whose program has ended well, so that its other processes were spared, and
- * that failed all the same: it kills these processes.
- * RELOAD has the helper read the configuration and answer with RELOADED. What it has read waits for
- * COMMIT or DROP; another RELOAD drops it. The numbers of hooks and files in requests behind a
+/* CLEAR kills the processes that a run has left behind. main asks for it when the program has ended
+ * well, so that the helper has spared these processes, and the run failed all the same.
+ * RELOAD has the helper read the configuration and answer with RELOADED. The new configuration waits
+ * for COMMIT or DROP; another RELOAD drops it. The numbers of hooks and files in requests behind a
  * COMMIT are those of the new configuration. LOG_LEVEL sets the level of the helper's log lines. */
 enum wire_request_type {
     WIRE_RUN = 1,
@@ -39,13 +39,13 @@ enum wire_request_type {
     WIRE_DROP,
     WIRE_LOG_LEVEL
 };
-/* CHANGED answers no request: a file may have changed that main may open. */
+/* CHANGED answers no request: a credential file that main may open may have changed. */
 enum wire_reply_type { WIRE_EXITED = 1, WIRE_OPENED, WIRE_CHANGED, WIRE_RELOADED };
 
 /* How a RELOAD ended. */
 enum wire_reloaded {
-    WIRE_RELOADED_READY,   /* it waits for COMMIT or DROP; the descriptor is that of the bundle */
-    WIRE_RELOADED_REFUSED, /* nothing changes; the descriptor is that of a text that says why */
+    WIRE_RELOADED_READY,   /* waits for COMMIT or DROP; the descriptor is a file with the bundle */
+    WIRE_RELOADED_REFUSED, /* nothing changes; the descriptor is a file with a text that says why */
     WIRE_RELOADED_DROPPED  /* another RELOAD or a DROP came before the end; no descriptor */
 };
 
@@ -64,17 +64,20 @@ enum wire_swept {
     WIRE_SWEPT_FOREIGN,
     WIRE_SWEPT_FAILED
 };
-enum { WIRE_SWEEP_MAX = 1000 }; /* strays in one run, so that all answers fit into a pipe */
+/* Strays in one run at most: all answers fit into a pipe. */
+enum { WIRE_SWEEP_MAX = 1000 };
 
-/* The head of one file in the input of FILES; its name and, unless it goes, its bytes follow. */
+/* The head of one file in the input of FILES. Its name follows, and then its bytes, if it is to be
+ * written. */
 struct wire_member {
     uint64_t size;   /* of the bytes; 0 if the file goes */
     uint32_t length; /* of the name: ${key} in the path of the file */
-    uint32_t goes;   /* 1: the file is to be removed; else 0 */
+    uint32_t goes;   /* 1: the file is to be removed; 0: it is to be written */
 };
 
 _Static_assert(sizeof(struct wire_member) == 16, "no padding");
-enum { WIRE_MEMBERS_MAX = 4096 }; /* files that one run writes */
+/* Files that one run writes at most. */
+enum { WIRE_MEMBERS_MAX = 4096 };
 
 /* The head of every request. The environment of a RUN or CLEAR follows it. */
 struct wire_request_image {
@@ -102,8 +105,8 @@ struct wire_reply {
     int32_t error;      /* OPENED: errno or 0; RELOADED: enum wire_reloaded */
     uint64_t id;        /* EXITED: run; OPENED, RELOADED: tag; CHANGED: number of the file */
     struct run_end end; /* EXITED */
-    /* CHANGED: how many COMMITs the helper had got, so whether main still has that number; else
-     * 0. */
+    /* CHANGED: how many COMMITs the helper had got: it tells main which configuration the number of
+     * the file is of. Else 0. */
     uint64_t generation;
 };
 
@@ -116,8 +119,8 @@ enum err_kind wire_request_decode(struct str message, size_t fd_count, struct wi
                                   struct err *err) MUST_CHECK;
 
 /* Counts the strings of the environment of a RUN or CLEAR. Returns false unless each one is
- * NAME=VALUE with a NUL behind it, and its name starts with INFORMERD_: with LD_PRELOAD a main that
- * was broken into could become the user of a hook. */
+ * NAME=VALUE with a NUL behind it, and its name starts with INFORMERD_. With other names, such as
+ * LD_PRELOAD, a main that was broken into could become the user of a hook. */
 bool wire_env_check(struct str env, size_t *count) MUST_CHECK;
 
 /* Is this string NAME=... with a name that starts with INFORMERD_? */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cache/buffering.h"
 
-/* What comes within this time belongs to one burst. A server sends its last bookmark 2 s before the end
- * of a watch (docs/kubernetes-protocol.md "Bookmarks"), so that one does not come with the end. */
+/* Bytes that come within this time are one burst. A server sends its last bookmark 2 s before it ends a
+ * watch (docs/kubernetes-protocol.md "Bookmarks"). The time is shorter than that, so this bookmark does
+ * not look as if it had been held back until the end. */
 #define BURST_MS 1000
 
 /* All bytes of a shorter watch may well come with its end. */

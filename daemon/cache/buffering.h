@@ -16,11 +16,11 @@ enum { BUFFERING_IN_A_ROW = 3 };
 
 /* Zero-initialised: nothing is known. Read-only outside buffering.c. */
 struct buffering {
-    unsigned unanswered; /* watches in a row that the server took, and whose head never came, .. */
-    bool lists;        /* .. while it answered the last LIST, which came after the last such head */
-    unsigned late;     /* bursts in a row that were held back */
-    uint64_t begun_ms; /* when the head of the watch came */
-    /* The burst under way: what comes within a second belongs together. */
+    unsigned unanswered; /* watches in a row that the server took, and whose head never came */
+    bool lists;          /* the last LIST was answered, and no head of a watch came since */
+    unsigned late;       /* bursts in a row that were held back */
+    uint64_t begun_ms;   /* when the head of the watch came */
+    /* The burst under way: bytes that come within a second. */
     uint64_t burst_ms;  /* when it began; 0 = none is under way */
     unsigned bookmarks; /* in it */
 };

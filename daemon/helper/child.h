@@ -24,11 +24,11 @@ struct child_spec {
     /* Runs instead of a program, as the helper's user, with all signals blocked and descriptors 0,
      * 1 and 2 set up. *out is a good end at first: it changes kind, stage and value. */
     void (*work)(const struct child_spec *spec, struct run_end *out);
-    const void *work_arg;   /* for work, which knows what it is */
+    const void *work_arg;   /* an argument of work */
     bool shares_group;      /* stays in the process group of its parent; else it leads its own */
     const char *const *env; /* the whole environment; ends with NULL */
     int fds[WIRE_RUN_FDS];  /* become 0, 1 and 2 in the child; each is > 2 here */
-    rlim_t nofile_soft;     /* 0 leaves it */
+    rlim_t nofile_soft;     /* soft limit of open files; 0 leaves it as it is */
 };
 
 struct child {

@@ -337,8 +337,17 @@ struct file_watch *file_watch_create(const struct helper_file *files, size_t cou
     return w;
 }
 
-/* Gives each interest in a file of before to all files of its path, with the burst that is to be
- * told. */
+static bool has_interest(const struct file_watch *w, struct interest in)
+{
+    for (size_t i = 0; i < w->interest_count; i++)
+        if (w->interests[i].folder == in.folder && w->interests[i].file == in.file &&
+            w->interests[i].mask == in.mask)
+            return true;
+    return false;
+}
+
+/* Gives an interest in a file of before to all files of its path, with the burst that is to be told.
+ * Two files of one path have the same interests, so each one meets the other's. */
 static void move_interest(struct file_watch *w, const struct watched *before, struct interest in,
                           uint64_t now_ms)
 {
@@ -349,7 +358,9 @@ static void move_interest(struct file_watch *w, const struct watched *before, st
 
         if (strcmp(to->path, from->path) != 0)
             continue;
-        add_interest(w, (struct interest){in.folder, (uint32_t)i, in.mask});
+        in.file = (uint32_t)i;
+        if (!has_interest(w, in))
+            add_interest(w, in);
         if (from->due_ms != UINT64_MAX && to->due_ms == UINT64_MAX) {
             to->due_ms = from->due_ms;
             to->latest_ms = from->latest_ms;

@@ -30,8 +30,8 @@ struct file_watch;
  * file_watch_destroy(). */
 struct file_watch *file_watch_create(const struct helper_file *files, size_t count) MUST_CHECK;
 
-/* What to wait for: call file_watch_read() when it is readable. -1 = nothing now. now_ms is of
- * CLOCK_MONOTONIC, here and below. */
+/* The descriptor to wait for: call file_watch_read() when it is readable. -1 = there is none now.
+ * now_ms is of CLOCK_MONOTONIC, here and below. */
 int file_watch_fd(const struct file_watch *w, uint64_t now_ms) MUST_CHECK;
 
 /* After how many milliseconds to call file_watch_take() and file_watch_fd() again; -1 = only after
@@ -50,8 +50,8 @@ bool file_watch_take(struct file_watch *w, uint64_t now_ms, uint32_t *number) MU
 void file_watch_add(struct file_watch *w, uint32_t number);
 
 /* From now on the numbers are those of files, which is borrowed. A file that is watched, and whose
- * path stays, stays watched, without a gap, and counts as changed: what was told with its old number
- * may not have been understood. The others are forgotten. */
+ * path stays, stays watched, without a gap, and counts as changed, because main drops a change
+ * that was told with the old number. The others are forgotten. */
 void file_watch_renew(struct file_watch *w, const struct helper_file *files, size_t count,
                       uint64_t now_ms);
 

@@ -165,10 +165,12 @@ static const char *run_name(struct str env)
 static void refuse_too_many(struct helper *h, const struct wire_request *req)
 {
     size_t n;
-    const char *name = wire_env_check(req->env, &n) ? run_name(req->env) : NULL;
+    const char *run = wire_env_check(req->env, &n) ? run_name(req->env) : NULL;
+    const char *hook = req->type == WIRE_RUN ? h->params->hooks[req->number].name : NULL;
 
     log_error("helper: run refused: more runs at a time than the configuration allows",
-              KV_U64("hook", req->number), KV_STR("run", name));
+              hook != NULL ? KV_STR("hook", hook) : (struct kv){.type = KV_TYPE_NONE},
+              KV_STR("run", run));
     refuse(h, req, run_end_refused(req->program, RUN_STAGE_CONCURRENCY, EBUSY));
 }
 
@@ -274,7 +276,8 @@ static enum err_kind on_commit(struct helper *h, const struct wire_request *req,
     return ERR_OK;
 }
 
-/* Does the hook have the parameters that this program needs? */
+/* Does the hook have the parameters that this program needs? metrics.textfile has an output and no
+ * contents: main never has stray files of it removed, and its folder has files of others. */
 static bool has_program(const struct helper_hook *hook, enum run_program program)
 {
     switch (program) {
@@ -285,7 +288,7 @@ static bool has_program(const struct helper_hook *hook, enum run_program program
     case RUN_PROGRAM_FILES:
         return hook->output != NULL;
     case RUN_PROGRAM_SWEEP:
-        return hook->output != NULL || hook->argv == NULL;
+        return hook->output != NULL ? hook->contents != NULL : hook->argv == NULL;
     case RUN_PROGRAM_APPLY:
         return hook->apply != NULL;
     case RUN_PROGRAM_FINGERPRINT:

@@ -28,11 +28,11 @@ struct helper_output {
     gid_t gid;      /* with set_owner; (gid_t)-1 leaves the group */
 };
 
-/* A file whose content tells whether the hook has changed. */
+/* A file whose content tells whether the hook has changed (base/digest.h). */
 struct helper_content {
     const char *path;
-    bool counts;  /* in digest_forms.now */
-    bool counted; /* in digest_forms.former */
+    bool counts;  /* it is part of digest_forms.now */
+    bool counted; /* it is part of digest_forms.former */
 };
 
 struct helper_hook {
@@ -79,11 +79,11 @@ struct helper_params {
     unsigned shared_runs; /* further runs at a time besides one of each hook, of all together */
 };
 
-/* Reads and checks the configuration anew, with the rights of the helper and in a child of it: it may
- * take long, hang or crash. The working folder is /, nothing may be written to stdout, and memory
- * need not be freed. True: *params has the new parameters (its nofile_soft is ignored), and bundle
- * what main needs to make the same configuration. False: problems says what is wrong, for people.
- * The buffers are empty before. */
+/* Reads and checks the configuration anew. It runs in a child of the helper, with the rights of the
+ * helper, so it may take long, hang or crash. The working folder is /, nothing may be written to
+ * stdout, and memory need not be freed. True: *params has the new parameters (its nofile_soft is
+ * ignored), and bundle has the bytes from which main makes the same configuration. False: problems
+ * has the text for people. Both buffers are empty before. */
 typedef bool helper_build_cb(void *arg, struct helper_params *params, struct buf *bundle,
                              struct buf *problems);
 
@@ -94,10 +94,10 @@ struct helper_reload {
 };
 
 /* Creates the socket and forks the helper, which uses its own copy of the memory of params and
- * reload until it ends. With reload = NULL the helper refuses to reload. The caller owns *fd, the end of main (close-on-exec, SOCK_SEQPACKET, for
- * helper_link_create()), and reaps *pid. Descriptors 0, 1 and 2 must be open. The helper ends when
- * main closes its end: each run gets kill_signal first, SIGKILL after its grace. ERR_IO: the system
- * refused. */
+ * reload until it ends. With reload = NULL the helper refuses to reload. The caller owns *fd, main's
+ * end of the socket (close-on-exec, SOCK_SEQPACKET, for helper_link_create()), and reaps *pid.
+ * Descriptors 0, 1 and 2 must be open. The helper ends when main closes its end: each run gets its
+ * kill_signal first, and SIGKILL after its grace. ERR_IO: the system refused. */
 enum err_kind helper_start(const struct helper_params *params, const struct helper_reload *reload,
                            int *fd, pid_t *pid, struct err *err) MUST_CHECK;
 

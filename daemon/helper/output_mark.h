@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * output_mark - a mark on output files which shows that the helper wrote them: an extended attribute;
- * driver. main, which has fewer rights, can set it on no file that it could not remove anyway. So the
- * helper can remove files of hooks that are not configured any more, although only main knows their
- * paths (docs/decisions.md "The helper marks output files").
+ * driver. main, which has fewer rights, can set it only on files that it may write, and so could empty.
+ * That is why the helper may remove files of hooks that are not configured any more, although only
+ * main knows their paths (docs/decisions.md "The helper marks output files").
  */
 #ifndef HELPER_OUTPUT_MARK_H
 #define HELPER_OUTPUT_MARK_H

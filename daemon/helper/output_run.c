@@ -25,9 +25,11 @@
 #include "helper/work.h"
 
 /* FOLDER_TRIES: the removal of another object's file may remove the folder again, while it is
- * empty, as often as it was made. */
+ * empty, as often as it was made. FILES_MAX: files that one run writes and removes. Those that it
+ * removes may be more than one object has, when the runs of several states of it have failed. */
 enum {
     FOLDER_TRIES = 100,
+    FILES_MAX = 16 * WIRE_MEMBERS_MAX,
     INPUT_SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE,
     CHUNK = 256 * 1024,
     TEMP_SIZE = 48,
@@ -231,14 +233,20 @@ static const char *const *make_argv(const char *const *check, const char *file)
     return argv;
 }
 
-/* child_start() wants descriptors above 2; it moves them to 0, 1 and 2 in the child. They are not
- * closed here, as the process ends soon. */
+/* child_start() wants descriptors above 2; it moves them to 0, 1 and 2 in the child. */
 static bool open_fds(int fds[WIRE_RUN_FDS])
 {
     fds[0] = open("/dev/null", O_RDONLY | O_CLOEXEC);
     fds[1] = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
     fds[2] = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
     return fds[0] >= 0 && fds[1] >= 0 && fds[2] >= 0;
+}
+
+static void close_fds(const int fds[WIRE_RUN_FDS])
+{
+    for (size_t i = 0; i < WIRE_RUN_FDS; i++)
+        if (fds[i] >= 0)
+            close(fds[i]);
 }
 
 /* Runs the check for the new file as the hook's user, in the process group of this process so that a
@@ -256,15 +264,18 @@ static bool passes_check(const struct output_run *r, const char *file)
     };
     siginfo_t info = {0};
     struct child child;
+    bool is_started = false;
 
     if (!open_fds(check.fds)) {
         *r->end = run_end_refused(RUN_PROGRAM_CHECK, RUN_STAGE_FILES, errno);
-        return false;
+    } else {
+        is_started = child_start(&check, &child, r->end);
+        if (!is_started)
+            r->end->program = r->spec->program; /* this process has no room for a child */
     }
-    if (!child_start(&check, &child, r->end)) {
-        r->end->program = r->spec->program; /* this process has no room for a child */
+    close_fds(check.fds); /* the run may have thousands of files to check */
+    if (!is_started)
         return false;
-    }
     while (waitid(P_PID, (id_t)child.pid, &info, WEXITED) < 0 && errno == EINTR)
         continue;
     *r->end = child_end(&child, &info);
@@ -720,7 +731,8 @@ static bool take_member(struct output_files *f)
     struct wire_member head;
     bool is_last = f->writes < f->count; /* a file to remove was there already */
 
-    if (!take(f, &head, sizeof(head)) || head.length > PATH_TEMPLATE_COMPONENT_MAX || head.goes > 1)
+    if (f->count == FILES_MAX || !take(f, &head, sizeof(head)) ||
+        head.length > PATH_TEMPLATE_COMPONENT_MAX || head.goes > 1)
         return false;
     char *key = mem_zalloc(head.length + 1);
     if (!take(f, key, head.length) || strlen(key) != head.length ||

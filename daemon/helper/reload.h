@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * reload - reads the configuration anew when main asks for it, in a child of the helper, and keeps
- * the parameters that came of it until main commits or drops them (docs/decisions.md "A child of the
- * helper reads the configuration"); driver.
+ * reload - has a child of the helper read the configuration anew when main asks for it, and keeps the
+ * new parameters until main commits or drops them (docs/decisions.md "A child of the helper reads the
+ * configuration"); driver.
  */
 #ifndef HELPER_RELOAD_H
 #define HELPER_RELOAD_H
@@ -20,8 +20,8 @@
 /* The id of the child in runs: no run of main may have it. */
 #define RELOAD_RUN_ID UINT64_MAX
 
-/* READING: the child reads for the last RELOAD. AGAIN, STOPPING: it is being killed; then another one
- * begins, or none. READY: the new parameters wait. */
+/* READING: the child reads for the last RELOAD. AGAIN: it is being killed, and then another one
+ * begins. STOPPING: it is being killed, and no other one begins. READY: the new parameters wait. */
 enum reload_state { RELOAD_IDLE, RELOAD_READING, RELOAD_AGAIN, RELOAD_STOPPING, RELOAD_READY };
 
 struct reload {
@@ -32,7 +32,7 @@ struct reload {
     rlim_t nofile_soft;
     uint64_t tag;                 /* of the last RELOAD; READING, AGAIN: to be answered */
     int tables_fd;                /* of the child; -1 = none */
-    int answer_fd;                /* of the child: what main will get; -1 = none */
+    int answer_fd;                /* of the child: the file that main will get; -1 = none */
     struct helper_params *params; /* READY: in memory of tables */
 };
 
@@ -40,11 +40,11 @@ struct reload {
 void reload_init(struct reload *r, const struct helper_reload *how, rlim_t nofile_soft,
                  struct runs *runs, struct channel *channel);
 
-/* Frees what waits. The child belongs to runs. */
+/* Frees the parameters that wait. The child belongs to runs. */
 void reload_fini(struct reload *r);
 
-/* RELOAD: reads the configuration. Drops what waits, and kills a child that reads. Each RELOAD gets
- * one RELOADED, maybe inside this call. */
+/* RELOAD: reads the configuration. Drops parameters that wait, and kills a child that reads. Each
+ * RELOAD gets one RELOADED, maybe inside this call. */
 void reload_begin(struct reload *r, uint64_t tag);
 
 /* COMMIT: gives out the parameters that wait; release them with tables_free(). ERR_PROTOCOL: none

@@ -145,19 +145,32 @@ static enum slot_kind work_queue_of(enum run_program program)
     return WORK_QUEUE_COMMAND;
 }
 
-/* The first command of a hook has the hook's own slot, so a hook that hangs cannot keep another one
- * from running (docs/design.md "Slots"). Only the work queues of commands have more than one slot,
- * and use shared ones. */
+/* A reload kills the reading of a fingerprint that is under way, and main asks for the next one at
+ * once: the helper may not have reaped the killed one yet. */
+static unsigned most_of(const struct slots_hook *h, enum slot_kind wq)
+{
+    if (wq == WORK_QUEUE_FINGERPRINT)
+        return 2;
+    return wq == WORK_QUEUE_COMMAND ? h->concurrency : 1;
+}
+
+/* Does a further run beside those of this work queue take a shared slot? The first command of a hook
+ * has the hook's own slot, so a hook that hangs cannot keep another one from running
+ * (docs/design.md "Slots"). Exec plugins are not hooks, and leave the shared slots to them. */
+static bool shares(const struct slots_hook *h, enum slot_kind wq)
+{
+    return wq == WORK_QUEUE_COMMAND && !h->is_plugin && h->running[wq] > 0;
+}
+
 bool slots_take(struct slots *s, uint64_t id, uint32_t hook, enum run_program program)
 {
     struct slots_hook *h = s->hooks[hook];
     enum slot_kind wq = work_queue_of(program);
-    unsigned most = wq == WORK_QUEUE_COMMAND ? h->concurrency : 1;
-    bool shares = wq == WORK_QUEUE_COMMAND && h->running[wq] > 0;
+    bool is_shared = shares(h, wq);
 
-    if (h->running[wq] >= most || (shares && s->shared >= s->shared_most))
+    if (h->running[wq] >= most_of(h, wq) || (is_shared && s->shared >= s->shared_most))
         return false;
-    s->shared += shares;
+    s->shared += is_shared;
     h->running[wq]++;
     add(s, (struct slot){id, h, wq});
     return true;
@@ -188,6 +201,6 @@ void slots_free(struct slots *s, uint64_t id)
     slot.hook->running[slot.wq]--;
     /* As long as another command of the hook runs, a shared slot is freed: whichever command is
      * left over at the end has the hook's own slot. */
-    s->shared -= slot.wq == WORK_QUEUE_COMMAND && slot.hook->running[slot.wq] > 0;
+    s->shared -= shares(slot.hook, slot.wq);
     release_hook(slot.hook);
 }

@@ -32,17 +32,17 @@ void output_files_work(const struct child_spec *spec, struct run_end *out);
  * them unless somebody has changed them, and answers on stdout (RUN_PROGRAM_SWEEP in base/run_end.h).
  * main names them by path, and knows them from the state, which belongs to the user of main. If main
  * has fewer rights than the helper, no file outside of the folder that the hook's output has now is
- * touched (docs/decisions.md "The helper does not trust the state where it removes files"); of a hook
- * that is not configured any more only files with a mark (helper/output_mark). *out: a
+ * touched (docs/decisions.md "The helper does not trust the state where it removes files"). Of a hook
+ * that is not configured any more only files with a mark are removed (helper/output_mark). *out: a
  * good end, or REFUSED with SWEEP if stdin or stdout fails. */
 void output_sweep_work(const struct child_spec *spec, struct run_end *out);
 
 /* FINGERPRINT: makes the digests of the files of the hook (helper_hook.contents), which main may have
- * no right to read; they show at a start whether the hook changed (docs/design.md "Renewal"). Reads
- * 64 MiB of each at most, and follows links; writes a struct digest_forms to stdout. Of a larger file the size
- * counts, too. A path that is no file, or that does not exist or cannot be opened, counts as "no
- * file". *out: a good end, or REFUSED with READ when the system failed (EIO, EMFILE) and another try
- * may help. Signals end the process. */
+ * no right to read. They show at a start and at a reload whether the hook has changed (docs/design.md
+ * "Renewal"). Follows links, reads 64 MiB of each file at most, and takes the size of a larger one into
+ * account, too. Writes a struct digest_forms to stdout. A path that is no file, does not exist or
+ * cannot be opened counts as "no file". *out: a good end, or REFUSED with READ when the system failed
+ * (EIO, EMFILE) and another try may help. Signals end the process. */
 void fingerprint_work(const struct child_spec *spec, struct run_end *out);
 
 #endif

@@ -235,7 +235,7 @@ static const char *advice(const struct run *run, const struct file *file)
     return "make a hook for each source";
 }
 
-/* The path is taken. The flag tells files_forget() later that a parked key may be waiting for
+/* The path is taken. The flag tells files_let_go() later that a parked key may be waiting for
  * it. */
 static enum err_kind refuse(const struct run *run, struct file *file, struct err *err)
 {
@@ -490,7 +490,7 @@ static bool forget(struct files *f, struct file *file)
 }
 
 /* A file that an earlier run claimed stays: that run may have written it, though it failed. */
-static bool members_let_go(const struct run *run, bool started, bool ok)
+static bool members_let_go(const struct run *run, bool wrote, bool ok)
 {
     bool contested = false;
 
@@ -498,19 +498,19 @@ static bool members_let_go(const struct run *run, bool started, bool ok)
         const struct member *x = &run->members->v[i];
         struct file *file = file_of_member(run, i);
 
-        if (file != NULL && (started ? ok && x->goes : x->is_new))
+        if (file != NULL && (wrote ? ok && x->goes : x->is_new))
             contested = forget(&run->hook->files, file) || contested;
     }
     return contested;
 }
 
-bool files_let_go(const struct run *run, bool started, bool ok)
+bool files_let_go(const struct run *run, bool wrote, bool ok)
 {
     struct file *file = file_of(run);
 
     if (run->members != NULL)
-        return members_let_go(run, started, ok);
-    if (file == NULL || !(started ? ok && run->kind == RUN_REMOVE : !file->seen))
+        return members_let_go(run, wrote, ok);
+    if (file == NULL || !(wrote ? ok && run->kind == RUN_REMOVE : !file->seen))
         return false;
     return forget(&run->hook->files, file);
 }

@@ -93,10 +93,11 @@ bool files_ended(const struct run *run, const struct run_result *result);
 /* How many files the run is about; 0 = there is nothing to do for a run that only has files. */
 size_t files_count(const struct run *run);
 
-/* The run has ended, with success or not, or could not be started. Its file leaves the key when it
- * was removed, and when the run that claimed it never started and no earlier run wrote it. True if
- * another key was refused because of it, so that keys that are parked can be tried again. */
-bool files_let_go(const struct run *run, bool started, bool ok);
+/* The run has ended, with success or not, or could not be started. wrote: it may have written its
+ * files. Its file leaves the key when it was removed, and when the run that claimed it cannot have
+ * written it and no earlier run did. True if another key was refused because of it, so that keys that
+ * are parked can be tried again. */
+bool files_let_go(const struct run *run, bool wrote, bool ok);
 
 /* Puts the records that changed since they were put last, and drops those of files that belong to
  * no key any more. */

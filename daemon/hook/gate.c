@@ -58,8 +58,10 @@ void gate_block(struct hook *h)
 
 void gate_close(struct hook *h)
 {
-    if (!enough_usable(h))
+    if (!enough_usable(h)) {
         h->gate = GATE_CLOSED;
+        h->first_failed = false;
+    }
     gate_block(h);
 }
 

@@ -60,9 +60,9 @@ struct hook {
     struct manual_runs manual_runs;
     struct history history;
     struct hook_figures figures;
-    bool
-        first_failed; /* batch, snapshot: a first run has failed, so nobody waits for it any more */
-    uint64_t trim_ms; /* batch, snapshot, parked: when hook_parked_trim() has work */
+    /* GATE_FIRST, batch and snapshot: a first run has failed, so nobody waits for one any more. */
+    bool first_failed;
+    uint64_t trim_ms;         /* batch, snapshot, parked: when hook_parked_trim() has work */
     uint64_t forgotten;       /* parked ends (DELETED, LEFT) that were given up, by all processes */
     char last_forgotten[320]; /* the key of the last one; cut off if it is longer */
     uint64_t given_up;        /* runs that parked a work item though no park_exit asked for it */

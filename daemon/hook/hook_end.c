@@ -46,6 +46,12 @@ static bool stays_rerun(const struct run *run, const struct run_result *r)
     return is_not_started(r) && run->reason == RUN_RERUN;
 }
 
+/* In modes batch and snapshot one run is for all keys, so its failure ends the first runs. */
+static bool fails_first(const struct hook *h, const struct run_result *r)
+{
+    return h->gate == GATE_FIRST && h->rules.mode != HOOK_OBJECT && !is_not_started(r);
+}
+
 static void note_result(const struct run *run, const struct run_result *r, bool ok, uint64_t now_ms)
 {
     struct hook *h = run->hook;
@@ -56,7 +62,7 @@ static void note_result(const struct run *run, const struct run_result *r, bool 
     }
     if (!ok) {
         h->figures.runs_failed += !is_not_started(r);
-        h->first_failed |= !is_not_started(r) && h->rules.mode != HOOK_OBJECT;
+        h->first_failed |= fails_first(h, r);
         /* A snapshot that failed is owed, even if no key has changed. */
         h->snapshot_due =
             h->snapshot_due || (h->rules.mode == HOOK_SNAPSHOT && !stays_rerun(run, r));
@@ -259,6 +265,16 @@ static void retry_parked(struct hook *h, uint64_t now_ms)
     }
 }
 
+/* May the run have written its files? With files_from none is written before all have passed their
+ * check. So new names that fail it are not files of the object, and do not pile up while an object that
+ * changes its names never passes. */
+static bool may_have_written(const struct run *run, const struct run_result *r)
+{
+    bool failed_check = run->members != NULL && r->end.program == RUN_PROGRAM_CHECK;
+
+    return !is_not_started(r) && !failed_check;
+}
+
 static void note_file(struct hook *h, const struct run *run, const struct run_result *r, bool ok,
                       uint64_t now_ms)
 {
@@ -271,7 +287,7 @@ static void note_file(struct hook *h, const struct run *run, const struct run_re
         apply_touch(&h->apply, now_ms);
     if (!is_not_started(r))
         want_apply(h, run, touched);
-    if (files_let_go(run, !is_not_started(r), ok))
+    if (files_let_go(run, may_have_written(run, r), ok))
         retry_parked(h, now_ms);
 }
 
@@ -310,6 +326,13 @@ static struct hooks_verdict conclude(struct hook *h, const struct work_item *u,
     return v;
 }
 
+/* A run of apply has failed. If it was stopped, a reload replaces or drops one of its hooks, and the
+ * others must have another try. */
+static enum scheduler_result failed_apply(const struct apply *a, const struct run_result *r)
+{
+    return r->stopped ? SCHEDULER_FAILED : failed(&a->work_queue, &a->work_item, false);
+}
+
 /* The run of apply as one of its hooks must know it. Each has retries and attempts of its own. */
 static struct hooks_verdict end_apply(struct hooks *hs, struct hook *h, uint32_t manual_runs,
                                       const struct run *run, const struct run_result *r,
@@ -322,7 +345,7 @@ static struct hooks_verdict end_apply(struct hooks *hs, struct hook *h, uint32_t
     if (is_not_started(r))
         end = SCHEDULER_NOT_STARTED;
     else if (judged != HISTORY_OK)
-        end = failed(&h->apply.work_queue, u, false);
+        end = failed_apply(&h->apply, r);
     note_manual_run(h, u, manual_runs, r, judged == HISTORY_OK);
     apply_ended(&h->apply, &hs->scheduler, run, end, r->text, now_ms);
     if (end != SCHEDULER_NOT_STARTED && h->gate == GATE_APPLY)

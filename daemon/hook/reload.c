@@ -238,7 +238,8 @@ static void drop_no_file(void *arg, struct str path)
     (void)path;
 }
 
-/* What people see of the runs so far: for them it is the same hook. */
+/* A hook that was replaced has the same name, so people expect its history, counts and last error to
+ * go on. */
 static void hand_figures(struct hook *from, struct hook *to)
 {
     to->history = from->history;

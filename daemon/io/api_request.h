@@ -20,6 +20,7 @@
 #include "io/api_client.h"
 #include "io/exchange.h"
 #include "io/loop.h"
+#include "io/request.h"
 #include "io/server_identity.h"
 #include "kube/attempts.h"
 #include "kube/warnings.h"

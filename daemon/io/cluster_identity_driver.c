@@ -8,6 +8,7 @@
 #include "io/api_client.h"
 #include "io/deadline.h"
 #include "io/loop.h"
+#include "io/request.h"
 
 struct cluster_identity_driver {
     struct cluster_identity_driver_params params;

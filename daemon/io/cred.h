@@ -31,7 +31,7 @@ struct cred_source {
     const char *path; /* for messages only, as the helper opens it; NULL = no file */
     uint32_t file;    /* the number of that file in helper_params */
     const char *name; /* what messages call the file; NULL = path */
-    /* where the path stands: 'tokenFile of user "u" in kubeconfig /path'; NULL = in a setting */
+    /* Where the path is written: 'tokenFile of user "u" in kubeconfig /path'; NULL = in a setting. */
     const char *named_by;
 };
 
@@ -43,7 +43,7 @@ struct cred_params {
     bool tls;            /* false: plain http, no credentials are sent or read */
     bool insecure;       /* servers are not verified, and no CA is configured */
     struct cred_source items[CRED_ITEMS];
-    /* The plugin gives certificate, key and token, of which items has none then; command NULL =
+    /* The plugin gives certificate, key and token. Then `items` has none of the three. command NULL =
      * there is no plugin. */
     struct exec_plugin_params plugin;
     struct backoff_params retry; /* while credentials cannot be read or used */
@@ -58,13 +58,13 @@ struct cred_events {
     /* New connections use this context from now on: certificate, key or CA are other ones. ctx is
      * borrowed. */
     void (*on_tls)(void *arg, struct tls_ctx *ctx);
-    /* New requests use this token from now on. It is borrowed, and has no byte that a header must
-     * not have. NULL: none, as a plugin gives only a certificate now. */
+    /* New requests use this token from now on. It is borrowed, and has no byte that is forbidden in a
+     * header. NULL: requests have no token, because the plugin gives only a certificate now. */
     void (*on_token)(void *arg, const char *token);
-    /* All that is configured was given to on_tls and on_token: requests may start. Once. */
+    /* on_tls and on_token have got everything that is configured: requests may start. Once. */
     void (*on_ready)(void *arg);
-    /* Something that is configured cannot be read or used, and nothing else stands in for it: on_ready
-     * has to wait. Comes after each try. NULL = not wanted. */
+    /* A CA, certificate, key or token that is configured cannot be read or used, and nothing stands in
+     * for it: on_ready has to wait. Comes after each try. NULL = not wanted. */
     void (*on_lack)(void *arg, const struct err *err);
 };
 
@@ -86,9 +86,9 @@ void cred_changed(struct cred *c, uint32_t file);
 #define CRED_GONE UINT32_MAX
 
 /* The helper has another configuration (helper_link_commit()): the files of the items and the plugin
- * have these numbers now, and are read when they change, as before. What belongs to an item or plugin
- * that is CRED_GONE is read no more: what was read last stays in use, for good. Openings and runs that
- * were asked for go on. */
+ * have these numbers now, and are read when they change, as before. An item or plugin that is
+ * CRED_GONE is not read any more: the credential that was read last stays in use. Openings and runs
+ * that were asked for go on. */
 void cred_renumber(struct cred *c, const uint32_t files[CRED_ITEMS], uint32_t plugin);
 
 /* A server has answered 401: has the files of certificate, key and token read again now, or the

@@ -379,6 +379,7 @@ void exec_plugin_dispose(struct exec_plugin **pp)
     if (p == NULL)
         return;
     *pp = NULL;
+    helper_link_kill(p->params.link, &p->program, SIGKILL);
     helper_run_forget(&p->program);
     loop_cancel(&p->not_begun);
     deadline_dispose(&p->timeout);

@@ -47,8 +47,8 @@ void exec_plugin_renumber(struct exec_plugin *p, uint32_t hook);
  * comes once, unless the link is lost before. Nothing happens while the program runs. */
 void exec_plugin_run(struct exec_plugin *p);
 
-/* The end for the user: *p is NULL, and cb does not come any more. A program that runs goes on until
- * the helper ends. NULL is fine. */
+/* The end for the user: *p is NULL, and cb does not come any more. A program that runs is killed with
+ * all of its process group. NULL is fine. */
 void exec_plugin_dispose(struct exec_plugin **p);
 
 #endif

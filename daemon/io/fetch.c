@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "cache/api_error.h"
+#include "io/api_client.h"
 #include "io/deadline.h"
 
 struct fetch {

@@ -11,9 +11,11 @@
 
 #include "base/err.h"
 #include "base/str.h"
-#include "io/api_client.h"
+#include "io/request.h"
 
+struct api_client;
 struct fetch;
+struct loop;
 
 struct fetch_params {
     struct request_params request;

@@ -52,10 +52,9 @@ struct helper_link_events {
     void (*on_lost)(void *arg, const struct err *err);
     /* Once for each helper_link_reload(), unless another one, helper_link_drop() or the loss of the
      * link comes before. ok: the helper has a new configuration ready, fd is a sealed memory file with
-     * what the helper's build function has put into its bundle, and helper_link_commit() or
-     * helper_link_drop() is to follow. Not ok: nothing changes, and fd is a memory file with the
-     * problems as text; -1: main or the helper has too few descriptors to pass it. fd belongs to the
-     * receiver. */
+     * the bundle that helper_build_cb has made, and helper_link_commit() or helper_link_drop() is to
+     * follow. Not ok: nothing changes, and fd is a memory file with the problems as text; -1: main or
+     * the helper has too few descriptors to pass it. fd belongs to the receiver. */
     void (*on_reloaded)(void *arg, bool ok, int fd);
 };
 
@@ -97,15 +96,15 @@ void helper_run_forget(struct helper_run *run);
 /* Opens a credential file; file is its number in helper_params. tag comes back in on_opened. */
 void helper_link_open(struct helper_link *l, uint32_t file, uint64_t tag);
 
-/* Has the helper read and check its configuration anew; on_reloaded() follows. What was ready for a
- * commit is dropped, and an earlier call that is not answered yet gets no event. Nothing changes for
- * the requests before helper_link_commit(). */
+/* Has the helper read and check its configuration anew; on_reloaded() follows. A configuration that
+ * was ready for a commit is dropped, and an earlier call that is not answered yet gets no event. Until
+ * helper_link_commit() requests mean the same as before. */
 void helper_link_reload(struct helper_link *l);
 
-/* Puts what on_reloaded(ok) has reported into force: from the next call on, the numbers of hooks and
- * files are those of the new configuration, and on_changed() reports these. Runs and openings that
- * were asked for go on as they are. To be called only after on_reloaded(ok), once; does nothing on a
- * link that is lost. */
+/* Has the helper change over to the configuration that on_reloaded(ok) has reported: from the next
+ * call on, the numbers of hooks and files are those of the new configuration, and on_changed() reports
+ * these. Runs and openings that were asked for go on as they are. To be called only after
+ * on_reloaded(ok), once; does nothing on a link that is lost. */
 void helper_link_commit(struct helper_link *l);
 
 /* Takes helper_link_reload() back, answered or not: no event follows. Does nothing if there is

@@ -10,6 +10,7 @@
 #include "io/deadline.h"
 #include "io/loop.h"
 #include "io/renewals.h"
+#include "io/request.h"
 
 /* A server may answer a watch with status 200 and then send an ERROR event at once
  * (docs/kubernetes-protocol.md "Start of a watch"). So after a failure a watch counts as recovered

@@ -32,6 +32,11 @@ enum { BACKLOG = 128 };
  * next piece is pulled when this one is written, so a reader gets changes as fast as it reads. */
 enum { PIECE_BYTES = 65536 };
 
+/* libuv 1.44 accepts in a loop while clients wait in connect(), later versions accept one in each turn
+ * of the loop. Further clients wait for the next turn, so that a flood of them does not hold up
+ * everything else. */
+enum { ACCEPTS_PER_TURN = 32 };
+
 /* The most clients that may wait for a place, accepted and not read; beyond, the newest one is
  * refused. */
 enum { WAITING_MOST = 128 };
@@ -62,6 +67,8 @@ struct listener {
     size_t queued;          /* bytes of answers that are being written */
     size_t streams;         /* open streams */
     struct loop_task admit; /* gives places to clients that wait */
+    unsigned accepts;      /* connections in this turn; the last one is left if they are too many */
+    struct loop_task turn; /* begins the count of accepts anew */
 };
 
 enum client_state {
@@ -365,8 +372,7 @@ static void on_timer(uv_timer_t *timer)
         log_warn("stream cut off: its reader took nothing for too long",
                  KV_STR("stream", admin_stream_name(c->stream)), KV_U64("unsent", c->unsent));
     else
-        log_debug("control client dropped: it was silent for too long",
-                  KV_U64("unsent", c->unsent));
+        log_debug("client dropped: it was silent for too long", KV_U64("unsent", c->unsent));
     close_client(c);
 }
 
@@ -690,7 +696,7 @@ static bool make_place(const struct client *c)
         idle = longest_idle(l, true);
     if (idle == NULL)
         return false;
-    log_debug("control client dropped: it asked for nothing, and others wait",
+    log_debug("client dropped: it asked for nothing, and others wait",
               KV_U64("clients", l->served));
     close_client(idle);
     return true;
@@ -760,8 +766,30 @@ static bool is_privileged(const struct client *c)
     return peer.uid == 0 || peer.uid == c->listener->params.started_uid;
 }
 
-/* Only an accepted connection can be asked for its peer. The client then lives until its end
- * by itself. */
+/* Takes a connection over from libuv, which listens on after that. Only an accepted connection can
+ * be asked for its peer. The client then lives until its end by itself. */
+static void accept_client(struct listener *l)
+{
+    /* held: the socket and the timer */
+    struct client *c = MEM_NEW(struct client, .listener = l, .held = 2);
+    init_endpoint(l, &c->socket);
+    uv_timer_init(loop_uv(l->loop), &c->timer);
+    loop_task_init(&c->task, on_task);
+    list_init(&c->link);
+    list_append(&l->clients, &c->link);
+    bool accepted = uv_accept(&l->server.stream, &c->socket.stream) == 0;
+    c->privileged = accepted && is_privileged(c);
+    if (is_tcp(l))
+        uv_tcp_nodelay(&c->socket.tcp, 1);
+    enter(c, CLIENT_WAITING);
+    /* A client enters WAITING first, so that its close is like any other. */
+    if (accepted)
+        admit(l);
+    else
+        close_client(c);
+}
+
+/* libuv does not accept another connection before one that was left is taken. */
 static void on_connection(uv_stream_t *server, int status)
 {
     struct listener *l = container_of(server, struct listener, server);
@@ -773,23 +801,20 @@ static void on_connection(uv_stream_t *server, int status)
                  KV_STR("why", uv_strerror(status)));
         return;
     }
-    /* held: the socket and the timer */
-    struct client *c = MEM_NEW(struct client, .listener = l, .held = 2);
-    init_endpoint(l, &c->socket);
-    uv_timer_init(loop_uv(l->loop), &c->timer);
-    loop_task_init(&c->task, on_task);
-    list_init(&c->link);
-    list_append(&l->clients, &c->link);
-    bool accepted = uv_accept(server, &c->socket.stream) == 0;
-    c->privileged = accepted && is_privileged(c);
-    if (is_tcp(l))
-        uv_tcp_nodelay(&c->socket.tcp, 1);
-    enter(c, CLIENT_WAITING);
-    /* A client enters WAITING first, so that its close is like any other. */
-    if (accepted)
-        admit(l);
-    else
-        close_client(c);
+    l->accepts++;
+    loop_defer(l->loop, &l->turn);
+    if (l->accepts < ACCEPTS_PER_TURN)
+        accept_client(l);
+}
+
+static void on_turn(struct loop_task *task)
+{
+    struct listener *l = container_of(task, struct listener, turn);
+    bool is_one_left = l->accepts == ACCEPTS_PER_TURN;
+
+    l->accepts = 0;
+    if (is_one_left)
+        accept_client(l);
 }
 
 struct listener *listener_create(struct loop *loop, const struct listener_params *params)
@@ -806,6 +831,7 @@ struct listener *listener_create(struct loop *loop, const struct listener_params
         l->params.queued_bytes = LISTENER_QUEUED_BYTES;
     list_init(&l->clients);
     loop_task_init(&l->admit, on_admit);
+    loop_task_init(&l->turn, on_turn);
     /* bind() has just made it: its identity is kept for remove_socket(). */
     if (!is_tcp(l) && lstat(l->path, &st) == 0) {
         l->dev = st.st_dev;
@@ -851,5 +877,6 @@ void listener_dispose(struct listener **lp)
     list_each (pos, tmp, &l->clients)
         close_client(list_entry(pos, struct client, link));
     loop_cancel(&l->admit);
+    loop_cancel(&l->turn);
     uv_close(&l->server.handle, on_server_closed);
 }

@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-/* Servers cut what they say in one answer to 4 KiB, and to 256 bytes each if it is more. */
+/* An API server cuts each warning to 256 characters if those of one answer have more than 4096
+ * (apiserver pkg/endpoints/filters/warning.go). */
 enum { TEXT_MAX = 1024 };
 
 static void skip(struct str *s, size_t n)
@@ -48,8 +49,8 @@ static bool take_quoted(struct str *s, struct buf *text)
     return has_end;
 }
 
-/* Takes one warning: CODE AGENT "TEXT", perhaps with a date behind (RFC 7234 5.5). What is no
- * warning is passed over up to the end of its line. False: it is none for people. */
+/* Takes one warning: CODE AGENT "TEXT", perhaps with a date behind (RFC 7234 5.5). Bytes that are no
+ * warning are left out up to the end of their line. False: there was no warning that is for people. */
 static bool take_warning(struct str *lines, struct buf *text)
 {
     skip_any(lines, " ,\n");

@@ -21,19 +21,27 @@
 
 enum { PATHS = 4 };
 
-void output_rig_init(struct output_rig *o, const char *template)
+void output_rig_init_in(struct output_rig *o, const char *parent, const char *template)
 {
     static const char *const argv[] = {"/bin/true", NULL};
     static const char *const env[] = {"PATH=/usr/bin:/bin", NULL};
+    static const struct helper_content contents[] = {{.path = "/bin/true"}, {0}};
 
-    *o = (struct output_rig){.folder = "/tmp/informerd-test-XXXXXX", .out = -1};
+    *o = (struct output_rig){.out = -1};
+    assert_in_range(snprintf(o->folder, sizeof(o->folder), "%s/informerd-test-XXXXXX", parent), 1,
+                    sizeof(o->folder) - 1);
     assert_non_null(mkdtemp(o->folder));
     assert_int_equal(chmod(o->folder, 0755), 0);
     o->template = mem_printf("%s%s", o->folder, template);
     o->output = (struct helper_output){.path = o->template, .mode = 0644};
-    o->hook = (struct helper_hook){.name = "h", .argv = argv, .env = env};
+    o->hook = (struct helper_hook){.name = "h", .argv = argv, .env = env, .contents = contents};
     o->hook.kill_signal = SIGTERM;
     o->hook.umask = 077; /* must not count */
+}
+
+void output_rig_init(struct output_rig *o, const char *template)
+{
+    output_rig_init_in(o, "/tmp", template);
 }
 
 void output_rig_start(struct output_rig *o)

@@ -17,7 +17,7 @@ enum { OUTPUT_RIG_HOOK = 1 };
 
 struct output_rig {
     struct helper_rig w;
-    char folder[64];
+    char folder[320];
     struct helper_output output; /* the test may change it until output_rig_start() */
     struct helper_hook hook;     /* as output */
     char *template;
@@ -27,6 +27,9 @@ struct output_rig {
 
 /* Makes the folder; the path of the output file is that of the folder and template. */
 void output_rig_init(struct output_rig *o, const char *template);
+
+/* The same in the folder `parent`, an absolute path. */
+void output_rig_init_in(struct output_rig *o, const char *parent, const char *template);
 
 /* Starts the helper. */
 void output_rig_start(struct output_rig *o);

@@ -13,6 +13,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "io/api_client.h"
+#include "io/request.h"
 
 /* The callback of a request in which the test disposes. */
 enum request_probe_at { RQ_NEVER, RQ_AT_HEAD, RQ_AT_BODY, RQ_AT_END };

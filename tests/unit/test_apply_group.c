@@ -547,6 +547,28 @@ static void test_a_hook_that_retires_has_no_part(void **state)
     assert_true(hook_is_retired(hooks[B]));
 }
 
+/* The reload has the run killed because of the other hook: that is no failure of its last try. */
+static void test_a_run_that_a_reload_kills_does_not_park_the_other_hook(void **state)
+{
+    const struct run_result killed = {
+        .text = "signal 9", .end = {.kind = RUN_END_SIGNALED, .value = 9},
+             .stopped = true
+    };
+
+    (void)state;
+    add_pair(plain, (struct hook_rig_hook){.apply.attempts = 1});
+    write_file(A, "u1");
+    write_file(B, "u2");
+    hook_rig.now += 200;
+    struct run *run = applies(A, 1);
+    hook_retire(hooks[A]);
+    hooks_finish(&hook_rig.hooks, run, &killed, hook_rig.now);
+    assert_int_equal(hook_parked(hooks[B]), 0);
+    hook_rig.now += HOOK_RIG_INITIAL_MS;
+    hook_rig_end(applies(B, 0), 0);
+    assert_false(apply_due(&hooks[B]->apply));
+}
+
 #define HOOK_RIG_TEST(name) \
     cmocka_unit_test_setup_teardown(name, hook_rig_set_up, hook_rig_clean_up)
 
@@ -576,6 +598,7 @@ int main(void)
         HOOK_RIG_TEST(test_a_hook_that_waits_for_the_other_in_after_does_not_hold_it_back),
         HOOK_RIG_TEST(test_a_hook_that_comes_and_goes_joins_and_leaves),
         HOOK_RIG_TEST(test_a_hook_that_retires_has_no_part),
+        HOOK_RIG_TEST(test_a_run_that_a_reload_kills_does_not_park_the_other_hook),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

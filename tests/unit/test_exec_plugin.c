@@ -261,6 +261,31 @@ static void test_disposed_while_it_runs(void **state)
     assert_int_equal(s->ends, 0);
 }
 
+static bool has_child(void *arg)
+{
+    const struct scene *s = arg;
+
+    return helper_rig_children(s->rig.helper) > 0;
+}
+
+static bool has_no_child(void *arg)
+{
+    return !has_child(arg);
+}
+
+/* A reload that drops or changes a cluster disposes the plugin, and the helper goes on. */
+static void test_disposed_while_it_runs_the_program_is_killed(void **state)
+{
+    struct scene *s = *state;
+
+    open_script(s, "exec sleep 1000");
+    start(s);
+    loop_until(s->rig.loop, has_child, s);
+    exec_plugin_dispose(&s->plugin);
+    loop_until(s->rig.loop, has_no_child, s);
+    assert_int_equal(s->ends, 0);
+}
+
 static void test_output_that_is_no_credential(void **state)
 {
     struct scene *s = *state;
@@ -574,6 +599,7 @@ int main(void)
         TEST(test_the_event_may_begin_the_next_run),
         TEST(test_disposed_in_the_event),
         TEST(test_disposed_while_it_runs),
+        TEST(test_disposed_while_it_runs_the_program_is_killed),
         TEST(test_output_that_is_no_credential),
         TEST(test_a_bad_end),
         TEST(test_a_signal),

@@ -159,7 +159,7 @@ static void test_plugins_stand_behind_the_hooks(void **state)
     assert_null(r.helper.hooks[2].argv[1]);
     free(two);
     for (size_t i = 1; i < 3; i++) {
-        assert_int_equal(r.helper.hooks[i].concurrency, 1);
+        assert_int_equal(r.helper.hooks[i].concurrency, 3);
         assert_int_equal(r.helper.hooks[i].umask, 077);
     }
     finish(&r);

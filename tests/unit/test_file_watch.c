@@ -4,6 +4,7 @@
 #include "helper/file_watch.h"
 
 #include <fcntl.h>
+#include <malloc.h>
 #include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -699,6 +700,24 @@ static void test_one_file_becomes_two_and_one_again(void **state)
     end(&r);
 }
 
+/* Also while main does not ask for the files in between. */
+static void test_reloads_with_two_files_of_one_path_use_no_more_memory(void **state)
+{
+    const size_t room = 64 * (size_t)1024;
+
+    (void)state;
+    make_token("a", "1");
+    struct rig r = WATCH("a/token", "a/token");
+    size_t before = mallinfo2().uordblks;
+    for (int i = 0; i < 16; i++)
+        RENEW(&r, 0, 1);
+    assert_true(mallinfo2().uordblks < before + room);
+    assert_int_equal(told(&r), 3);
+    touch("a/token");
+    assert_int_equal(told(&r), 3);
+    end(&r);
+}
+
 static void test_without_files_nothing_is_opened(void **state)
 {
     struct file_watch *none = NULL;
@@ -740,6 +759,7 @@ int main(void)
         TEST(test_reloads_tell_a_file_once_a_second),
         TEST(test_only_files_that_were_watched_are_told),
         TEST(test_one_file_becomes_two_and_one_again),
+        TEST(test_reloads_with_two_files_of_one_path_use_no_more_memory),
         TEST(test_without_files_nothing_is_opened),
     };
 

@@ -194,6 +194,26 @@ static void test_a_run_that_failed_keeps_all_files(void **state)
     ends(claims(RUN_WRITE, "/x/m -/x/k -/x/l"), RUN_STAGE_WRITTEN);
 }
 
+/* With a digest in the name of the member, each change makes another file. */
+static void test_names_that_fail_their_check_do_not_pile_up(void **state)
+{
+    const struct run_result failed = {
+        .text = "check: exit status 1", .end = {.program = RUN_PROGRAM_CHECK, .value = 1}
+    };
+    struct hook *h = add_hook("/x/${key}");
+
+    (void)state;
+    change(DELTA_ADDED, "n/a", "\"k\":\"1\"");
+    ends(claims(RUN_WRITE, "/x/k"), RUN_STAGE_WRITTEN);
+    change(DELTA_MODIFIED, "n/a", "\"l\":\"1\"");
+    hooks_finish(&hook_rig.hooks, claims(RUN_WRITE, "/x/l -/x/k"), &failed, hook_rig.now);
+    assert_true(files_has(&h->files, str_c("/x/k")));
+    assert_false(files_has(&h->files, str_c("/x/l")));
+    change(DELTA_MODIFIED, "n/a", "\"m\":\"1\"");
+    hook_rig.now += HOOK_RIG_INITIAL_MS;
+    ends(claims(RUN_WRITE, "/x/m -/x/k"), RUN_STAGE_WRITTEN);
+}
+
 static struct hook_disk disk;
 
 /* A new process, with what the old one has left on disk, and without the object's change. */
@@ -291,6 +311,7 @@ int main(void)
         HOOK_RIG_TEST(test_bad_names_are_refused),
         HOOK_RIG_TEST(test_a_run_that_does_not_start_leaves_its_new_files),
         HOOK_RIG_TEST(test_a_run_that_failed_keeps_all_files),
+        HOOK_RIG_TEST(test_names_that_fail_their_check_do_not_pile_up),
         HOOK_RIG_TEST(test_a_new_file_has_a_record_before_its_run_ends),
         HOOK_RIG_TEST(test_files_of_another_template_are_strays),
         HOOK_RIG_TEST(test_strays_go_once_the_files_of_today_are_written),

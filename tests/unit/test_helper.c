@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -375,6 +376,91 @@ static void test_more_runs_than_configured_are_refused(void **state)
     stop(&p);
 }
 
+/* Asks for a program of the hook. Returns the exit code of the helper: 1 = the hook has no such
+ * program. */
+static int code_after(const struct helper_hook *hook, enum run_program program)
+{
+    const struct head head = {WIRE_RUN, 0, 1, program, 0};
+    struct peer p = start(hook);
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+    send_bytes(&p, &head, sizeof(head), (int[]){null, null, null}, 3);
+    close(null);
+    struct wire_reply r;
+    ssize_t n = recv(p.fd, &r, sizeof(r), 0);
+    assert_true(n == 0 || n == (ssize_t)sizeof(r));
+    close(p.fd);
+    return exit_code(p.pid);
+}
+
+static void test_only_programs_that_the_hook_has_can_be_asked_for(void **state)
+{
+    static const struct helper_content contents[] = {{.path = "/bin/true"}, {0}};
+    static const struct helper_output output = {.path = "/no/such/folder/f"};
+    struct helper_hook bare = HOOK("/bin/true");
+    struct helper_hook whole = HOOK("/bin/true");
+    struct helper_hook gone = {.name = "gone", .env = plain_env, .concurrency = 1};
+    struct helper_hook textfile = gone;
+
+    (void)state;
+    whole.apply = whole.argv;
+    whole.contents = contents;
+    whole.output = textfile.output = &output;
+    const struct helper_hook *const hooks[] = {&bare, &whole, &gone, &textfile};
+    static const struct {
+        enum run_program program;
+        int codes[4]; /* of the hooks */
+    } table[] = {
+        {RUN_PROGRAM_COMMAND,     {0, 0, 1, 1}},
+        {RUN_PROGRAM_OUTPUT,      {1, 0, 1, 0}},
+        {RUN_PROGRAM_REMOVE,      {1, 0, 1, 0}},
+        {RUN_PROGRAM_FILES,       {1, 0, 1, 0}},
+        {RUN_PROGRAM_APPLY,       {1, 0, 1, 1}},
+        {RUN_PROGRAM_FINGERPRINT, {1, 0, 1, 1}},
+        {RUN_PROGRAM_SWEEP,       {1, 0, 0, 1}},
+        {RUN_PROGRAM_CHECK,       {1, 1, 1, 1}},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(table); i++)
+        for (size_t k = 0; k < ARRAY_LEN(hooks); k++)
+            assert_int_equal(code_after(hooks[k], table[i].program), table[i].codes[k]);
+}
+
+/* A helper whose log goes to the memory file *log. */
+static struct peer start_with_log(const struct helper_hook *hook, int *log)
+{
+    int before = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
+
+    *log = memfd_create("log", MFD_CLOEXEC);
+    assert_true(*log >= 0 && dup2(*log, STDERR_FILENO) >= 0);
+    struct peer p = start(hook);
+    dup2(before, STDERR_FILENO);
+    close(before);
+    return p;
+}
+
+static void test_the_log_names_the_hook_of_a_refused_run(void **state)
+{
+    static const char env[] = "INFORMERD_RUN=run-1";
+    struct helper_hook hook = SHELL("read x");
+    char log[1024] = "";
+    int log_fd;
+
+    (void)state;
+    hook.concurrency = 1;
+    hook.name = "sync";
+    struct peer p = start_with_log(&hook, &log_fd);
+    int in = ask_run(&p, 0, str_c(""));
+    close(ask_run(&p, 1, str_of(env, sizeof(env))));
+    assert_int_equal(wait_end(&p).id, 1);
+    assert_true(pread(log_fd, log, sizeof(log) - 1, 0) > 0);
+    assert_non_null(strstr(log, "more runs at a time than the configuration allows hook=\"sync\" "
+                                "run=\"run-1\""));
+    close(in);
+    assert_int_equal(wait_end(&p).id, 0);
+    stop(&p);
+    close(log_fd);
+}
+
 /* ---- How programs end */
 
 static void test_exit_codes(void **state)
@@ -549,6 +635,8 @@ int main(void)
         cmocka_unit_test(test_user_cannot_be_changed),
         cmocka_unit_test(test_only_pipes_change_their_mode),
         cmocka_unit_test(test_more_runs_than_configured_are_refused),
+        cmocka_unit_test(test_only_programs_that_the_hook_has_can_be_asked_for),
+        cmocka_unit_test(test_the_log_names_the_hook_of_a_refused_run),
         cmocka_unit_test(test_exit_codes),
         cmocka_unit_test(test_signals),
         cmocka_unit_test(test_programs_that_cannot_be_entered),

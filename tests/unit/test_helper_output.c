@@ -438,28 +438,6 @@ static void test_apply(void **state)
     output_rig_close(&o);
 }
 
-/* A broken main asks for a program that the hook does not have. */
-static void test_no_such_program(void **state)
-{
-    static const enum run_program programs[] = {RUN_PROGRAM_OUTPUT, RUN_PROGRAM_REMOVE,
-                                                RUN_PROGRAM_APPLY};
-
-    (void)state;
-    for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++) {
-        struct output_rig o;
-        int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-
-        output_rig_open(&o, "/f");
-        helper_link_run(
-            o.w.link, helper_rig_asked(&o.w, 1), OUTPUT_RIG_HOOK - 1, programs[i], str_c(NULL),
-            (int[]){null, fcntl(null, F_DUPFD_CLOEXEC, 3), fcntl(null, F_DUPFD_CLOEXEC, 3)});
-        HELPER_RIG_AWAIT(&o.w, o.w.lost == 1);
-        assert_int_equal(helper_rig_wait(&o.w), 1);
-        o.w.helper = -1;
-        output_rig_close(&o);
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -478,7 +456,6 @@ int main(void)
         cmocka_unit_test(test_leftover),
         cmocka_unit_test(test_bad_input),
         cmocka_unit_test(test_apply),
-        cmocka_unit_test(test_no_such_program),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

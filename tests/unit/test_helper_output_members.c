@@ -15,7 +15,8 @@
 #include "base/buf.h"
 #include "output_rig.h"
 
-enum { SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE };
+/* FILES_MAX: so many files one run may write and remove. */
+enum { SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE, FILES_MAX = 16 * WIRE_MEMBERS_MAX };
 
 /* Adds a file to write; bytes NULL: to remove. */
 static void put(struct buf *in, const char *key, const char *bytes)
@@ -148,6 +149,28 @@ static void test_one_that_fails_keeps_all(void **state)
     output_rig_close(&o);
 }
 
+/* The first check writes down how many descriptors its parent has, and the others compare. */
+static void test_a_check_leaves_no_descriptor_open(void **state)
+{
+    static const char script[] =
+        "n=$(ls /proc/$PPID/fd | wc -l); note=\"${1%/*}/note\"; "
+        "[ -e \"$note\" ] || echo $n >\"$note\"; test $n = $(cat \"$note\")";
+    static const char *const check[] = {"/bin/sh", "-c", script, "sh", "${file}", NULL};
+    struct output_rig o;
+    struct buf in = {0};
+
+    (void)state;
+    output_rig_init(&o, "/${key}");
+    o.hook.check = check;
+    output_rig_start(&o);
+    put(&in, "a", "1");
+    put(&in, "b", "2");
+    put(&in, "c", "3");
+    run(&o, &in);
+    expect_changed(&o, "written", 3);
+    output_rig_close(&o);
+}
+
 static void test_a_folder_in_the_place_of_one(void **state)
 {
     struct output_rig o;
@@ -233,15 +256,35 @@ static void test_a_bad_input_writes_nothing(void **state)
     output_rig_close(&o);
 }
 
+/* Else a main that was broken into could have the helper use up the memory. */
+static void test_more_files_than_an_object_can_have(void **state)
+{
+    struct output_rig o;
+    struct buf in = {0};
+
+    (void)state;
+    output_rig_open(&o, "/${key}");
+    for (int i = 0; i < FILES_MAX; i++)
+        put(&in, "..", NULL);
+    run(&o, &in);
+    output_rig_expect(&o, RUN_END_REFUSED, EINVAL, "template"); /* the input was read */
+    for (int i = 0; i <= FILES_MAX; i++)
+        put(&in, "..", NULL);
+    refuses_input(&o, &in, SEALS);
+    output_rig_close(&o);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_written_same_and_removed),
         cmocka_unit_test(test_members_in_folders_of_their_own),
         cmocka_unit_test(test_one_that_fails_keeps_all),
+        cmocka_unit_test(test_a_check_leaves_no_descriptor_open),
         cmocka_unit_test(test_a_folder_in_the_place_of_one),
         cmocka_unit_test(test_bad_names_write_nothing),
         cmocka_unit_test(test_a_bad_input_writes_nothing),
+        cmocka_unit_test(test_more_files_than_an_object_can_have),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -223,6 +223,42 @@ static void test_a_hook_with_other_sources_waits_for_the_first_list_again(void *
     hook_rig_nothing();
 }
 
+/* A failure of before is no first run of the objects that come: hooks behind this one wait for it. */
+static void test_first_runs_begin_anew_after_a_failure(void **state)
+{
+    static const enum hook_mode modes[] = {HOOK_BATCH, HOOK_SNAPSHOT};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(modes) * 3; i++) {
+        bool fails_first = i % 3 == 0;
+        bool fails_later = i % 3 == 2; /* when the source is forgotten already */
+
+        assert_int_equal(hook_rig_clean_up(NULL), 0);
+        assert_int_equal(hook_rig_set_up(NULL), 0);
+        struct hook *h = add(modes[i / 3], 1);
+
+        hook_rig_change(0, DELTA_ADDED, "ns/a", "u1", NULL);
+        hook_rig_sync(0);
+        if (!fails_first)
+            hook_rig_end(hook_rig_next(), 0);
+        hook_rig_change(0, DELTA_MODIFIED, "ns/a", "u1", "\"a\":1");
+        struct run *run = hook_rig_next();
+        if (!fails_later)
+            hook_rig_end(run, 1);
+        assert_true(hook_first_ended(h));
+        forget(h);
+        if (fails_later)
+            hook_rig_end(run, 1);
+        hook_rig_change(0, DELTA_ADDED, "ns/a", "u2", NULL);
+        hook_rig_sync(0);
+        hook_rig.now += 3600000;
+        run = hook_rig_next();
+        assert_false(hook_first_ended(h));
+        hook_rig_end(run, 0);
+        assert_true(hook_first_ended(h));
+    }
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, hook_rig_set_up, hook_rig_clean_up)
@@ -234,6 +270,7 @@ int main(void)
         TEST(test_a_run_that_did_not_start_brings_no_forgotten_end_back),
         TEST(test_the_other_clusters_objects_are_new_as_at_a_first_start),
         TEST(test_a_hook_with_other_sources_waits_for_the_first_list_again),
+        TEST(test_first_runs_begin_anew_after_a_failure),
     };
 #undef TEST
 

@@ -16,7 +16,10 @@
 
 #include <cmocka.h>
 
-enum { NOBODY = 65534, WAITING = 128 };
+#include "loop_until.h"
+
+/* IN_A_TURN: so many clients may be accepted in one turn of the loop. */
+enum { NOBODY = 65534, WAITING = 128, IN_A_TURN = 32 };
 
 static const char ask_large[] = "GET /large HTTP/1.1\r\n\r\n";
 static const char ask_short[] = "GET /a HTTP/1.1\r\n\r\n";
@@ -42,13 +45,18 @@ static void turns(struct rig *t)
         rig_run_until(t, rig_one_turn);
 }
 
-static bool all_have_asked(struct rig *t)
+static size_t count_asked(struct rig *t)
 {
     size_t n = 0;
 
     for (size_t i = 0; i < t->asked.len; i++)
         n += buf_cstr(&t->asked)[i] == ';';
-    return n == t->peer_count;
+    return n;
+}
+
+static bool all_have_asked(struct rig *t)
+{
+    return count_asked(t) == t->peer_count;
 }
 
 /* Clients that do not take their answers. A newer libuv accepts one a turn, so the test waits for
@@ -112,6 +120,36 @@ static void test_of_many_at_once_all_are_answered(void **state)
     assert_int_equal(t->asked.len, n * strlen("GET /a;"));
     for (size_t i = 0; i < n; i++)
         assert_non_null(strstr(buf_cstr(&t->peers[i].got), "</a>"));
+}
+
+/* What is looked at in each turn of the loop. */
+struct in_turns {
+    struct rig *rig;
+    size_t asked; /* requests before this turn */
+    size_t most;  /* requests in one turn */
+};
+
+static bool look_at_turn(void *arg)
+{
+    struct in_turns *in = arg;
+    size_t asked = count_asked(in->rig);
+
+    in->most = asked - in->asked > in->most ? asked - in->asked : in->most;
+    in->asked = asked;
+    return all_have_asked(in->rig);
+}
+
+/* Clients that connect as fast as they are accepted would hold up everything else. */
+static void test_a_turn_of_the_loop_accepts_only_so_many(void **state)
+{
+    struct rig *t = *state;
+    struct in_turns in = {.rig = t};
+
+    rig_start(t);
+    for (size_t i = 0; i < LISTENER_CLIENTS; i++)
+        rig_say(rig_connect(t), ask_short);
+    loop_until(t->loop, look_at_turn, &in);
+    assert_in_range(in.most, 1, IN_A_TURN);
 }
 
 static void test_a_client_that_finds_all_places_busy_waits(void **state)
@@ -279,6 +317,7 @@ int main(void)
         RIGGED(test_the_one_that_is_idle_for_longest_makes_place),
         RIGGED(test_half_a_request_is_idle),
         RIGGED(test_of_many_at_once_all_are_answered),
+        RIGGED(test_a_turn_of_the_loop_accepts_only_so_many),
         RIGGED(test_a_client_that_finds_all_places_busy_waits),
         RIGGED(test_a_client_that_waits_for_too_long_is_refused),
         RIGGED(test_only_so_many_wait),

@@ -9,10 +9,15 @@
 
 enum { ONE, TWO, FIVE, HOOKS };
 
+static const struct helper_content some_contents[] = {
+    {"/f",  true, true},
+    {0}
+};
+
 static const struct helper_hook hooks[HOOKS] = {
-    [ONE] = {.concurrency = 1},
-    [TWO] = {.concurrency = 2},
-    [FIVE] = {.concurrency = 5},
+    [ONE] = {.concurrency = 1, .contents = some_contents},
+    [TWO] = {.concurrency = 2, .contents = some_contents},
+    [FIVE] = {.concurrency = 5, .contents = some_contents},
 };
 
 static struct slots with(unsigned shared)
@@ -81,8 +86,8 @@ static void test_files_are_of_the_command_and_the_rest_is_one_each(void **state)
     assert_false(slots_take(&s, 3, ONE, RUN_PROGRAM_REMOVE));
     assert_true(slots_take(&s, 4, ONE, RUN_PROGRAM_APPLY));
     assert_false(slots_take(&s, 5, ONE, RUN_PROGRAM_APPLY));
-    assert_true(slots_take(&s, 6, ONE, RUN_PROGRAM_FINGERPRINT));
-    assert_false(slots_take(&s, 7, ONE, RUN_PROGRAM_FINGERPRINT));
+    assert_true(slots_take(&s, 6, ONE, RUN_PROGRAM_SWEEP));
+    assert_false(slots_take(&s, 7, ONE, RUN_PROGRAM_SWEEP));
     assert_true(slots_take(&s, 8, FIVE, RUN_PROGRAM_APPLY));
     assert_false(slots_take(&s, 9, FIVE, RUN_PROGRAM_APPLY));
     slots_free(&s, 4);
@@ -105,11 +110,6 @@ static void test_only_so_much_is_cleared_at_a_time(void **state)
 }
 
 /* ---- Over a reload */
-
-static const struct helper_content some_contents[] = {
-    {"/f",  true, true},
-    {0}
-};
 
 /* The parameters with these hooks. */
 static const struct helper_params *params_of(const struct helper_hook *v, size_t n, unsigned shared)
@@ -209,6 +209,41 @@ static void test_a_plugin_is_not_the_hook_of_its_name(void **state)
     slots_fini(&s);
 }
 
+static void test_a_fingerprint_after_a_killed_one_need_not_wait_for_its_end(void **state)
+{
+    const struct helper_hook v[] = {named("a", 1)};
+    struct slots s;
+
+    (void)state;
+    slots_init(&s, params_of(v, 1, 0));
+    assert_true(slots_take(&s, 1, 0, RUN_PROGRAM_FINGERPRINT));
+    slots_renew(&s, params_of(v, 1, 0));
+    assert_true(slots_take(&s, 2, 0, RUN_PROGRAM_FINGERPRINT));
+    assert_false(slots_take(&s, 3, 0, RUN_PROGRAM_FINGERPRINT));
+    slots_free(&s, 1);
+    assert_true(slots_take(&s, 4, 0, RUN_PROGRAM_FINGERPRINT));
+    slots_fini(&s);
+}
+
+static void test_an_exec_plugin_takes_no_shared_slot(void **state)
+{
+    struct helper_hook v[] = {named("a", 3), named("prod", 2)};
+    struct slots s;
+
+    (void)state;
+    v[1].contents = NULL;
+    slots_init(&s, params_of(v, 2, 1));
+    assert_true(runs(&s, 1, 1));
+    assert_true(runs(&s, 2, 1));
+    assert_false(runs(&s, 3, 1));
+    assert_true(runs(&s, 4, 0));
+    assert_true(runs(&s, 5, 0));
+    assert_false(runs(&s, 6, 0)); /* the only shared one is taken */
+    slots_free(&s, 1);
+    assert_false(runs(&s, 7, 0));
+    slots_fini(&s);
+}
+
 /* Commands of both configurations may end and need one. */
 static void test_clears_of_two_configurations(void **state)
 {
@@ -241,6 +276,8 @@ int main(void)
         cmocka_unit_test(test_reloads_make_no_room),
         cmocka_unit_test(test_shared_slots_stay_taken),
         cmocka_unit_test(test_a_plugin_is_not_the_hook_of_its_name),
+        cmocka_unit_test(test_a_fingerprint_after_a_killed_one_need_not_wait_for_its_end),
+        cmocka_unit_test(test_an_exec_plugin_takes_no_shared_slot),
         cmocka_unit_test(test_clears_of_two_configurations),
     };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "objects.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/rfc3339.h"
@@ -72,6 +73,24 @@ static void test_other_objects_have_none(void **state)
     assert_false(read("EndpointSliceX", good, &ms));
 }
 
+/* Only the first 4 KiB are looked at, as an EndpointSlice may have many endpoints. */
+static void test_the_annotation_must_stand_near_the_beginning(void **state)
+{
+    static const char time[] = NAME ":\"2024-05-01T10:20:30.5Z\"";
+    enum { LOOKED_AT = 4096 };
+    char body[2 * LOOKED_AT];
+    int64_t ms = 0;
+
+    (void)state;
+    for (size_t last = LOOKED_AT; last <= LOOKED_AT + 1; last++) {
+        size_t spaces = last - 1 - strlen(time);
+
+        (void)snprintf(body, sizeof(body), "{%*s%s}", (int)spaces, "", time);
+        assert_int_equal(read("EndpointSlice", body, &ms), last == LOOKED_AT);
+    }
+    assert_int_equal(ms, AT_MS);
+}
+
 /* A body that ends anywhere, as in no object of a server, is read to its end and no further. */
 static void test_every_cut(void **state)
 {
@@ -95,6 +114,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_annotation_is_read),
         cmocka_unit_test(test_other_objects_have_none),
+        cmocka_unit_test(test_the_annotation_must_stand_near_the_beginning),
         cmocka_unit_test(test_every_cut),
     };
 

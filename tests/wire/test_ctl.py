@@ -402,7 +402,7 @@ def test_clients_of_the_group_do_not_keep_root_out(api, daemon, said):
         assert crowd.stdout.readline() == "here\n"
         for _ in range(3):
             assert d.ctl("get", "services", "-o", "name").stdout == "n/a\n"
-        assert not d.log(msg="control client dropped: it was silent for too long")
+        assert not d.log(msg="client dropped: it was silent for too long")
         crowd.stdin.close()
 
 

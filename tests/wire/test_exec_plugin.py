@@ -244,6 +244,23 @@ def test_s117_while_the_plugin_runs_again_the_old_token_serves(api, plugin, plug
     wait_until(lambda: d.log(msg="credential of the exec plugin was renewed"))
 
 
+def test_a_reload_kills_the_plugin_that_hangs_and_runs_the_new_one(factory, api, plugin, plugged):
+    """At once: the new one does not wait for the end of the other, nor for a slot."""
+    api.tokens = {FIRST}
+    plugin.says(FIRST).block()
+    d = plugged(api, plugin, tuning=PATIENT)
+    before = plugin.wait(1)[0]
+    api.kubeconfig(d.settings["clusters"]["prod"]["kubeconfig"], ca=factory.authority,
+                   user={"exec": plugin.exec(args=["--new"])})
+    done = d.ctl("reload")
+    assert done.returncode == 0, done.stderr
+    assert plugin.wait(2)[1].args == ["--new"]
+    wait_until(lambda: not proctree.exists(before.pid), what="the program of before is dead")
+    plugin.release()
+    d.synced()
+    assert len(plugin.runs()) == 2 and not d.log(level="error")
+
+
 @pytest.mark.parametrize("end", ["stop", "kill"])
 def test_s117_a_plugin_that_hangs_ends_with_informerd(api, plugin, plugged, end):
     """It does not hold up the end, and neither it nor its children outlive it."""
