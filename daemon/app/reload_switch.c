@@ -183,6 +183,29 @@ void reload_switch_renew(const struct reload_parts *p, const struct conf *conf,
 
 /* ---- Watches and views. */
 
+static void rename_watch(const struct switching *s, const struct persist_watch_params *params)
+{
+    const struct persist_watch *mw = persist_find_watch(s->persist, params->watch);
+
+    if (mw != NULL && strcmp(mw->name, params->name) != 0)
+        persist_replace_watch(s->persist, params->watch, params,
+                              persist_driver_batch(s->parts->persist));
+}
+
+/* The rows of a watch that leaves get the name of the watch that takes its place: their old name may be
+ * that of another watch now, which has inherited from the same one. */
+static void rename_leaving(const struct switching *s, const struct sources_move *m)
+{
+    const struct persist_watch *mw = persist_find_watch(s->persist, m->from);
+    const struct persist_watch_params params = {.watch = m->from,
+                                                .name = s->conf->watches[m->now].name.v,
+                                                .settings = mw->settings,
+                                                .bytes = mw->bytes,
+                                                .cluster = mw->cluster};
+
+    rename_watch(s, &params);
+}
+
 /* Rows are kept under the first name of a watch. That name may be another one than before, and the old
  * one may be that of another watch now: so this comes before new watches take their names. */
 static void rename_rows(const struct switching *s)
@@ -190,12 +213,13 @@ static void rename_rows(const struct switching *s)
     for (size_t i = 0; i < s->conf->n_watches; i++) {
         const struct persist_watch_params params =
             build_persist_watch(s->conf, i, s->parts->sources);
-        const struct persist_watch *mw = persist_find_watch(s->persist, params.watch);
 
-        if (s->conf->watches[i].first == i && mw != NULL && strcmp(mw->name, params.name) != 0)
-            persist_replace_watch(s->persist, params.watch, &params,
-                                  persist_driver_batch(s->parts->persist));
+        if (s->conf->watches[i].first == i)
+            rename_watch(s, &params);
     }
+    for (size_t i = 0; i < s->moves.n; i++)
+        if (s->moves.v[i].to != NULL && s->moves.v[i].leaves)
+            rename_leaving(s, &s->moves.v[i]);
 }
 
 static void move_rows(const struct switching *s, const struct sources_move *m)
@@ -214,6 +238,15 @@ static void move_rows(const struct switching *s, const struct sources_move *m)
     if (m->from != NULL && m->leaves)
         persist_driver_forget_watch(s->parts->persist, mw);
     persist_driver_follow_watch(s->parts->persist, mw);
+}
+
+/* First the watches that have inherited from a watch and do not take its place: they need its rows. */
+static void move_all_rows(const struct switching *s)
+{
+    for (int leaving = 0; leaving <= 1; leaving++)
+        for (size_t i = 0; i < s->moves.n; i++)
+            if (s->moves.v[i].to != NULL && s->moves.v[i].leaves == (leaving != 0))
+                move_rows(s, &s->moves.v[i]);
 }
 
 static void drop_rows(const struct switching *s)
@@ -376,9 +409,7 @@ void reload_switch_over(const struct reload_parts *p, const struct conf *was,
     leave_clusters(&s);
     change_persist_clusters(&s, clusters);
     rename_rows(&s);
-    for (size_t i = 0; i < s.moves.n; i++)
-        if (s.moves.v[i].to != NULL)
-            move_rows(&s, &s.moves.v[i]);
+    move_all_rows(&s);
     persist_set_views(s.persist, sources_views(p->sources), conf->n_views);
     change_hooks(&s);
     forget_moved(&s);

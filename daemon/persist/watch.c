@@ -604,8 +604,8 @@ static void drop_rows(const struct persist_watch *was, size_t n, struct batch *b
 static void put_rows(struct persist_watch *mw, const struct persist_watch *was, size_t n,
                      struct batch *b)
 {
-    bool edited = !digest_eq(was->settings, mw->settings);
     struct digest from = settings_on_disk(was, n, mw->settings);
+    bool edited = !digest_eq(from, mw->settings);
     struct buf text = {0};
 
     if (mw->bytes == PERSIST_NONE)

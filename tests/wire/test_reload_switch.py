@@ -507,6 +507,77 @@ def test_the_first_of_equal_watches_goes_and_the_other_one_keeps_the_objects(api
     assert hook.runs() == []
 
 
+def equal(*names, **edited):
+    """Equal watches of these names; those of `edited` are edited: name=selector."""
+    return {name: {**SERVICES["services"],
+                   **({"label_selector": edited[name]} if name in edited else {})} for name in names}
+
+
+def after_a_kill(d, api, *hooks):
+    """Kills the daemon and starts it again: it goes on without a LIST, and runs nothing."""
+    d.caught_up(api, "services", "also")
+    wait_until(lambda: d.control.status()["state"]["waiting"] == 0, what="the state is written")
+    for hook in hooks:
+        hook.forget()
+    api.forget()
+    d.kill()
+    d.start().caught_up(api, "services", "also")
+    assert api.of("services", "L") == [] == api.of("services", "S")
+    assert [hook.what() for hook in hooks] == [[] for _ in hooks]
+
+
+@pytest.mark.parametrize("settings", [{}, {"state_dir": "none"}])
+@pytest.mark.parametrize("names", [("services", "also"), ("services", "also", "third")])
+def test_the_first_of_equal_watches_is_edited_and_the_others_keep_the_objects(
+        api, two, hook, other, names, settings):
+    d = two(service("n/a", labels={"app": "x"}), service("n/b"), watches=equal(*names),
+            h={"sources": ["also"]}, **settings)
+    reload(d, watches=equal(*names, services="app=x"))
+    other.wait(1)
+    api.wait_watching("services", 2)
+    calm(d)
+    assert other.what() == [("LEFT", "n/b")] and hook.runs() == []
+    api.apply(service("n/c"))
+    hook.wait_what("ADDED", "n/c")
+    if not settings:
+        after_a_kill(d, api, hook, other)
+
+
+def test_equal_watches_are_edited_each_in_another_way(api, two, hook, other):
+    names = ("services", "also")
+    d = two(service("n/a", labels={"app": "x"}), service("n/b", labels={"app": "y"}),
+            watches=equal(*names), h={"sources": ["also"]})
+    reload(d, watches=equal(*names, services="app=x", also="app=y"))
+    other.wait(1)
+    hook.wait(1)
+    calm(d)
+    assert other.what() == [("LEFT", "n/b")] and hook.what() == [("LEFT", "n/a")]
+    after_a_kill(d, api, hook, other)
+
+
+def test_the_first_of_equal_watches_is_edited_whose_rows_have_the_second_name(
+        api, daemon, hook, other):
+    """The daemon had only the second watch when it began to keep a state."""
+    api.apply(service("n/a", labels={"app": "x"}), service("n/b"))
+    h = hook_settings(hook, **NOW, sources=["also"])
+    d = daemon(api, watches=equal("also"), hooks={"h": h}).settled(api)
+    calm(d)
+    d.stop()
+    d.settings["watches"] = equal("services", "also")
+    d.settings["hooks"]["other"] = hook_settings(other, **NOW)
+    d.write_config()
+    d.start()
+    other.wait(2)
+    calm(d)
+    hook.forget()
+    other.forget()
+    reload(d, watches=equal("services", "also", services="app=x"))
+    other.wait(1)
+    calm(d)
+    assert other.what() == [("LEFT", "n/b")] and hook.runs() == []
+    after_a_kill(d, api, hook, other)
+
+
 VIEW = {"backends": {"type": "service_endpoints", "services": "services", "slices": "slices"}}
 SLICES = {"slices": {"resource": "endpointslices.discovery.k8s.io", "namespaces": ["*"]}}
 
