@@ -252,6 +252,11 @@ enum err_kind monitoring_prepare(struct monitoring *m, const struct conf *conf, 
     return bind_missing(conf, m, &m->next, err);
 }
 
+void monitoring_cancel(struct monitoring *m)
+{
+    monitoring_unbind(&m->next);
+}
+
 void monitoring_change(struct monitoring *m, const struct conf *conf, uint32_t textfile_number)
 {
     size_t kept = 0;

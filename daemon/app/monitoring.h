@@ -60,6 +60,9 @@ struct monitoring *monitoring_create(const struct monitoring_params *params);
 enum err_kind monitoring_prepare(struct monitoring *m, const struct conf *conf,
                                  struct err *err) MUST_CHECK;
 
+/* The reload is given up: closes what monitoring_prepare() has bound. */
+void monitoring_cancel(struct monitoring *m);
+
 /* The settings of conf take effect, for which monitoring_prepare() was the last call. Clients of
  * addresses that stay notice nothing. An address that had to wait and cannot be bound is logged. To be called
  * when the numbers of the helper have changed. */

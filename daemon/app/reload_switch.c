@@ -54,15 +54,32 @@ void reload_switch_retire(const struct reload_parts *p, const struct reload_plan
             hook_retire(p->hooks->v[i]);
 }
 
-bool reload_switch_is_possible(const struct reload_parts *p, const struct reload_plan *plan)
+void reload_switch_give_up(const struct reload_parts *p, const struct reload_plan *plan)
+{
+    for (size_t i = 0; i < p->hooks->n; i++) {
+        struct hook *h = p->hooks->v[i];
+
+        if (leaves(entry_of(plan, h)) && !persist_driver_renews(p->persist, h))
+            hook_serve(h);
+    }
+}
+
+const struct hook *reload_switch_waits_for(const struct reload_parts *p,
+                                           const struct reload_plan *plan)
 {
     for (size_t i = 0; i < p->hooks->n; i++) {
         const struct hook *h = p->hooks->v[i];
 
         if (leaves(entry_of(plan, h)) && !hook_is_retired(h))
-            return false;
+            return h;
     }
-    return !runner_is_sweeping(p->runner) && !persist_driver_is_sweeping(p->persist);
+    return NULL;
+}
+
+bool reload_switch_is_possible(const struct reload_parts *p, const struct reload_plan *plan)
+{
+    return reload_switch_waits_for(p, plan) == NULL && !runner_is_sweeping(p->runner) &&
+           !persist_driver_is_busy(p->persist);
 }
 
 /* ---- Hooks. */
@@ -126,7 +143,8 @@ static void change_hooks(const struct switching *s)
         struct hook *h = hooks_find(p->hooks, str_c(e->name));
 
         if (e->change == RELOAD_DROP)
-            persist_drop_hook(s->persist, h, persist_driver_batch(p->persist));
+            persist_drop_hook(s->persist, h, persist_driver_now(p->persist),
+                              persist_driver_batch(p->persist));
         else if (e->change == RELOAD_REPLACE)
             (void)replace_hook(p, s->conf, h, e->now);
         else if (e->change == RELOAD_ADD)
@@ -183,25 +201,49 @@ void reload_switch_renew(const struct reload_parts *p, const struct conf *conf,
 
 /* ---- Watches and views. */
 
-/* Rows are kept under the first name of a watch. That name may be another one than before, and the old
- * one may be that of another watch now: so this comes before new watches take their names. */
+static void rename_watch(const struct switching *s, const struct persist_watch_params *params)
+{
+    const struct persist_watch *mw = persist_find_watch(s->persist, params->watch);
+
+    if (mw != NULL && strcmp(mw->name, params->name) != 0)
+        persist_replace_watch(s->persist, params->watch, params,
+                              persist_driver_batch(s->parts->persist));
+}
+
+/* The rows of a watch that leaves get a name of the watch that takes its place: their old name may be
+ * that of another watch now. The new name was a name of the watch before, so no other rows have it. */
+static void rename_leaving(const struct switching *s, const struct sources_move *m)
+{
+    const struct persist_watch *mw = persist_find_watch(s->persist, m->from);
+    const struct persist_watch_params params = {.watch = m->from,
+                                                .name = s->conf->watches[m->kept].name.v,
+                                                .settings = mw->settings,
+                                                .bytes = mw->bytes,
+                                                .cluster = mw->cluster};
+
+    rename_watch(s, &params);
+}
+
+/* Rows may be kept under a name that is one of another watch now: so this comes before new watches take
+ * their names. */
 static void rename_rows(const struct switching *s)
 {
     for (size_t i = 0; i < s->conf->n_watches; i++) {
         const struct persist_watch_params params =
             build_persist_watch(s->conf, i, s->parts->sources);
-        const struct persist_watch *mw = persist_find_watch(s->persist, params.watch);
 
-        if (s->conf->watches[i].first == i && mw != NULL && strcmp(mw->name, params.name) != 0)
-            persist_replace_watch(s->persist, params.watch, &params,
-                                  persist_driver_batch(s->parts->persist));
+        if (s->conf->watches[i].first == i)
+            rename_watch(s, &params);
     }
+    for (size_t i = 0; i < s->moves.n; i++)
+        if (s->moves.v[i].to != NULL && s->moves.v[i].leaves)
+            rename_leaving(s, &s->moves.v[i]);
 }
 
 static void move_rows(const struct switching *s, const struct sources_move *m)
 {
     const struct persist_watch_params params =
-        build_persist_watch(s->conf, m->now, s->parts->sources);
+        build_persist_watch(s->conf, m->kept, s->parts->sources);
     struct batch *b = persist_driver_batch(s->parts->persist);
 
     if (m->from == NULL)
@@ -216,6 +258,15 @@ static void move_rows(const struct switching *s, const struct sources_move *m)
     persist_driver_follow_watch(s->parts->persist, mw);
 }
 
+/* First the watches that have inherited from a watch and do not take its place: they need its rows. */
+static void move_all_rows(const struct switching *s)
+{
+    for (int leaving = 0; leaving <= 1; leaving++)
+        for (size_t i = 0; i < s->moves.n; i++)
+            if (s->moves.v[i].to != NULL && s->moves.v[i].leaves == (leaving != 0))
+                move_rows(s, &s->moves.v[i]);
+}
+
 static void drop_rows(const struct switching *s)
 {
     for (size_t i = 0; i < s->moves.n; i++) {
@@ -228,17 +279,31 @@ static void drop_rows(const struct switching *s)
     }
 }
 
-/* A watch that has moved to another cluster begins anew: the objects of the other cluster did not
- * end, so nothing is DELETED. */
+/* The cluster of a watch, or of the watches of a view; NULL = there is no such source. */
+static const char *cluster_of(const struct conf *conf, const char *source)
+{
+    const struct conf_view *v = conf_find_view(conf, source);
+    const struct conf_watch *w = conf_find_watch(conf, v != NULL ? v->services.v : source);
+
+    return w != NULL ? w->cluster.v : NULL;
+}
+
+static void forget_if_moved(const struct switching *s, const char *source)
+{
+    const char *now = cluster_of(s->conf, source);
+
+    if (now != NULL && strcmp(now, cluster_of(s->was, source)) != 0)
+        persist_forget_source(s->persist, source, persist_driver_batch(s->parts->persist));
+}
+
+/* A source that has moved to another cluster begins anew: the objects of the cluster before did not
+ * end, so nothing is DELETED. The watch may have objects of the other cluster under another name. */
 static void forget_moved(const struct switching *s)
 {
-    for (size_t i = 0; i < s->moves.n; i++) {
-        const struct sources_move *m = &s->moves.v[i];
-
-        if (m->from == NULL && conf_find_watch(s->was, s->conf->watches[m->now].name.v) != NULL)
-            persist_forget(s->persist, persist_find_watch(s->persist, m->to),
-                           persist_driver_batch(s->parts->persist));
-    }
+    for (size_t i = 0; i < s->was->n_watches; i++)
+        forget_if_moved(s, s->was->watches[i].name.v);
+    for (size_t i = 0; i < s->was->n_views; i++)
+        forget_if_moved(s, s->was->views[i].name.v);
 }
 
 /* ---- Clusters. */
@@ -354,7 +419,8 @@ static void show_views(const struct switching *s)
 /* The order: the new numbers of the helper count for everything below. Watches come before hooks,
  * which point to them, and their rows before those of hooks, which ask how much may be kept. Hooks
  * get their records before they see objects. Added watches begin when all hooks have told which keys
- * they know. What leaves goes last. */
+ * they know. The watches and views that leave are destroyed last, as the others point to them until
+ * then. */
 void reload_switch_over(const struct reload_parts *p, const struct conf *was,
                         const struct conf *conf, const struct cluster_access_list *cluster_access,
                         const struct reload_plan *plan)
@@ -376,12 +442,10 @@ void reload_switch_over(const struct reload_parts *p, const struct conf *was,
     leave_clusters(&s);
     change_persist_clusters(&s, clusters);
     rename_rows(&s);
-    for (size_t i = 0; i < s.moves.n; i++)
-        if (s.moves.v[i].to != NULL)
-            move_rows(&s, &s.moves.v[i]);
+    move_all_rows(&s);
     persist_set_views(s.persist, sources_views(p->sources), conf->n_views);
-    change_hooks(&s);
     forget_moved(&s);
+    change_hooks(&s);
     show_views(&s);
     attach_hooks(&s);
     change_clusters(&s, clusters, cluster_access);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * reload - changes hooks while they run (a reload): one comes, changes in place,
- * leaves, or is replaced; pure. A hook that leaves or is replaced ends its runs first: hook_retire(),
- * then, once hook_is_retired() says so, hooks_remove() or hooks_replace(). What is replaced goes the
- * way of a restart: records out of the old hook, into the new one, and then the content of its
- * sources. Other hooks notice nothing.
+ * reload - changes the hooks of a running daemon: adds, changes in place, removes or replaces one;
+ * pure. A hook that is removed or replaced ends its runs first: hook_retire(), then, once
+ * hook_is_retired() says so, hooks_remove() or hooks_replace(). A replacement works as a restart does:
+ * the new hook gets the records of the old one, and then the content of its sources. Other hooks
+ * notice nothing.
  */
 #ifndef HOOK_RELOAD_H
 #define HOOK_RELOAD_H
@@ -52,10 +52,5 @@ struct hook *hooks_replace(struct hooks *hs, struct hook *old, struct hook_param
 /* Shows the hook what its sources have already told other hooks, as watch_restore() does at a start,
  * and which of them are stale. Once, after its records were restored. */
 void hook_attach(struct hook *h, struct now now);
-
-/* All hooks with the source `from` have the source `to` instead, and retire. A watch has the same
- * objects (watch_inherit()), and these hooks take its changes; a view tells all its objects anew, so
- * they take none. */
-void hooks_move_source(struct hooks *hs, struct source from, struct source to);
 
 #endif

@@ -285,12 +285,27 @@ static bool has_deliveries(const struct persist_hook *mh, const struct restore *
     return n > 0 || restore_value(r, mh->sources[source].item, ROW_SEEN).p != NULL;
 }
 
+void persist_hook_load_file(struct persist_hook *mh, const struct restore *r,
+                            const struct files_seen *seen)
+{
+    struct files_seen own = *seen;
+
+    /* A file without a source is one of modes batch and snapshot. In mode object it is a stray
+     * then: source_named() finds no source without a name. */
+    own.source = seen->source_name.n > 0 || mh->hook->rules.mode == HOOK_OBJECT
+                     ? source_named(mh->hook, seen->source_name)
+                     : 0;
+    /* Whether the object of the file still exists is found out by its deliveries. If the state has
+     * forgotten those (GRACE_S of persist), as a stray. */
+    if (has_deliveries(mh, r, own.source) || !strays_restore_alone(mh->hook, &own))
+        strays_restore(mh->hook, &own);
+}
+
 static void load_fact(struct persist_hook *mh, const struct restore *r,
                       const struct restore_fact *fact, struct hook_record *persist)
 {
     struct files_seen seen = {.path = fact->key};
     struct str value = fact->value;
-    struct str source;
 
     if (fact->what == ROW_OWED && str_is(fact->key, owed_snapshot))
         persist->owes_snapshot = true;
@@ -302,17 +317,8 @@ static void load_fact(struct persist_hook *mh, const struct restore *r,
         str_take_u64(&value, &persist->forgotten);
     if (fact->what == ROW_PAUSED)
         persist->is_paused = true;
-    if (fact->what != ROW_OUTPUT || !persist_row_file(fact->value, &seen, &source))
-        return;
-    /* A file without a source is one of modes batch and snapshot. In mode object it is a stray
-     * then: source_named() finds no source without a name. */
-    seen.source =
-        source.n > 0 || mh->hook->rules.mode == HOOK_OBJECT ? source_named(mh->hook, source) : 0;
-    seen.source_name = source;
-    /* Whether the object of the file still exists is found out by its deliveries. If the state has
-     * forgotten those (GRACE_S of persist), as a stray. */
-    if (has_deliveries(mh, r, seen.source) || !strays_restore_alone(mh->hook, &seen))
-        strays_restore(mh->hook, &seen);
+    if (fact->what == ROW_OUTPUT && persist_row_file(fact->value, &seen, &seen.source_name))
+        persist_hook_load_file(mh, r, &seen);
 }
 
 /* Returns why the hook runs again for all objects, or NULL if it does not: its settings have
@@ -427,13 +433,12 @@ void persist_hook_put_all(struct persist_hook *mh, struct batch *b)
     (void)persist_hook_put(mh, b);
 }
 
-/* The source with these rows, as the hook before had it; NULL = it did not have it. */
-static const struct persist_source *source_before(const struct persist_source *v, size_t n,
-                                                  uint64_t item)
+/* The source of the hook with these rows; NULL = it has no such source. */
+static const struct persist_source *find_source(const struct persist_hook *mh, uint64_t item)
 {
-    for (size_t i = 0; i < n; i++)
-        if (v[i].item == item)
-            return &v[i];
+    for (size_t i = 0; i < mh->source_count; i++)
+        if (mh->sources[i].item == item)
+            return &mh->sources[i];
     return NULL;
 }
 
@@ -463,6 +468,28 @@ static void put_bytes(struct persist_hook *mh, struct batch *b)
     delivery_log_touch_all(&mh->hook->queue);
 }
 
+static uint64_t seconds(struct persist_now now)
+{
+    return now.wall_ns / 1000000000;
+}
+
+void persist_hook_leave(const struct persist_hook *mh, struct ids *ids, struct persist_now now,
+                        struct batch *b)
+{
+    ids_leave(ids, b, mh->item, seconds(now));
+    for (size_t i = 0; i < mh->source_count; i++)
+        ids_leave(ids, b, mh->sources[i].item, seconds(now));
+}
+
+/* The rows of a source that the hook has lost stay for a while: it may come back. */
+static void leave_sources(const struct persist_hook *mh, const struct persist_hook *before,
+                          struct ids *ids, struct persist_now now, struct batch *b)
+{
+    for (size_t i = 0; i < before->source_count; i++)
+        if (find_source(mh, before->sources[i].item) == NULL)
+            ids_leave(ids, b, before->sources[i].item, seconds(now));
+}
+
 /* Gives the hook the rows of sources that the hook before did not have. Returns whether a source
  * that it had keeps other bodies now. */
 static bool load_new_sources(struct persist_hook *mh, const struct persist_hook *before,
@@ -472,8 +499,7 @@ static bool load_new_sources(struct persist_hook *mh, const struct persist_hook 
 
     for (size_t i = 0; i < mh->source_count; i++) {
         const struct persist_source *s = &mh->sources[i];
-        const struct persist_source *was =
-            source_before(before->sources, before->source_count, s->item);
+        const struct persist_source *was = find_source(before, s->item);
 
         if (was != NULL)
             differs = differs || was->bytes != s->bytes;
@@ -494,6 +520,7 @@ void persist_hook_replaced(struct persist_hook *mh, const struct persist_hook_pa
     mh->hook = params->hook;
     mh->settings = params->settings;
     find_items(mh, bytes, r->ids, b);
+    leave_sources(mh, &before, r->ids, now, b);
     if (load_new_sources(mh, &before, r, now.wall_ns, b))
         put_bytes(mh, b);
     if (!digest_eq(before.settings.now, mh->settings.now))

@@ -51,13 +51,12 @@ static void drop_gone_file(void *arg, struct str path)
 }
 
 /* A reload that brings the hook back begins as at a first start. */
-static void forget_rows(struct restore *rest, uint64_t item)
+static void forget_rows(struct persist *p, uint64_t hook, struct batch *b)
 {
-    size_t n;
-
-    for (const struct restore_item *v; (v = restore_children(rest, item, &n)), n > 0;)
-        restore_forget(rest, v[0].id);
-    restore_forget(rest, item);
+    for (uint64_t id = 0; (id = ids_next(p->ids, ROW_KIND_SOURCE, hook, id)) != 0;)
+        restore_forget(&p->rest, id);
+    restore_forget(&p->rest, hook);
+    ids_forget(p->ids, b, hook);
 }
 
 /* When a person has the hook forgotten, its item goes with all its rows. Files that could not be removed
@@ -71,8 +70,7 @@ static void put_gone(struct persist *p, struct gone_hook *gh, struct batch *b)
         strays_put(&gh->files, &files, &putting);
     if (gh->item == 0 || !gone_is_done(gh))
         return;
-    forget_rows(&p->rest, gh->item);
-    ids_forget(p->ids, b, gh->item);
+    forget_rows(p, gh->item, b);
     if (!gone_dropped(gh))
         return;
     gh->item = ids_use(p->ids, b, ROW_KIND_HOOK, 0, str_c(gh->name));
@@ -109,7 +107,7 @@ void persist_lost(struct persist *p, struct persist_now now, struct batch *b)
         persist_hook_lost(&p->hooks[i], b);
     for (size_t i = 0; i < p->gone.n; i++)
         strays_touch_all(&p->gone.v[i]->files);
-    /* What is not configured has no rows any more. */
+    /* The new file has no rows of hooks and sources that are not configured. */
     p->rest.ids = NULL;
     restore_fini(&p->rest);
 }
@@ -123,18 +121,59 @@ void persist_drop_unused(struct persist *p, struct batch *b)
     restore_fini(&p->rest);
 }
 
-/* Makes all hooks with this source forget it, and drops the fact that they have seen it: the
- * objects of the new cluster are then handled as at a first start. */
+/* Makes a hook forget a source, and drops the fact that it has seen it: the objects of the new cluster
+ * are then handled as at a first start. */
+static void forget_of_hook(struct persist *p, size_t hook, size_t source, struct batch *b)
+{
+    hooks_forget(p->of, p->of->v[hook], source);
+    persist_hook_forget(&p->hooks[hook], source, b);
+}
+
 static void forget_source(struct persist *p, struct source of, struct batch *b)
 {
-    hooks_forget(p->of, of);
-    for (size_t i = 0; i < p->of->n; i++) {
-        const struct hook *h = p->of->v[i];
+    for (size_t i = 0; i < p->of->n; i++)
+        for (size_t k = 0; k < p->of->v[i]->source_count; k++)
+            if (source_equal(p->of->v[i]->sources[k].of, of))
+                forget_of_hook(p, i, k, b);
+}
 
-        for (size_t k = 0; k < h->source_count; k++)
-            if (source_equal(h->sources[k].of, of))
-                persist_hook_forget(&p->hooks[i], k, b);
-    }
+/* The configured hook with these rows, or NULL. */
+static const struct persist_hook *find_hook(const struct persist *p, uint64_t item)
+{
+    for (size_t i = 0; i < p->of->n; i++)
+        if (p->hooks[i].item == item)
+            return &p->hooks[i];
+    return NULL;
+}
+
+static bool has_source(const struct persist_hook *mh, uint64_t item)
+{
+    for (size_t i = 0; i < mh->source_count; i++)
+        if (mh->sources[i].item == item)
+            return true;
+    return false;
+}
+
+/* Forgets the rows of a source that the hook of this item does not have now. */
+static void forget_rest_source(struct persist *p, uint64_t hook, const char *name, struct batch *b)
+{
+    const struct persist_hook *mh = find_hook(p, hook);
+    uint64_t item = ids_find(p->ids, ROW_KIND_SOURCE, hook, str_c(name));
+
+    if (item == 0 || (mh != NULL && has_source(mh, item)))
+        return;
+    restore_forget(&p->rest, item);
+    ids_forget(p->ids, b, item);
+}
+
+void persist_forget_source(struct persist *p, const char *name, struct batch *b)
+{
+    for (size_t i = 0; i < p->of->n; i++)
+        for (size_t k = 0; k < p->of->v[i]->source_count; k++)
+            if (strcmp(p->of->v[i]->sources[k].name, name) == 0)
+                forget_of_hook(p, i, k, b);
+    for (uint64_t hook = 0; (hook = ids_next(p->ids, ROW_KIND_HOOK, 0, hook)) != 0;)
+        forget_rest_source(p, hook, name, b);
 }
 
 void persist_forget(struct persist *p, struct persist_watch *mw, struct batch *b)
@@ -278,23 +317,6 @@ static void load_hooks(struct persist *p, const struct persist_params *params,
         load_hook(p, i, &params->by_hook[i], r, now, b);
         load_known(p, &p->hooks[i], r);
     }
-}
-
-/* The configured hook with these rows, or NULL. */
-static const struct persist_hook *find_hook(const struct persist *p, uint64_t item)
-{
-    for (size_t i = 0; i < p->of->n; i++)
-        if (p->hooks[i].item == item)
-            return &p->hooks[i];
-    return NULL;
-}
-
-static bool has_source(const struct persist_hook *mh, uint64_t item)
-{
-    for (size_t i = 0; i < mh->source_count; i++)
-        if (mh->sources[i].item == item)
-            return true;
-    return false;
 }
 
 /* Keeps the rows of a hook that is not configured, and of the sources that it has not any more: a
@@ -527,7 +549,28 @@ static size_t place_of(const struct persist *p, const struct hook *h)
     return i;
 }
 
-/* What the hook has taken is not left any more. */
+/* Files whose rows are not kept in memory: a person had the hook forgotten and they could not be removed,
+ * or the state was lost. Then their rows may not be on disk either, so they are put again. */
+static void take_gone_files(struct persist *p, struct persist_hook *mh)
+{
+    const struct gone_hook *gh = gone_find(&p->gone, str_c(mh->hook->name));
+
+    if (gh == NULL || list_is_empty(&gh->files.all))
+        return;
+    list_each (pos, tmp, &gh->files.all) {
+        const struct stray *x = list_entry(pos, struct stray, link);
+
+        persist_hook_load_file(mh, rest_of(p),
+                               &(struct files_seen){.path = str_c(x->path),
+                                                    .source_name = str_c(x->source_name),
+                                                    .key = str_c(x->key),
+                                                    .digest = x->digest});
+    }
+    files_touch_all(&mh->hook->files);
+    strays_touch_all(&mh->hook->strays);
+}
+
+/* The hook has taken its rows and files: they are not kept for its return any more. */
 static void forget_rest(struct persist *p, const struct persist_hook *mh)
 {
     restore_forget(&p->rest, mh->item);
@@ -556,6 +599,7 @@ void persist_add_hook(struct persist *p, const struct persist_hook_params *param
     ensure(place == p->of->n - 1);
     p->hooks = mem_realloc(p->hooks, (p->of->n + 1) * sizeof(*p->hooks));
     load_hook(p, place, params, rest_of(p), now, b);
+    take_gone_files(p, &p->hooks[place]);
     know_added(p, &p->hooks[place]);
     forget_rest(p, &p->hooks[place]);
 }
@@ -571,12 +615,13 @@ static void put_aside(struct persist *p, struct persist_hook *mh, struct batch *
     batch_fini(&all);
 }
 
-void persist_drop_hook(struct persist *p, struct hook *h, struct batch *b)
+void persist_drop_hook(struct persist *p, struct hook *h, struct persist_now now, struct batch *b)
 {
     size_t place = place_of(p, h);
     struct persist_hook *mh = &p->hooks[place];
 
     put_aside(p, mh, b);
+    persist_hook_leave(mh, p->ids, now, b);
     load_gone_hook(p, &p->rest, mh->item, str_c(h->name));
     persist_hook_fini(mh);
     memmove(mh, mh + 1, (p->of->n - place - 1) * sizeof(*mh));

@@ -116,8 +116,8 @@ void persist_add_hook(struct persist *p, const struct persist_hook_params *param
                       struct persist_now now, struct batch *b);
 
 /* The configuration does not have the retired hook any more: frees it. Its rows stay, as when a
- * restart drops it, and its files are named in p->left. */
-void persist_drop_hook(struct persist *p, struct hook *h, struct batch *b);
+ * restart drops it, and p->gone names its files. */
+void persist_drop_hook(struct persist *p, struct hook *h, struct persist_now now, struct batch *b);
 
 /* Puts a new hook in the place of a retired one (hooks_replace()), with its rows, and renews it if
  * params->settings are others. params->hook does not count. Returns the new hook; hook_attach()
@@ -125,6 +125,11 @@ void persist_drop_hook(struct persist *p, struct hook *h, struct batch *b);
 struct hook *persist_replace_hook(struct persist *p, struct hook *old, struct hook_params *hook,
                                   const struct persist_hook_params *params, struct persist_now now,
                                   struct batch *b);
+
+/* A reload gives this name of a source to one of another cluster: hooks that have the source forget it,
+ * and so do the rows of hooks that are not configured. To be called before hooks are replaced, so that
+ * the new ones have no such records. */
+void persist_forget_source(struct persist *p, const char *name, struct batch *b);
 
 /* Forgets all that is known of a watch: in its rows, in the watch itself, in views of it, and in
  * the hooks that have it or such a view as a source. */

@@ -41,7 +41,7 @@ static void drop(void)
     struct hook *h = h0();
 
     hook_retire(h);
-    persist_drop_hook(persist_rig.p, h, &persist_rig.state.batch);
+    persist_drop_hook(persist_rig.p, h, persist_rig.now, &persist_rig.state.batch);
     persist_rig_commit();
 }
 
@@ -168,6 +168,117 @@ static void test_a_source_that_comes_back_has_its_records(void **state)
     hook_rig_nothing();
 }
 
+/* The name of a source is one of another cluster now. */
+static void forget(const char *source)
+{
+    persist_forget_source(persist_rig.p, source, &persist_rig.state.batch);
+    persist_rig_commit();
+}
+
+static void test_a_replaced_hook_begins_anew_with_a_source_of_another_cluster(void **state)
+{
+    (void)state;
+    begin();
+    const struct hook_source of[] = {source(0), source(1)};
+    replace(of, 2, settings);
+    hook_rig_pass(DELTA_ADDED, "u1");
+    hook_retire(h0());
+    forget("w0");
+    replace(of, 2, settings);
+    hook_rig_pass(DELTA_ADDED, "u0"); /* and not u1, which is of the other source */
+    hook_rig_nothing();
+}
+
+static void test_a_dropped_hook_begins_anew_with_a_source_of_another_cluster(void **state)
+{
+    (void)state;
+    begin();
+    drop();
+    forget("w0");
+    add(settings);
+    hook_rig_pass(DELTA_ADDED, "u0");
+    drop();
+    forget("w0");
+    persist_rig_begin();
+    assert_null(delivery_queue_find(&h0()->queue, 0, str_c("ns/n")));
+}
+
+static void test_a_source_that_comes_back_from_another_cluster_has_no_records(void **state)
+{
+    (void)state;
+    begin();
+    const struct hook_source first = source(0);
+    const struct hook_source second = source(1);
+    replace(&second, 1, settings);
+    hook_rig_pass(DELTA_ADDED, "u1");
+    forget("w0");
+    replace(&first, 1, settings);
+    hook_rig_pass(DELTA_ADDED, "u0");
+}
+
+/* Another cluster answers. */
+static void drop_unused(void)
+{
+    persist_drop_unused(persist_rig.p, &persist_rig.state.batch);
+    persist_rig_commit();
+}
+
+static void test_records_of_a_dropped_hook_do_not_outlive_its_cluster(void **state)
+{
+    (void)state;
+    begin();
+    drop();
+    drop_unused();
+    persist_rig_begin();
+    assert_null(delivery_queue_find(&h0()->queue, 0, str_c("ns/n")));
+}
+
+static void test_records_of_a_source_that_a_hook_has_lost_do_not_outlive_its_cluster(void **state)
+{
+    (void)state;
+    begin();
+    const struct hook_source second = source(1);
+    replace(&second, 1, settings);
+    drop_unused();
+    persist_rig_begin();
+    assert_null(delivery_queue_find(&h0()->queue, 0, str_c("ns/n")));
+}
+
+static void test_nothing_is_kept_in_memory_of_a_hook_that_a_person_has_forgotten(void **state)
+{
+    (void)state;
+    begin();
+    drop();
+    gone_forget(gone_find(&persist_rig.p->gone, str_c("h0")), &hook_rig.hooks, false);
+    persist_rig_commit();
+    assert_int_equal(persist_rig.p->rest.fact_count, 0);
+    assert_int_equal(persist_rig.p->rest.delivery_count, 0);
+    add(settings);
+    hook_rig_pass(DELTA_ADDED, "u0");
+}
+
+/* The hook has left a file, and its rows are not kept in memory any more: a person had it forgotten and
+ * the file could not be removed, or the state was lost. */
+static void test_a_hook_that_comes_back_has_the_file_that_it_has_left(void **state)
+{
+    (void)state;
+    begin();
+    drop();
+    persist_lost(persist_rig.p, persist_rig.now, &persist_rig.state.batch);
+    gone_add_file(gone_find(&persist_rig.p->gone, str_c("h0")), &(struct files_seen){
+                                                                    .path = str_c("/o/ns-n"),
+                                                                    .source = SIZE_MAX,
+                                                                    .source_name = str_c("w0"),
+                                                                    .key = str_c("ns/n"),
+                                                                    .digest = {1, 2}
+    });
+    add(settings);
+    assert_int_equal(h0()->strays.left, 1); /* the hook has no output now */
+    assert_true(persist_rig_has("/o/ns-n"));
+    persist_rig_begin();
+    assert_int_equal(h0()->strays.left, 1);
+}
+
 static void test_a_state_that_is_lost_knows_no_dropped_hook(void **state)
 {
     (void)state;
@@ -190,6 +301,13 @@ int main(void)
         TEST(test_a_replaced_hook_goes_on),
         TEST(test_a_replaced_hook_with_other_settings_is_renewed_once),
         TEST(test_a_source_that_comes_back_has_its_records),
+        TEST(test_a_replaced_hook_begins_anew_with_a_source_of_another_cluster),
+        TEST(test_a_dropped_hook_begins_anew_with_a_source_of_another_cluster),
+        TEST(test_a_source_that_comes_back_from_another_cluster_has_no_records),
+        TEST(test_records_of_a_dropped_hook_do_not_outlive_its_cluster),
+        TEST(test_records_of_a_source_that_a_hook_has_lost_do_not_outlive_its_cluster),
+        TEST(test_nothing_is_kept_in_memory_of_a_hook_that_a_person_has_forgotten),
+        TEST(test_a_hook_that_comes_back_has_the_file_that_it_has_left),
         TEST(test_a_state_that_is_lost_knows_no_dropped_hook),
     };
 #undef TEST

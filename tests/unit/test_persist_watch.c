@@ -574,6 +574,23 @@ static void test_a_reload_with_other_selectors_is_known_to_the_next_process(void
     assert_int_equal(watch_resume_point(rig.w, 0), RESUME_EDITED);
 }
 
+/* The rows get another name while the list of an edit is still to come. */
+static void test_an_edit_is_known_when_the_rows_get_another_name(void **state)
+{
+    (void)state;
+    begin();
+    keeps_two();
+    rig.labels = "app=x";
+    rig.params.settings.hi = 2;
+    replace();
+    rig.params.name = "x";
+    replace();
+    commit();
+    begin();
+    assert_int_equal(objects(), 2);
+    assert_int_equal(watch_resume_point(rig.w, 0), RESUME_EDITED);
+}
+
 static void test_a_reload_that_keeps_nothing_drops_the_rows(void **state)
 {
     (void)state;
@@ -613,6 +630,7 @@ int main(void)
         TEST(test_a_contact_is_put_once_a_minute_and_at_the_end),
         TEST(test_a_reload_that_leaves_the_cache_as_it_is_puts_nothing),
         TEST(test_a_reload_with_other_selectors_is_known_to_the_next_process),
+        TEST(test_an_edit_is_known_when_the_rows_get_another_name),
         TEST(test_a_reload_that_keeps_nothing_drops_the_rows),
     };
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A reload switches the running daemon over to the changed configuration: what is equal goes on, what
 changes does so by the rules of a restart (docs/design.md "Reload")."""
+import os
 import signal
 import subprocess
 
@@ -8,7 +9,7 @@ import pytest
 
 from control import PATIENCE, wait_until
 from fakeapi import endpointslice, service, simple
-from harness import INFORMERCTL, NOW, hook_settings
+from harness import INFORMERCTL, NOW, ONCE, hook_settings
 
 CONFIGMAPS = {"configmaps": {"resource": "configmaps", "namespaces": ["*"]}}
 SERVICES = {"services": {"resource": "services", "namespaces": ["*"]}}
@@ -304,6 +305,38 @@ def test_the_second_program_of_a_run_is_that_of_its_own_hook(api, daemon, new_pr
     assert (slow.folder / "a.cfg").read_text() == "a\n"
 
 
+def test_a_reload_gives_up_when_a_run_cannot_be_killed(api, two, hook, other):
+    """The helper stands still here, so that it neither kills the run nor tells its end."""
+    d = two(h={"kill_grace": "100ms"}, limits={"stop_timeout": "100ms"})
+    hooks = d.settings["hooks"]
+    hook.block()
+    api.apply(service("n/c"))
+    hook.wait(1)
+    other.wait(1)
+    calm_other = other.what()
+    waiting = Waiting(d, hooks=change(d, "h", environment={"X": "1"}))
+    wait_until(lambda: d.log(msg="reload waits for runs of hooks that it changes"), what="it waits")
+    os.kill(d.helper, signal.SIGSTOP)
+    try:
+        assert waiting.end() == 1
+    finally:
+        os.kill(d.helper, signal.SIGCONT)
+    assert d.log(msg="reload failed: the configuration in use stays")[0]["problem"] == (
+        "hook h: its processes have not ended although they were killed, so the reload was given up: "
+        "look at them, and reload again when they have ended")
+    assert d.control.status()["reload"]["result"] == "failed"
+    hook.release()
+    calm(d)
+    assert set(hook.what()) == {("ADDED", "n/c")} and other.what() == calm_other
+    api.apply(service("n/d"))
+    hook.wait_what("ADDED", "n/d")
+    calm(d)
+    hook.forget()
+    reload(d, hooks=change(d, "h", environment={"X": "1"}))
+    hook.wait(4)
+    d.settings["hooks"] = hooks
+
+
 # ---- Programs and files
 
 def test_a_reload_looks_again_at_programs(api, two, hook, other):
@@ -329,6 +362,22 @@ def test_idle_is_not_before_changed_files_were_found(api, two, hook, tmp_path):
         reload(d)
         calm(d)
         assert len(hook.runs()) == 2 * turn
+
+
+def test_a_reload_during_the_comparison_of_another_one_loses_no_renewal(api, two, hook, tmp_path):
+    """The comparison takes a while, as the file is large."""
+    file = tmp_path / "large"
+    with open(file, "wb") as out:
+        out.truncate(256 << 20)
+    d = two(h={"files": [file]})
+    with open(file, "r+b") as out:
+        out.write(b"x")
+    reload(d)
+    reload(d)
+    reload(d, hooks=change(d, "other", timeout="77s"))
+    calm(d)
+    assert sorted(hook.what()) == [("ADDED", "n/a"), ("ADDED", "n/b")]
+    assert d.problems() == []
 
 
 def test_a_changed_program_waits_for_the_run_of_the_one_before(api, two, hook):
@@ -507,6 +556,77 @@ def test_the_first_of_equal_watches_goes_and_the_other_one_keeps_the_objects(api
     assert hook.runs() == []
 
 
+def equal(*names, **edited):
+    """Equal watches of these names; those of `edited` are edited: name=selector."""
+    return {name: {**SERVICES["services"],
+                   **({"label_selector": edited[name]} if name in edited else {})} for name in names}
+
+
+def after_a_kill(d, api, *hooks):
+    """Kills the daemon and starts it again: it goes on without a LIST, and runs nothing."""
+    d.caught_up(api, "services", "also")
+    wait_until(lambda: d.control.status()["state"]["waiting"] == 0, what="the state is written")
+    for hook in hooks:
+        hook.forget()
+    api.forget()
+    d.kill()
+    d.start().caught_up(api, "services", "also")
+    assert api.of("services", "L") == [] == api.of("services", "S")
+    assert [hook.what() for hook in hooks] == [[] for _ in hooks]
+
+
+@pytest.mark.parametrize("settings", [{}, {"state_dir": "none"}])
+@pytest.mark.parametrize("names", [("services", "also"), ("services", "also", "third")])
+def test_the_first_of_equal_watches_is_edited_and_the_others_keep_the_objects(
+        api, two, hook, other, names, settings):
+    d = two(service("n/a", labels={"app": "x"}), service("n/b"), watches=equal(*names),
+            h={"sources": ["also"]}, **settings)
+    reload(d, watches=equal(*names, services="app=x"))
+    other.wait(1)
+    api.wait_watching("services", 2)
+    calm(d)
+    assert other.what() == [("LEFT", "n/b")] and hook.runs() == []
+    api.apply(service("n/c"))
+    hook.wait_what("ADDED", "n/c")
+    if not settings:
+        after_a_kill(d, api, hook, other)
+
+
+def test_equal_watches_are_edited_each_in_another_way(api, two, hook, other):
+    names = ("services", "also")
+    d = two(service("n/a", labels={"app": "x"}), service("n/b", labels={"app": "y"}),
+            watches=equal(*names), h={"sources": ["also"]})
+    reload(d, watches=equal(*names, services="app=x", also="app=y"))
+    other.wait(1)
+    hook.wait(1)
+    calm(d)
+    assert other.what() == [("LEFT", "n/b")] and hook.what() == [("LEFT", "n/a")]
+    after_a_kill(d, api, hook, other)
+
+
+def test_the_first_of_equal_watches_is_edited_whose_rows_have_the_second_name(
+        api, daemon, hook, other):
+    """The daemon had only the second watch when it began to keep a state."""
+    api.apply(service("n/a", labels={"app": "x"}), service("n/b"))
+    h = hook_settings(hook, **NOW, sources=["also"])
+    d = daemon(api, watches=equal("also"), hooks={"h": h}).settled(api)
+    calm(d)
+    d.stop()
+    d.settings["watches"] = equal("services", "also")
+    d.settings["hooks"]["other"] = hook_settings(other, **NOW)
+    d.write_config()
+    d.start()
+    other.wait(2)
+    calm(d)
+    hook.forget()
+    other.forget()
+    reload(d, watches=equal("services", "also", services="app=x"))
+    other.wait(1)
+    calm(d)
+    assert other.what() == [("LEFT", "n/b")] and hook.runs() == []
+    after_a_kill(d, api, hook, other)
+
+
 VIEW = {"backends": {"type": "service_endpoints", "services": "services", "slices": "slices"}}
 SLICES = {"slices": {"resource": "endpointslices.discovery.k8s.io", "namespaces": ["*"]}}
 
@@ -569,6 +689,83 @@ def test_a_cluster_comes_and_goes(api, new_api, factory, two, hook, new_hook):
     assert api.of("services", "L") == []
 
 
+@pytest.fixture
+def moving(api, new_api, factory, two):
+    """moving(watches, h, other): prod has n/a and n/p, east has n/a and n/e; the hooks have handled all
+    of their sources. Returns the daemon and the server of east."""
+    def make(watches, h, **settings):
+        east = new_api()
+        east.identity = "ea500000-0000-4000-8000-0000000000ea"
+        east.apply(service("n/a"), service("n/e"))
+        clusters = {"prod": factory.cluster(api), "east": factory.cluster(east)}
+        d = two(service("n/a"), service("n/p"), watches=watches, h=h, clusters=clusters, **settings)
+        east.forget()
+        return d, east
+    return make
+
+
+@pytest.mark.parametrize("names", [("services", "also"), ("also", "services")])
+def test_a_watch_moves_to_a_cluster_that_has_an_equal_one(api, moving, hook, other, names):
+    """It begins anew. The hook of the equal one notices nothing, and the cluster is not listed again."""
+    of = {"services": "prod", "also": "east"}
+    d, east = moving({name: {**SERVICES["services"], "cluster": of[name]} for name in names},
+                     {"sources": ["also"]})
+    both = {name: {**SERVICES["services"], "cluster": "east"} for name in names}
+    reload(d, watches=both)
+    other.wait(2)
+    calm(d)
+    assert sorted(other.what()) == [("ADDED", "n/a"), ("ADDED", "n/e")] and hook.runs() == []
+    assert east.of("services", "L") == [] == east.of("services", "S")
+    east.apply(service("n/more"))
+    hook.wait_what("ADDED", "n/more")
+    other.wait_what("ADDED", "n/more")
+    calm(d)
+    wait_until(lambda: d.control.status()["state"]["waiting"] == 0, what="the state is written")
+    for one in hook, other:
+        one.forget()
+    east.forget()
+    d.kill()
+    d.start()
+    d.seen(east, "services")
+    calm(d)
+    assert east.of("services", "L") == [] and hook.runs() == other.runs() == []
+
+
+def test_equal_watches_change_their_clusters(api, moving, hook, other):
+    """Each pair leaves one name behind, which keeps the objects: no list, and a run only for the
+    names that have moved."""
+    def watches(first, second):
+        return {name: {**SERVICES["services"], "cluster": cluster} for name, cluster in (
+            ("services", first), ("s2", "prod"), ("also", second), ("a2", "east"))}
+    d, east = moving(watches("prod", "east"), {"sources": ["s2", "a2"]})
+    reload(d, watches=watches("east", "prod"))
+    other.wait(2)
+    calm(d)
+    assert sorted(other.what()) == [("ADDED", "n/a"), ("ADDED", "n/e")] and hook.runs() == []
+    assert api.of("services", "L") == [] == east.of("services", "L")
+    other.forget()
+    wait_until(lambda: d.control.status()["state"]["waiting"] == 0, what="the state is written")
+    d.kill()
+    d.start()
+    d.seen(api, "s2")
+    d.seen(east, "a2")
+    calm(d)
+    assert api.of("services", "L") == [] == east.of("services", "L")
+    assert hook.runs() == other.runs() == []
+
+
+def test_a_view_moves_to_another_cluster_and_nothing_is_deleted(api, moving, hook, other):
+    def watches(cluster):
+        return {name: {**watch, "cluster": cluster} for name, watch in {**SERVICES, **SLICES}.items()}
+    d, _ = moving(watches("prod"), {"sources": ["backends"]}, views=VIEW)
+    reload(d, watches=watches("east"))
+    hook.wait(2)
+    other.wait(2)
+    calm(d)
+    for one in hook, other:
+        assert sorted(one.what()) == [("ADDED", "n/a"), ("ADDED", "n/e")]
+
+
 def test_another_token_moves_the_watches_without_a_list(api, factory, two, hook, other):
     d = two()
     api.kubeconfig(d.settings["clusters"]["prod"]["kubeconfig"], ca=factory.authority,
@@ -594,6 +791,32 @@ def test_a_cluster_with_other_tuning_does_not_list(api, two, hook):
     hook.wait_what("ADDED", "n/c")
     calm(d)
     assert hook.what() == [("ADDED", "n/c")] and api.of("services", "L") == []
+
+
+# ---- An outage
+
+def test_hooks_run_on_when_a_reload_replaces_a_stale_watch(api, factory, daemon, hook):
+    """The hook has a run to do again, and the server is away."""
+    cluster = {**factory.cluster(api), "stale_after": "100ms"}
+    api.apply(service("n/a"))
+    d = daemon(clusters={"prod": cluster}, hooks={"h": hook_settings(
+        hook, **NOW, events=["added", "modified", "fresh"], retry=ONCE)}).settled(api)
+    calm(d)
+    hook.forget()
+    api.stop_listening()
+    api.drop("rst")
+    d.control.wait_watch("services", stale=True)
+    for limit in "77%", "78%":
+        reload(d, watches={"services": {**SERVICES["services"], "guard": {"relist_deletes": limit}}})
+        d.control.wait_watch("services", stale=True, synced=True)
+    assert d.ctl("run", "h", "n/a", "--wait").returncode == 0
+    assert [run.reason for run in hook.runs()] == ["manual"]
+    api.listen()
+    d.control.wait_watch("services", stale=False)
+    api.apply(service("n/b"))
+    hook.wait_what("ADDED", "n/b")
+    calm(d)
+    assert api.of("services", "L")[1:] == []
 
 
 # ---- Output files
@@ -652,6 +875,21 @@ def test_a_stop_while_a_reload_waits_ends_the_daemon(api, two, hook):
     hook.wait(3)
     d.caught_up(api)
     assert sorted(hook.what()) == [("ADDED", f"n/{k}") for k in "abc"]
+
+
+def test_a_stop_while_a_reload_waits_gives_runs_all_their_time(api, two, hook):
+    """The time that the reload gave them counts no more."""
+    d = two(h={"kill_grace": "100ms"}, limits={"stop_timeout": "1s"})
+    hook.block()
+    api.apply(service("n/c"))
+    hook.wait(1)
+    waiting = Waiting(d, hooks=change(d, "h", environment={"X": "1"}))
+    wait_until(lambda: d.log(msg="reload waits for runs of hooks that it changes"), what="it waits")
+    d.signal(signal.SIGTERM)
+    assert d.wait_exit() == 0 and waiting.end() != 0
+    messages = [entry["msg"] for entry in d.log()]
+    stopped = messages[messages.index("stopping"):]
+    assert "stop_timeout has passed: running hooks that the reload changes are killed" not in stopped
 
 
 # ---- Readers
