@@ -711,8 +711,8 @@ static bool take(struct output_files *f, void *out, size_t n)
 /* Adds a file at the end. Those to write come first in the input, those to remove last. */
 static void add(struct output_files *f, const struct wire_member *head, char *key)
 {
-    f->all = mem_realloc(f->all, (f->count + 1) * sizeof(*f->all));
-    f->keys = mem_realloc(f->keys, (f->count + 1) * sizeof(*f->keys));
+    f->all = mem_grow(f->all, f->count, sizeof(*f->all));
+    f->keys = mem_grow(f->keys, f->count, sizeof(*f->keys));
     struct output_run *r = &f->all[f->count];
 
     *r = new_file(f->spec, f->end);
