@@ -77,8 +77,9 @@ struct reload_plan {
     struct reload_entries clusters; /* KEEP, ADD, CHANGE, DROP */
 
     /* A new struct watch is made for each entry with now == first and ADD or REPLACE; with REPLACE it takes
-     * the objects of the struct watch that the name had: old watches[old watches[was].first]. CHANGE:
-     * only `audit` is another one. A watch that has moved to another cluster is dropped and added. */
+     * the objects of the struct watch that the name had: old watches[old watches[was].first]; with ADD those of
+     * the first alias that was there. CHANGE: only `audit` is another one. A watch that has moved to
+     * another cluster is dropped and added. */
     struct reload_entries watches;
 
     struct reload_entries views; /* KEEP, ADD, REPLACE, DROP */

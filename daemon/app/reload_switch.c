@@ -192,13 +192,13 @@ static void rename_watch(const struct switching *s, const struct persist_watch_p
                               persist_driver_batch(s->parts->persist));
 }
 
-/* The rows of a watch that leaves get the name of the watch that takes its place: their old name may be
- * that of another watch now, which has inherited from the same one. */
+/* The rows of a watch that leaves get a name of the watch that takes its place: their old name may be
+ * that of another watch now. The new name was a name of the watch before, so no other rows have it. */
 static void rename_leaving(const struct switching *s, const struct sources_move *m)
 {
     const struct persist_watch *mw = persist_find_watch(s->persist, m->from);
     const struct persist_watch_params params = {.watch = m->from,
-                                                .name = s->conf->watches[m->now].name.v,
+                                                .name = s->conf->watches[m->kept].name.v,
                                                 .settings = mw->settings,
                                                 .bytes = mw->bytes,
                                                 .cluster = mw->cluster};
@@ -206,8 +206,8 @@ static void rename_leaving(const struct switching *s, const struct sources_move 
     rename_watch(s, &params);
 }
 
-/* Rows are kept under the first name of a watch. That name may be another one than before, and the old
- * one may be that of another watch now: so this comes before new watches take their names. */
+/* Rows may be kept under a name that is one of another watch now: so this comes before new watches take
+ * their names. */
 static void rename_rows(const struct switching *s)
 {
     for (size_t i = 0; i < s->conf->n_watches; i++) {
@@ -225,7 +225,7 @@ static void rename_rows(const struct switching *s)
 static void move_rows(const struct switching *s, const struct sources_move *m)
 {
     const struct persist_watch_params params =
-        build_persist_watch(s->conf, m->now, s->parts->sources);
+        build_persist_watch(s->conf, m->kept, s->parts->sources);
     struct batch *b = persist_driver_batch(s->parts->persist);
 
     if (m->from == NULL)
@@ -261,17 +261,31 @@ static void drop_rows(const struct switching *s)
     }
 }
 
-/* A watch that has moved to another cluster begins anew: the objects of the other cluster did not
- * end, so nothing is DELETED. */
+/* The cluster of a watch, or of the watches of a view; NULL = there is no such source. */
+static const char *cluster_of(const struct conf *conf, const char *source)
+{
+    const struct conf_view *v = conf_find_view(conf, source);
+    const struct conf_watch *w = conf_find_watch(conf, v != NULL ? v->services.v : source);
+
+    return w != NULL ? w->cluster.v : NULL;
+}
+
+static void forget_if_moved(const struct switching *s, const char *source)
+{
+    const char *now = cluster_of(s->conf, source);
+
+    if (now != NULL && strcmp(now, cluster_of(s->was, source)) != 0)
+        persist_forget_source(s->persist, source, persist_driver_batch(s->parts->persist));
+}
+
+/* A source that has moved to another cluster begins anew: the objects of the cluster before did not
+ * end, so nothing is DELETED. The watch may have objects of the other cluster under another name. */
 static void forget_moved(const struct switching *s)
 {
-    for (size_t i = 0; i < s->moves.n; i++) {
-        const struct sources_move *m = &s->moves.v[i];
-
-        if (m->from == NULL && conf_find_watch(s->was, s->conf->watches[m->now].name.v) != NULL)
-            persist_forget(s->persist, persist_find_watch(s->persist, m->to),
-                           persist_driver_batch(s->parts->persist));
-    }
+    for (size_t i = 0; i < s->was->n_watches; i++)
+        forget_if_moved(s, s->was->watches[i].name.v);
+    for (size_t i = 0; i < s->was->n_views; i++)
+        forget_if_moved(s, s->was->views[i].name.v);
 }
 
 /* ---- Clusters. */
@@ -411,8 +425,8 @@ void reload_switch_over(const struct reload_parts *p, const struct conf *was,
     rename_rows(&s);
     move_all_rows(&s);
     persist_set_views(s.persist, sources_views(p->sources), conf->n_views);
-    change_hooks(&s);
     forget_moved(&s);
+    change_hooks(&s);
     show_views(&s);
     attach_hooks(&s);
     change_clusters(&s, clusters, cluster_access);

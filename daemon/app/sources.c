@@ -213,27 +213,41 @@ struct source sources_find(const struct sources *s, const char *name)
 
 /* ---- A reload. */
 
-static void add_move(struct sources_moves *m, struct watch *from, struct watch *to, size_t now)
+static void add_move(struct sources_moves *m, const struct sources_move *move)
 {
     m->v = mem_realloc(m->v, (m->n + 1) * sizeof(*m->v));
-    m->v[m->n++] = (struct sources_move){.from = from, .to = to, .now = now};
+    m->v[m->n++] = *move;
+}
+
+/* The name that has the objects of before for a new watch: the first of its names that was in the same
+ * cluster before. */
+static const struct reload_entry *find_before(const struct reload_entry *entries, size_t n,
+                                              size_t first)
+{
+    for (size_t i = first; i < n; i++)
+        if (entries[i].first == first && entries[i].was != RELOAD_NONE)
+            return &entries[i];
+    return &entries[first];
 }
 
 /* The watch of an entry that is the first of equal ones: that of before, or a new one. */
 static struct watch *change_watch(struct sources *s, const struct sources *was,
-                                  const struct reload_entry *e, struct now now,
+                                  const struct reload_plan *plan, size_t first, struct now now,
                                   struct sources_moves *m)
 {
-    struct watch *before = e->was != RELOAD_NONE ? was->watches[e->was].watch : NULL;
+    const struct reload_entry *e = &plan->watches.v[first];
+    const struct reload_entry *known =
+        find_before(plan->watches.v, s->params.conf->n_watches, first);
+    struct watch *before = known->was != RELOAD_NONE ? was->watches[known->was].watch : NULL;
 
     if (e->change == RELOAD_KEEP || e->change == RELOAD_CHANGE) {
-        s->settings[e->now] = was->settings[was->params.conf->watches[e->was].first];
+        s->settings[first] = was->settings[was->params.conf->watches[e->was].first];
         return before;
     }
-    struct watch *w = make_watch(s, e->now);
+    struct watch *w = make_watch(s, first);
     if (before != NULL)
         watch_inherit(w, before, now);
-    add_move(m, before, w, e->now);
+    add_move(m, &(struct sources_move){.from = before, .to = w, .now = first, .kept = known->now});
     return w;
 }
 
@@ -253,8 +267,8 @@ static void leave(struct sources_moves *m, struct watch *w)
             m->v[i].leaves = true;
             return;
         }
-    add_move(m, w, NULL, SIZE_MAX);
-    m->v[m->n - 1].leaves = true;
+    add_move(m, &(struct sources_move){
+                    .from = w, .now = RELOAD_NONE, .kept = RELOAD_NONE, .leaves = true});
 }
 
 static void change_views(struct sources *s, const struct sources *was,
@@ -299,7 +313,7 @@ void sources_change(struct sources *s, const struct conf *conf, const struct rel
     make_arrays(s);
     for (size_t i = 0; i < conf->n_watches; i++)
         put_watch(s, i,
-                  is_first(s, i) ? change_watch(s, &was, &plan->watches.v[i], now, m)
+                  is_first(s, i) ? change_watch(s, &was, plan, i, now, m)
                                  : s->watches[conf->watches[i].first].watch);
     for (size_t i = 0; i < was.params.conf->n_watches; i++)
         if (is_first(&was, i) && !has_watch(s, was.watches[i].watch))

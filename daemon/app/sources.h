@@ -25,7 +25,8 @@ struct sources_move {
     struct watch *from; /* `to` has its objects (watch_inherit()); NULL = there is none */
     struct watch *to;   /* new; NULL = none takes the place of `from` */
     size_t now;         /* the index of `to` in the new configuration */
-    bool leaves;        /* `from` is in use no longer, and this move takes its place */
+    size_t kept; /* the name of `to` that its rows are kept under: one that `from` had, or `now` */
+    bool leaves; /* `from` is in use no longer, and this move takes its place */
 };
 
 struct sources_moves {

@@ -362,7 +362,7 @@ static void forget_snapshots(const struct hooks *hs, const struct hook *h, size_
 
 /* The hook waits as it did at the start (gate_close()): a snapshot without the source would be half
  * of one. */
-static void forget_source(const struct hooks *hs, struct hook *h, size_t source)
+void hooks_forget(const struct hooks *hs, struct hook *h, size_t source)
 {
     forget_snapshots(hs, h, source);
     delivery_log_forget(&h->queue, source);
@@ -372,14 +372,6 @@ static void forget_source(const struct hooks *hs, struct hook *h, size_t source)
     else if (!hook_work_item_due(h, &h->work_item, NULL))
         scheduler_drop(&h->work_queue, &h->work_item);
     gate_close(h);
-}
-
-void hooks_forget(struct hooks *hs, struct source from)
-{
-    for (size_t i = 0; i < hs->n; i++)
-        for (size_t k = 0; k < hs->v[i]->source_count; k++)
-            if (source_equal(hs->v[i]->sources[k].of, from))
-                forget_source(hs, hs->v[i], k);
 }
 
 /* Did the last change come so lately that more may come? */

@@ -111,10 +111,11 @@ struct hook *hooks_find(const struct hooks *hs, struct str name);
  * (docs/design.md "Events"). */
 extern const struct subscriber hooks_subscriber;
 
-/* A source now belongs to another cluster, and is empty. Every hook forgets all that it knows of
- * the source, and nothing is DELETED; the results of runs under way count for nothing; objects that
- * the source gets next are delivered as at a first start (docs/design.md "Cluster identity"). */
-void hooks_forget(struct hooks *hs, struct source from);
+/* This source of the hook (an index) now belongs to another cluster, and is empty. The hook forgets
+ * all that it knows of the source, and nothing is DELETED; the results of runs under way count for
+ * nothing; objects that the source gets next are delivered as at a first start
+ * (docs/design.md "Cluster identity"). */
+void hooks_forget(const struct hooks *hs, struct hook *h, size_t source);
 
 /* A run that may start now, or NULL. It is under way until hooks_finish(), which frees it.
  * hooks_next() also opens the gates of hooks whose sources have synced, gives up parked ends and

@@ -123,18 +123,59 @@ void persist_drop_unused(struct persist *p, struct batch *b)
     restore_fini(&p->rest);
 }
 
-/* Makes all hooks with this source forget it, and drops the fact that they have seen it: the
- * objects of the new cluster are then handled as at a first start. */
+/* Makes a hook forget a source, and drops the fact that it has seen it: the objects of the new cluster
+ * are then handled as at a first start. */
+static void forget_of_hook(struct persist *p, size_t hook, size_t source, struct batch *b)
+{
+    hooks_forget(p->of, p->of->v[hook], source);
+    persist_hook_forget(&p->hooks[hook], source, b);
+}
+
 static void forget_source(struct persist *p, struct source of, struct batch *b)
 {
-    hooks_forget(p->of, of);
-    for (size_t i = 0; i < p->of->n; i++) {
-        const struct hook *h = p->of->v[i];
+    for (size_t i = 0; i < p->of->n; i++)
+        for (size_t k = 0; k < p->of->v[i]->source_count; k++)
+            if (source_equal(p->of->v[i]->sources[k].of, of))
+                forget_of_hook(p, i, k, b);
+}
 
-        for (size_t k = 0; k < h->source_count; k++)
-            if (source_equal(h->sources[k].of, of))
-                persist_hook_forget(&p->hooks[i], k, b);
-    }
+/* The configured hook with these rows, or NULL. */
+static const struct persist_hook *find_hook(const struct persist *p, uint64_t item)
+{
+    for (size_t i = 0; i < p->of->n; i++)
+        if (p->hooks[i].item == item)
+            return &p->hooks[i];
+    return NULL;
+}
+
+static bool has_source(const struct persist_hook *mh, uint64_t item)
+{
+    for (size_t i = 0; i < mh->source_count; i++)
+        if (mh->sources[i].item == item)
+            return true;
+    return false;
+}
+
+/* Forgets the rows of a source that the hook of this item does not have now. */
+static void forget_rest_source(struct persist *p, uint64_t hook, const char *name, struct batch *b)
+{
+    const struct persist_hook *mh = find_hook(p, hook);
+    uint64_t item = ids_find(p->ids, ROW_KIND_SOURCE, hook, str_c(name));
+
+    if (item == 0 || (mh != NULL && has_source(mh, item)))
+        return;
+    restore_forget(&p->rest, item);
+    ids_forget(p->ids, b, item);
+}
+
+void persist_forget_source(struct persist *p, const char *name, struct batch *b)
+{
+    for (size_t i = 0; i < p->of->n; i++)
+        for (size_t k = 0; k < p->of->v[i]->source_count; k++)
+            if (strcmp(p->of->v[i]->sources[k].name, name) == 0)
+                forget_of_hook(p, i, k, b);
+    for (uint64_t hook = 0; (hook = ids_next(p->ids, ROW_KIND_HOOK, 0, hook)) != 0;)
+        forget_rest_source(p, hook, name, b);
 }
 
 void persist_forget(struct persist *p, struct persist_watch *mw, struct batch *b)
@@ -278,23 +319,6 @@ static void load_hooks(struct persist *p, const struct persist_params *params,
         load_hook(p, i, &params->by_hook[i], r, now, b);
         load_known(p, &p->hooks[i], r);
     }
-}
-
-/* The configured hook with these rows, or NULL. */
-static const struct persist_hook *find_hook(const struct persist *p, uint64_t item)
-{
-    for (size_t i = 0; i < p->of->n; i++)
-        if (p->hooks[i].item == item)
-            return &p->hooks[i];
-    return NULL;
-}
-
-static bool has_source(const struct persist_hook *mh, uint64_t item)
-{
-    for (size_t i = 0; i < mh->source_count; i++)
-        if (mh->sources[i].item == item)
-            return true;
-    return false;
 }
 
 /* Keeps the rows of a hook that is not configured, and of the sources that it has not any more: a

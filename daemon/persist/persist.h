@@ -126,6 +126,11 @@ struct hook *persist_replace_hook(struct persist *p, struct hook *old, struct ho
                                   const struct persist_hook_params *params, struct persist_now now,
                                   struct batch *b);
 
+/* A reload gives this name of a source to one of another cluster: hooks that have the source forget it,
+ * and so do the rows of hooks that are not configured. To be called before hooks are replaced, so that
+ * the new ones have no such records. */
+void persist_forget_source(struct persist *p, const char *name, struct batch *b);
+
 /* Forgets all that is known of a watch: in its rows, in the watch itself, in views of it, and in
  * the hooks that have it or such a view as a source. */
 void persist_forget(struct persist *p, struct persist_watch *mw, struct batch *b);

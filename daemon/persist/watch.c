@@ -642,7 +642,10 @@ void persist_watch_replaced(struct persist_watch *mw, const struct persist_watch
     if (digest_eq(was.settings, mw->settings) && was.bytes == mw->bytes && was.item == mw->item) {
         take_scopes(mw, was.scopes, n);
     } else {
-        drop_rows(&was, n, b);
+        if (was.item == mw->item)
+            drop_rows(&was, n, b);
+        else
+            ids_forget(ids, b, was.item);
         if (was.item != mw->item && was.was_of != NULL)
             put_cluster(mw, was.was_of, b);
         put_rows(mw, &was, n, b);

@@ -116,6 +116,20 @@ uint64_t ids_find(const struct ids *r, enum row_kind kind, uint64_t parent, stru
     return e != NULL ? e->item.id : 0;
 }
 
+uint64_t ids_next(const struct ids *r, enum row_kind kind, uint64_t parent, uint64_t after)
+{
+    uint64_t next = 0;
+
+    for (struct map_node *n = map_first(&r->entries); n != NULL; n = map_next(n)) {
+        const struct row_item *item = &entry_of(n)->item;
+
+        if (item->kind == kind && item->parent == parent && item->id > after &&
+            (next == 0 || item->id < next))
+            next = item->id;
+    }
+    return next;
+}
+
 /* The batch drops the children's rows as well. Their entries here stay until the caller's loop
  * reaches them: a child of an unused item has been unused for at least as long. */
 static void drop(struct ids *r, struct entry *e, struct batch *b)

@@ -32,6 +32,10 @@ uint64_t ids_use(struct ids *r, struct batch *b, enum row_kind kind, uint64_t pa
 /* The id of an item, 0 if there is none of that kind, parent and name. */
 uint64_t ids_find(const struct ids *r, enum row_kind kind, uint64_t parent, struct str name);
 
+/* The items of this kind and parent one after the other: the smallest id above `after`; 0 = no
+ * more. */
+uint64_t ids_next(const struct ids *r, enum row_kind kind, uint64_t parent, uint64_t after);
+
 /* The name of the item with this id, borrowed; empty if there is none. */
 struct str ids_name(const struct ids *r, uint64_t id);
 

@@ -8,7 +8,7 @@
 static void forget(struct hook *h)
 {
     watch_forget(hook_rig.watches[0]);
-    hooks_forget(&hook_rig.hooks, h->sources[0].of);
+    hooks_forget(&hook_rig.hooks, h, 0);
 }
 
 static struct hook *add(enum hook_mode mode, size_t sources)

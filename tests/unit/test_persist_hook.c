@@ -458,7 +458,7 @@ static void test_another_clusters_deliveries_are_forgotten(void **state)
     (void)state;
     handle();
     begin();
-    hooks_forget(&hook_rig.hooks, rig.mh.hook->sources[0].of);
+    hooks_forget(&hook_rig.hooks, rig.mh.hook, 0);
     persist_hook_forget(&rig.mh, 0, &rig.state.batch);
     keep();
     assert_false(has("mark"));

@@ -168,6 +168,54 @@ static void test_a_source_that_comes_back_has_its_records(void **state)
     hook_rig_nothing();
 }
 
+/* The name of a source is one of another cluster now. */
+static void forget(const char *source)
+{
+    persist_forget_source(persist_rig.p, source, &persist_rig.state.batch);
+    persist_rig_commit();
+}
+
+static void test_a_replaced_hook_begins_anew_with_a_source_of_another_cluster(void **state)
+{
+    (void)state;
+    begin();
+    const struct hook_source of[] = {source(0), source(1)};
+    replace(of, 2, settings);
+    hook_rig_pass(DELTA_ADDED, "u1");
+    hook_retire(h0());
+    forget("w0");
+    replace(of, 2, settings);
+    hook_rig_pass(DELTA_ADDED, "u0"); /* and not u1, which is of the other source */
+    hook_rig_nothing();
+}
+
+static void test_a_dropped_hook_begins_anew_with_a_source_of_another_cluster(void **state)
+{
+    (void)state;
+    begin();
+    drop();
+    forget("w0");
+    add(settings);
+    hook_rig_pass(DELTA_ADDED, "u0");
+    drop();
+    forget("w0");
+    persist_rig_begin();
+    assert_null(delivery_queue_find(&h0()->queue, 0, str_c("ns/n")));
+}
+
+static void test_a_source_that_comes_back_from_another_cluster_has_no_records(void **state)
+{
+    (void)state;
+    begin();
+    const struct hook_source first = source(0);
+    const struct hook_source second = source(1);
+    replace(&second, 1, settings);
+    hook_rig_pass(DELTA_ADDED, "u1");
+    forget("w0");
+    replace(&first, 1, settings);
+    hook_rig_pass(DELTA_ADDED, "u0");
+}
+
 static void test_a_state_that_is_lost_knows_no_dropped_hook(void **state)
 {
     (void)state;
@@ -190,6 +238,9 @@ int main(void)
         TEST(test_a_replaced_hook_goes_on),
         TEST(test_a_replaced_hook_with_other_settings_is_renewed_once),
         TEST(test_a_source_that_comes_back_has_its_records),
+        TEST(test_a_replaced_hook_begins_anew_with_a_source_of_another_cluster),
+        TEST(test_a_dropped_hook_begins_anew_with_a_source_of_another_cluster),
+        TEST(test_a_source_that_comes_back_from_another_cluster_has_no_records),
         TEST(test_a_state_that_is_lost_knows_no_dropped_hook),
     };
 #undef TEST

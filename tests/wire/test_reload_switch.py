@@ -640,6 +640,84 @@ def test_a_cluster_comes_and_goes(api, new_api, factory, two, hook, new_hook):
     assert api.of("services", "L") == []
 
 
+@pytest.fixture
+def moving(api, new_api, factory, two):
+    """moving(watches, h, other): prod has n/a and n/p, east has n/a and n/e; the hooks have handled all
+    of their sources. Returns the daemon and the server of east."""
+    def make(watches, h, **settings):
+        east = new_api()
+        east.identity = "ea500000-0000-4000-8000-0000000000ea"
+        east.apply(service("n/a"), service("n/e"))
+        clusters = {"prod": factory.cluster(api), "east": factory.cluster(east)}
+        d = two(service("n/a"), service("n/p"), watches=watches, h=h, clusters=clusters, **settings)
+        east.forget()
+        return d, east
+    return make
+
+
+@pytest.mark.parametrize("names", [("services", "also"), ("also", "services")])
+def test_a_watch_moves_to_a_cluster_that_has_an_equal_one(api, moving, hook, other, names):
+    """It begins anew. The hook of the equal one notices nothing, and the cluster is not listed again."""
+    of = {"services": "prod", "also": "east"}
+    d, east = moving({name: {**SERVICES["services"], "cluster": of[name]} for name in names},
+                     {"sources": ["also"]})
+    both = {name: {**SERVICES["services"], "cluster": "east"} for name in names}
+    reload(d, watches=both)
+    other.wait(2)
+    calm(d)
+    assert sorted(other.what()) == [("ADDED", "n/a"), ("ADDED", "n/e")] and hook.runs() == []
+    assert east.of("services", "L") == [] == east.of("services", "S")
+    east.apply(service("n/more"))
+    hook.wait_what("ADDED", "n/more")
+    other.wait_what("ADDED", "n/more")
+    reload(d)
+    calm(d)
+    wait_until(lambda: d.control.status()["state"]["waiting"] == 0, what="the state is written")
+    for one in hook, other:
+        one.forget()
+    east.forget()
+    d.kill()
+    d.start()
+    d.seen(east, "services")
+    calm(d)
+    assert east.of("services", "L") == [] and hook.runs() == other.runs() == []
+
+
+def test_equal_watches_change_their_clusters(api, moving, hook, other):
+    """Each pair leaves one name behind, which keeps the objects: no list, and a run only for the
+    names that have moved."""
+    def watches(first, second):
+        return {name: {**SERVICES["services"], "cluster": cluster} for name, cluster in (
+            ("services", first), ("s2", "prod"), ("also", second), ("a2", "east"))}
+    d, east = moving(watches("prod", "east"), {"sources": ["s2", "a2"]})
+    reload(d, watches=watches("east", "prod"))
+    other.wait(2)
+    calm(d)
+    assert sorted(other.what()) == [("ADDED", "n/a"), ("ADDED", "n/e")] and hook.runs() == []
+    assert api.of("services", "L") == [] == east.of("services", "L")
+    other.forget()
+    wait_until(lambda: d.control.status()["state"]["waiting"] == 0, what="the state is written")
+    d.kill()
+    d.start()
+    d.seen(api, "s2")
+    d.seen(east, "a2")
+    calm(d)
+    assert api.of("services", "L") == [] == east.of("services", "L")
+    assert hook.runs() == other.runs() == []
+
+
+def test_a_view_moves_to_another_cluster_and_nothing_is_deleted(api, moving, hook, other):
+    def watches(cluster):
+        return {name: {**watch, "cluster": cluster} for name, watch in {**SERVICES, **SLICES}.items()}
+    d, _ = moving(watches("prod"), {"sources": ["backends"]}, views=VIEW)
+    reload(d, watches=watches("east"))
+    hook.wait(2)
+    other.wait(2)
+    calm(d)
+    for one in hook, other:
+        assert sorted(one.what()) == [("ADDED", "n/a"), ("ADDED", "n/e")]
+
+
 def test_another_token_moves_the_watches_without_a_list(api, factory, two, hook, other):
     d = two()
     api.kubeconfig(d.settings["clusters"]["prod"]["kubeconfig"], ca=factory.authority,
