@@ -126,7 +126,8 @@ static void change_hooks(const struct switching *s)
         struct hook *h = hooks_find(p->hooks, str_c(e->name));
 
         if (e->change == RELOAD_DROP)
-            persist_drop_hook(s->persist, h, persist_driver_batch(p->persist));
+            persist_drop_hook(s->persist, h, persist_driver_now(p->persist),
+                              persist_driver_batch(p->persist));
         else if (e->change == RELOAD_REPLACE)
             (void)replace_hook(p, s->conf, h, e->now);
         else if (e->change == RELOAD_ADD)

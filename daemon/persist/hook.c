@@ -427,13 +427,12 @@ void persist_hook_put_all(struct persist_hook *mh, struct batch *b)
     (void)persist_hook_put(mh, b);
 }
 
-/* The source with these rows, as the hook before had it; NULL = it did not have it. */
-static const struct persist_source *source_before(const struct persist_source *v, size_t n,
-                                                  uint64_t item)
+/* The source of the hook with these rows; NULL = it has no such source. */
+static const struct persist_source *find_source(const struct persist_hook *mh, uint64_t item)
 {
-    for (size_t i = 0; i < n; i++)
-        if (v[i].item == item)
-            return &v[i];
+    for (size_t i = 0; i < mh->source_count; i++)
+        if (mh->sources[i].item == item)
+            return &mh->sources[i];
     return NULL;
 }
 
@@ -463,6 +462,28 @@ static void put_bytes(struct persist_hook *mh, struct batch *b)
     delivery_log_touch_all(&mh->hook->queue);
 }
 
+static uint64_t seconds(struct persist_now now)
+{
+    return now.wall_ns / 1000000000;
+}
+
+void persist_hook_leave(const struct persist_hook *mh, struct ids *ids, struct persist_now now,
+                        struct batch *b)
+{
+    ids_leave(ids, b, mh->item, seconds(now));
+    for (size_t i = 0; i < mh->source_count; i++)
+        ids_leave(ids, b, mh->sources[i].item, seconds(now));
+}
+
+/* The rows of a source that the hook has lost stay for a while: it may come back. */
+static void leave_sources(const struct persist_hook *mh, const struct persist_hook *before,
+                          struct ids *ids, struct persist_now now, struct batch *b)
+{
+    for (size_t i = 0; i < before->source_count; i++)
+        if (find_source(mh, before->sources[i].item) == NULL)
+            ids_leave(ids, b, before->sources[i].item, seconds(now));
+}
+
 /* Gives the hook the rows of sources that the hook before did not have. Returns whether a source
  * that it had keeps other bodies now. */
 static bool load_new_sources(struct persist_hook *mh, const struct persist_hook *before,
@@ -472,8 +493,7 @@ static bool load_new_sources(struct persist_hook *mh, const struct persist_hook 
 
     for (size_t i = 0; i < mh->source_count; i++) {
         const struct persist_source *s = &mh->sources[i];
-        const struct persist_source *was =
-            source_before(before->sources, before->source_count, s->item);
+        const struct persist_source *was = find_source(before, s->item);
 
         if (was != NULL)
             differs = differs || was->bytes != s->bytes;
@@ -494,6 +514,7 @@ void persist_hook_replaced(struct persist_hook *mh, const struct persist_hook_pa
     mh->hook = params->hook;
     mh->settings = params->settings;
     find_items(mh, bytes, r->ids, b);
+    leave_sources(mh, &before, r->ids, now, b);
     if (load_new_sources(mh, &before, r, now.wall_ns, b))
         put_bytes(mh, b);
     if (!digest_eq(before.settings.now, mh->settings.now))

@@ -61,11 +61,16 @@ void persist_hook_load(struct persist_hook *mh, const struct persist_hook_params
                        struct persist_now now, struct batch *b);
 
 /* params->hook has taken the place of the retired hook, and its records: all but its new sources,
- * which get the rows that r has of them. The hook before must have been put. Renews the hook if its
+ * which get the rows that r has of them. Sources that it has no more are unused. The hook before must
+ * have been put. Renews the hook if its
  * settings have changed. */
 void persist_hook_replaced(struct persist_hook *mh, const struct persist_hook_params *params,
                            const enum persist_bytes *bytes, const struct restore *r,
                            struct persist_now now, struct batch *b);
+
+/* The configuration does not have the hook any more: its items and those of its sources are unused. */
+void persist_hook_leave(const struct persist_hook *mh, struct ids *ids, struct persist_now now,
+                        struct batch *b);
 
 /* Puts all rows of the hook, as for an empty state: into a batch that is not written. */
 void persist_hook_put_all(struct persist_hook *mh, struct batch *b);

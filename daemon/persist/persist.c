@@ -595,12 +595,13 @@ static void put_aside(struct persist *p, struct persist_hook *mh, struct batch *
     batch_fini(&all);
 }
 
-void persist_drop_hook(struct persist *p, struct hook *h, struct batch *b)
+void persist_drop_hook(struct persist *p, struct hook *h, struct persist_now now, struct batch *b)
 {
     size_t place = place_of(p, h);
     struct persist_hook *mh = &p->hooks[place];
 
     put_aside(p, mh, b);
+    persist_hook_leave(mh, p->ids, now, b);
     load_gone_hook(p, &p->rest, mh->item, str_c(h->name));
     persist_hook_fini(mh);
     memmove(mh, mh + 1, (p->of->n - place - 1) * sizeof(*mh));

@@ -116,8 +116,8 @@ void persist_add_hook(struct persist *p, const struct persist_hook_params *param
                       struct persist_now now, struct batch *b);
 
 /* The configuration does not have the retired hook any more: frees it. Its rows stay, as when a
- * restart drops it, and its files are named in p->left. */
-void persist_drop_hook(struct persist *p, struct hook *h, struct batch *b);
+ * restart drops it, and p->gone names its files. */
+void persist_drop_hook(struct persist *p, struct hook *h, struct persist_now now, struct batch *b);
 
 /* Puts a new hook in the place of a retired one (hooks_replace()), with its rows, and renews it if
  * params->settings are others. params->hook does not count. Returns the new hook; hook_attach()

@@ -175,6 +175,17 @@ void ids_keep(struct ids *r, uint64_t id)
         e->is_kept = true;
 }
 
+void ids_leave(struct ids *r, struct batch *b, uint64_t id, uint64_t now_s)
+{
+    struct entry *e = find_id(r, id);
+
+    if (e == NULL)
+        return;
+    e->is_used = e->is_kept = false;
+    e->item.unused_since_s = now_s;
+    batch_item(b, &e->item);
+}
+
 /* The batch drops the rows of children; their entries go here. No item is the parent of an item that
  * has children. */
 void ids_forget(struct ids *r, struct batch *b, uint64_t id)

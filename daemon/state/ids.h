@@ -42,6 +42,10 @@ struct str ids_name(const struct ids *r, uint64_t id);
 /* The item stays although no configuration has it, until ids_forget(); its children do not. */
 void ids_keep(struct ids *r, uint64_t id);
 
+/* A reload does not have the item any more: it is unused since now_s, as ids_sweep() would note at the
+ * next start, and not kept. */
+void ids_leave(struct ids *r, struct batch *b, uint64_t id, uint64_t now_s);
+
 /* Drops the item with its children and all their rows now. */
 void ids_forget(struct ids *r, struct batch *b, uint64_t id);
 

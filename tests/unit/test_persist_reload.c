@@ -41,7 +41,7 @@ static void drop(void)
     struct hook *h = h0();
 
     hook_retire(h);
-    persist_drop_hook(persist_rig.p, h, &persist_rig.state.batch);
+    persist_drop_hook(persist_rig.p, h, persist_rig.now, &persist_rig.state.batch);
     persist_rig_commit();
 }
 
@@ -216,6 +216,34 @@ static void test_a_source_that_comes_back_from_another_cluster_has_no_records(vo
     hook_rig_pass(DELTA_ADDED, "u0");
 }
 
+/* Another cluster answers. */
+static void drop_unused(void)
+{
+    persist_drop_unused(persist_rig.p, &persist_rig.state.batch);
+    persist_rig_commit();
+}
+
+static void test_records_of_a_dropped_hook_do_not_outlive_its_cluster(void **state)
+{
+    (void)state;
+    begin();
+    drop();
+    drop_unused();
+    persist_rig_begin();
+    assert_null(delivery_queue_find(&h0()->queue, 0, str_c("ns/n")));
+}
+
+static void test_records_of_a_source_that_a_hook_has_lost_do_not_outlive_its_cluster(void **state)
+{
+    (void)state;
+    begin();
+    const struct hook_source second = source(1);
+    replace(&second, 1, settings);
+    drop_unused();
+    persist_rig_begin();
+    assert_null(delivery_queue_find(&h0()->queue, 0, str_c("ns/n")));
+}
+
 static void test_a_state_that_is_lost_knows_no_dropped_hook(void **state)
 {
     (void)state;
@@ -241,6 +269,8 @@ int main(void)
         TEST(test_a_replaced_hook_begins_anew_with_a_source_of_another_cluster),
         TEST(test_a_dropped_hook_begins_anew_with_a_source_of_another_cluster),
         TEST(test_a_source_that_comes_back_from_another_cluster_has_no_records),
+        TEST(test_records_of_a_dropped_hook_do_not_outlive_its_cluster),
+        TEST(test_records_of_a_source_that_a_hook_has_lost_do_not_outlive_its_cluster),
         TEST(test_a_state_that_is_lost_knows_no_dropped_hook),
     };
 #undef TEST

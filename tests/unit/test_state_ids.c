@@ -174,6 +174,49 @@ static void test_an_item_that_comes_back_is_in_use_again(void **state)
     ids_destroy(&r);
 }
 
+static void test_an_item_that_is_left_goes_as_one_that_a_start_did_not_find(void **state)
+{
+    struct ids *r = ids_create();
+    struct batch b = {0};
+
+    (void)state;
+    uint64_t hook = ids_use(r, &b, ROW_KIND_HOOK, 0, str_c("h"));
+    batch_clear(&b);
+    ids_keep(r, hook);
+    ids_leave(r, &b, hook, NOW);
+    assert_int_equal(only(&b).u.item.unused_since_s, NOW);
+    batch_clear(&b);
+    ids_sweep(r, &b, NOW + 7 * DAY, 7 * DAY);
+    assert_int_equal(b.count, 0);
+    ids_sweep(r, &b, NOW + 7 * DAY + 1, 7 * DAY);
+    assert_int_equal(ids_find(r, ROW_KIND_HOOK, 0, str_c("h")), 0);
+    ids_leave(r, &b, hook, NOW); /* it does not exist any more */
+    batch_fini(&b);
+    ids_destroy(&r);
+}
+
+static void test_the_items_of_a_parent_come_one_after_the_other(void **state)
+{
+    struct ids *r = ids_create();
+    struct batch b = {0};
+    uint64_t ids[3];
+
+    (void)state;
+    for (size_t i = 0; i < 3; i++)
+        ids[i] = ids_use(r, &b, ROW_KIND_HOOK, 0, str_c((const char *[]){"z", "y", "x"}[i]));
+    uint64_t source = ids_use(r, &b, ROW_KIND_SOURCE, ids[1], str_c("s"));
+    ids_use(r, &b, ROW_KIND_WATCH, 0, str_c("w"));
+    assert_int_equal(ids_next(r, ROW_KIND_HOOK, 0, 0), ids[0]);
+    assert_int_equal(ids_next(r, ROW_KIND_HOOK, 0, ids[0]), ids[1]);
+    ids_forget(r, &b, ids[1]);
+    assert_int_equal(ids_next(r, ROW_KIND_HOOK, 0, ids[1]), ids[2]);
+    assert_int_equal(ids_next(r, ROW_KIND_HOOK, 0, ids[2]), 0);
+    assert_int_equal(ids_next(r, ROW_KIND_SOURCE, ids[1], 0), 0);
+    assert_int_not_equal(source, 0);
+    batch_fini(&b);
+    ids_destroy(&r);
+}
+
 static void test_a_clock_that_went_back_begins_the_time_anew(void **state)
 {
     struct ids *r = with_an_unused_hook();
@@ -196,6 +239,8 @@ int main(void)
         cmocka_unit_test(test_a_kept_item_stays_without_its_children),
         cmocka_unit_test(test_an_unused_item_goes_at_once_if_it_has_to),
         cmocka_unit_test(test_an_item_that_comes_back_is_in_use_again),
+        cmocka_unit_test(test_an_item_that_is_left_goes_as_one_that_a_start_did_not_find),
+        cmocka_unit_test(test_the_items_of_a_parent_come_one_after_the_other),
         cmocka_unit_test(test_a_clock_that_went_back_begins_the_time_anew),
     };
 
