@@ -56,6 +56,9 @@ struct watch {
     uint64_t begun_ms;        /* .. at this time, .. */
     /* .. when the last contact of the earlier process was so long ago. */
     uint64_t begun_age_ms;
+    /* If no server answers until then, the watch begins stale, as the one whose place it has taken was
+     * synced; 0 = it does not. */
+    uint64_t begin_stale_ms;
     struct subscribers subscribers;
 };
 
@@ -521,6 +524,7 @@ void watch_forget(struct watch *w)
     resume_points_clear(&w->resume_points);
     w->is_hidden = false;
     w->begun_stale = false;
+    w->begin_stale_ms = 0;
     w->window = (struct guard_window){0};
     for (size_t i = 0; i < w->scope_count; i++)
         store_unload(w->store, i);
@@ -627,6 +631,55 @@ static void inherit_scope(const struct inheriting *i, size_t scope, struct now n
         watch_resume(i->to, scope, &p);
 }
 
+/* When the scope makes the watch stale; UINT64_MAX = it does not. */
+static uint64_t stale_from_ms(const struct watch *w, const struct list_watch_status *s)
+{
+    if (!s->synced && s->follow_ms == 0)
+        /* A watch that has begun stale: no server has yet said anything of the remembered
+         * objects. */
+        return 0;
+    if (s->connected || s->state == REFLECTOR_HELD)
+        return UINT64_MAX;
+    return s->follow_ms + w->params.stale_after_ms;
+}
+
+/* When the first scope makes the watch stale (docs/design.md "Staleness"). A watch that is not
+ * synced is not shown to hooks, so it is not stale either. */
+static uint64_t first_stale_ms(const struct watch *w)
+{
+    uint64_t first = UINT64_MAX;
+
+    if (!watch_synced(w))
+        return first;
+    if (w->list_watches == NULL)
+        return 0;
+    for (size_t i = 0; i < w->list_watch_count; i++) {
+        struct list_watch_status s = list_watch_status(w->list_watches[i]);
+        uint64_t ms = stale_from_ms(w, &s);
+
+        first = ms < first ? ms : first;
+    }
+    return first;
+}
+
+/* The hooks of a synced watch go on although its server is lost, so they do when a reload puts w in its
+ * place. w is stale at the time at which `from` would have been, or, if `from` was connected, as if it
+ * had lost its server now. */
+static void inherit_outage(struct watch *w, const struct watch *from, struct now now)
+{
+    uint64_t from_ms = first_stale_ms(from);
+
+    if (!watch_synced(from))
+        return;
+    if (from_ms == UINT64_MAX)
+        from_ms = now.ms + w->params.stale_after_ms;
+    else if (from_ms > now.ms)
+        from_ms = from_ms - from->params.stale_after_ms + w->params.stale_after_ms;
+    w->begin_stale_ms = from_ms > now.ms ? from_ms : now.ms;
+    w->begun_ms = now.ms;
+    w->begun_age_ms = watch_status(from, now.ms).contact_age_ms;
+}
+
 void watch_inherit(struct watch *w, const struct watch *from, struct now now)
 {
     struct inheriting i = {w, from, false};
@@ -639,6 +692,7 @@ void watch_inherit(struct watch *w, const struct watch *from, struct now now)
     w->window = from->window;
     for (size_t scope = 0; scope < w->scope_count; scope++)
         inherit_scope(&i, scope, now);
+    inherit_outage(w, from, now);
 }
 
 enum resume_kind watch_resume_point(const struct watch *w, size_t scope)
@@ -734,37 +788,6 @@ bool watch_guard(struct watch *w, bool accept)
     return any;
 }
 
-/* When the scope makes the watch stale; UINT64_MAX = it does not. */
-static uint64_t stale_from_ms(const struct watch *w, const struct list_watch_status *s)
-{
-    if (!s->synced && s->follow_ms == 0)
-        /* A watch that has begun stale: no server has yet said anything of the remembered
-         * objects. */
-        return 0;
-    if (s->connected || s->state == REFLECTOR_HELD)
-        return UINT64_MAX;
-    return s->follow_ms + w->params.stale_after_ms;
-}
-
-/* When the first scope makes the watch stale (docs/design.md "Staleness"). A watch that is not
- * synced is not shown to hooks, so it is not stale either. */
-static uint64_t first_stale_ms(const struct watch *w)
-{
-    uint64_t first = UINT64_MAX;
-
-    if (!watch_synced(w))
-        return first;
-    if (w->list_watches == NULL)
-        return 0;
-    for (size_t i = 0; i < w->list_watch_count; i++) {
-        struct list_watch_status s = list_watch_status(w->list_watches[i]);
-        uint64_t ms = stale_from_ms(w, &s);
-
-        first = ms < first ? ms : first;
-    }
-    return first;
-}
-
 /* For each skip record: if its object was missing, its scope is listed; but only if the scope is
  * watching, as an order would cut short the list or the wait of another one. */
 static void list_missing(void *arg, const struct skip *s)
@@ -808,8 +831,37 @@ static void become_stale(struct watch *w, bool stale, struct now now)
     subscribers_stale(&w->subscribers, (struct source){.watch = w}, stale, now);
 }
 
+/* Is each scope synced, or connected and about to catch up? */
+static bool is_answered(const struct watch *w)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < w->list_watch_count; i++) {
+        struct list_watch_status s = list_watch_status(w->list_watches[i]);
+
+        n += s.synced || s.connected;
+    }
+    return n == w->scope_count;
+}
+
+/* The watch has taken the place of one that was synced: if no server has answered in time, hooks have its
+ * objects, stale. Returns when that time is; when a connection is lost, the driver calls again. */
+static uint64_t look_for_outage(struct watch *w, struct now now)
+{
+    if (w->begin_stale_ms == 0 || watch_synced(w) || is_answered(w))
+        return UINT64_MAX;
+    if (now.ms < w->begin_stale_ms)
+        return w->begin_stale_ms;
+    w->begin_stale_ms = 0;
+    if (!watch_begin_stale(w, now, w->begun_age_ms + now.ms - w->begun_ms))
+        log_debug("watch waits for its list: its settings were edited",
+                  KV_STR("cluster", w->cluster), KV_STR("watch", w->name));
+    return UINT64_MAX;
+}
+
 uint64_t watch_tick(struct watch *w, struct now now)
 {
+    uint64_t outage_ms = look_for_outage(w, now);
     uint64_t missing_ms = look_for_missing(w, now.ms);
     uint64_t from_ms = first_stale_ms(w);
     bool stale = now.ms >= from_ms;
@@ -818,6 +870,7 @@ uint64_t watch_tick(struct watch *w, struct now now)
         become_stale(w, stale, now);
     /* Only a change of a scope ends staleness, and after that the driver calls again. */
     from_ms = stale ? UINT64_MAX : from_ms;
+    from_ms = from_ms < outage_ms ? from_ms : outage_ms;
     return from_ms < missing_ms ? from_ms : missing_ms;
 }
 

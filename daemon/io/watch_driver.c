@@ -226,6 +226,7 @@ struct watch_driver *watch_driver_create(const struct watch_driver_params *param
     const struct resource *wanted = watch_wants(params->watch);
 
     d->tick = deadline_create(params->loop, on_tick, d);
+    look_soon(d); /* after a reload the watch may be to begin stale */
     if (wanted == NULL) {
         begin(d);
         return d;

@@ -99,6 +99,7 @@
     XX(RENEWAL_REFUSED, "second watch of a renewal that failed")                        \
     XX(RENEWAL_DROPPED, "watch that ended while it was renewed")                        \
     XX(BEGUN_STALE, "watch that began stale, as no server answered")                    \
+    XX(BEGUN_RELOADED, "watch that began stale after a reload")                         \
     XX(BEGUN_MISSED, "change found by a watch that began stale, before it caught up")   \
     XX(LOST, "object lost on disk")                                                     \
     XX(EDITED, "watch with other settings after a restart")                             \

@@ -48,6 +48,19 @@ static void start_due(struct sim_daemon *l)
     sim_hooks_start_due(&l->sim_hooks, synced);
 }
 
+/* A watch that a reload has put in the place of a synced one has begun stale. */
+static void note_begun(struct sim_daemon *l, size_t number)
+{
+    const struct watch *w = l->watches[number];
+
+    if (l->begun[number] || !watch_synced(w) || watch_is_synced(w))
+        return;
+    bool is_held = watch_status(w, l->params.clock->now_ms).held != GUARD_NOTHING;
+    ensure(l->may_begin[number] && (l->stale[number] || is_held));
+    l->begun[number] = true;
+    l->params.features[FEATURE_BEGUN_RELOADED]++;
+}
+
 /* Looks at a watch behind an event, as io/watch_driver does. */
 static void look(struct post *p)
 {
@@ -60,6 +73,7 @@ static void look(struct post *p)
         clock_clear(c, &p->tick);
     else
         clock_set_at(c, &p->tick, next_ms);
+    note_begun(l, p->watch);
     l->params.on_look(l->params.arg, l->watches[p->watch], p->watch);
 }
 
@@ -569,6 +583,7 @@ void sim_daemon_reload(struct sim_daemon *l, size_t number, enum sim_daemon_edit
         hook_checker_before(&l->sim_hooks.hook_checker);
     l->edits[number].selection += edit == SIM_DAEMON_SELECTION;
     l->edits[number].extent += edit == SIM_DAEMON_EXTENT;
+    l->may_begin[number] = watch_synced(l->watches[number]) && edit == SIM_DAEMON_NOTHING;
     sim_reload_retire_all(&l->sim_hooks, number);
     for (size_t i = 0; i < watch_list_watch_count(l->watches[number]); i++)
         stream_fini(&l->streams[at + i]);

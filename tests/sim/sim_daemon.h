@@ -55,9 +55,11 @@ struct sim_daemon {
     struct {
         unsigned selection;
         unsigned extent;
-    } edits[WATCHES];      /* so many reloads have changed it */
-    bool stale[WATCHES];   /* as the watch has reported last */
-    bool begun[WATCHES];   /* the watch has begun stale */
+    } edits[WATCHES];    /* so many reloads have changed it */
+    bool stale[WATCHES]; /* as the watch has reported last */
+    bool begun[WATCHES]; /* the watch has begun stale */
+    bool may_begin
+        [WATCHES]; /* a reload has replaced a synced watch, not edited: it may begin stale */
     struct alarm patience; /* start_stale: watches without an answer begin stale then */
     struct view_oracle view_oracle;
     struct stream streams[SCOPES];

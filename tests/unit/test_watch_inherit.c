@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cache/watch.h"
+#include "identified.h"
 
 static struct watch *old;
 static struct watch *next;
@@ -139,6 +140,120 @@ static void count(void *arg, struct object *o)
     ++*n;
 }
 
+/* ---- The server is lost, or is lost before it has answered the new watch. */
+
+enum { STALE_AFTER = 30000, SHORTER = 20000, LISTED_MS = 100000, LOST_MS = 200000 };
+
+/* The watch loses its stream, which was established LISTED_MS, at LOST_MS. */
+static void lose(void)
+{
+    const struct http_head head = {.status = 200, .retry_after_s = -1};
+    struct list_watch *lw = watch_list_watch(old, 0);
+
+    list_watch_head(lw, &head, LISTED_MS);
+    (void)list_watch_end_identified(lw, &(struct err){.kind = ERR_CLOSED},
+                                    (struct now){.ms = LOST_MS, .wall_ns = 1});
+}
+
+/* Puts another watch in the place of one that was lost; at: ms after that. */
+static void replace_lost(const struct watch_params *p, uint64_t at)
+{
+    struct watch_params was = objects_watch_params();
+
+    old = make(&was);
+    list("ns/a");
+    lose();
+    (void)watch_tick(old, (struct now){.ms = LOST_MS + at, .wall_ns = 1});
+    next = make(p);
+    watch_inherit(next, old, (struct now){.ms = LOST_MS + at, .wall_ns = 1});
+}
+
+static uint64_t look(uint64_t at)
+{
+    return watch_tick(next, (struct now){.ms = LOST_MS + at, .wall_ns = 1});
+}
+
+static void expect_stale(bool stale)
+{
+    assert_true(watch_synced(next) == stale);
+    assert_true(watch_stale(next) == stale);
+}
+
+static void test_a_stale_watch_is_replaced_by_a_stale_one(void **state)
+{
+    struct watch_params p = objects_watch_params();
+    (void)state;
+
+    replace_lost(&p, STALE_AFTER + 5);
+    assert_true(watch_stale(old));
+    assert_int_equal(look(STALE_AFTER + 5), UINT64_MAX);
+    expect_stale(true);
+    assert_int_equal(watch_status(next, LOST_MS + STALE_AFTER + 10).contact_age_ms,
+                     LOST_MS - LISTED_MS + STALE_AFTER + 10);
+}
+
+static void test_a_lost_watch_is_replaced_by_one_that_becomes_stale_in_its_time(void **state)
+{
+    struct watch_params p = objects_watch_params();
+    (void)state;
+
+    p.stale_after_ms = SHORTER;
+    replace_lost(&p, 5);
+    assert_int_equal(look(5), LOST_MS + SHORTER);
+    assert_int_equal(look(SHORTER - 1), LOST_MS + SHORTER);
+    expect_stale(false);
+    assert_int_equal(look(SHORTER), UINT64_MAX);
+    expect_stale(true);
+}
+
+static void test_a_watch_whose_server_is_lost_after_the_reload_becomes_stale(void **state)
+{
+    struct watch_params p = objects_watch_params();
+    (void)state;
+
+    old = make(&p);
+    list("ns/a");
+    list_watch_head(watch_list_watch(old, 0),
+                    &(struct http_head){.status = 200, .retry_after_s = -1}, LOST_MS);
+    next = make(&p);
+    watch_inherit(next, old, (struct now){.ms = LOST_MS, .wall_ns = 1});
+    assert_int_equal(look(0), LOST_MS + STALE_AFTER);
+    assert_int_equal(look(STALE_AFTER), UINT64_MAX);
+    expect_stale(true);
+}
+
+static void test_a_new_watch_that_its_server_answers_does_not_begin_stale(void **state)
+{
+    static const char bookmark[] =
+        "{\"type\":\"BOOKMARK\",\"object\":{\"kind\":\"ConfigMap\","
+        "\"apiVersion\":\"v1\",\"metadata\":{\"resourceVersion\":\"9\"}}}\n";
+    const struct http_head head = {.status = 200, .retry_after_s = -1};
+    struct watch_params p = objects_watch_params();
+    const struct now then = {.ms = LOST_MS + 6, .wall_ns = 1};
+    (void)state;
+
+    replace_lost(&p, 5);
+    struct list_watch *lw = watch_list_watch(next, 0);
+    assert_int_equal(list_watch_start(lw, then.ms).what, LW_WATCH);
+    list_watch_head(lw, &head, then.ms);
+    assert_true(list_watch_body(lw, bookmark, strlen(bookmark), then));
+    assert_int_equal(look(STALE_AFTER), UINT64_MAX);
+    assert_true(watch_synced(next));
+    assert_false(watch_stale(next));
+}
+
+/* The cache is of other settings, so hooks wait for its list, as after a restart. */
+static void test_an_edited_watch_does_not_begin_stale(void **state)
+{
+    struct watch_params p = objects_watch_params();
+    (void)state;
+
+    p.label_selector = "app=x";
+    replace_lost(&p, STALE_AFTER);
+    assert_int_equal(look(STALE_AFTER), UINT64_MAX);
+    expect_stale(false);
+}
+
 static void test_objects_that_nobody_has_seen_stay_hidden(void **state)
 {
     struct watch_params p = objects_watch_params();
@@ -209,6 +324,11 @@ int main(void)
         TEST(test_objects_of_a_namespace_that_is_gone_may_have_left),
         TEST(test_a_first_list_that_has_not_come_leaves_nothing),
         TEST(test_an_edit_lasts_until_its_list_has_come),
+        TEST(test_a_stale_watch_is_replaced_by_a_stale_one),
+        TEST(test_a_lost_watch_is_replaced_by_one_that_becomes_stale_in_its_time),
+        TEST(test_a_watch_whose_server_is_lost_after_the_reload_becomes_stale),
+        TEST(test_a_new_watch_that_its_server_answers_does_not_begin_stale),
+        TEST(test_an_edited_watch_does_not_begin_stale),
         TEST(test_objects_that_nobody_has_seen_stay_hidden),
         TEST(test_a_delete_that_nobody_has_heard_of_leaves_the_state_before_it),
         TEST(test_skipped_objects_stay_skipped),

@@ -8,7 +8,7 @@ import pytest
 
 from control import PATIENCE, wait_until
 from fakeapi import endpointslice, service, simple
-from harness import INFORMERCTL, NOW, hook_settings
+from harness import INFORMERCTL, NOW, ONCE, hook_settings
 
 CONFIGMAPS = {"configmaps": {"resource": "configmaps", "namespaces": ["*"]}}
 SERVICES = {"services": {"resource": "services", "namespaces": ["*"]}}
@@ -743,6 +743,32 @@ def test_a_cluster_with_other_tuning_does_not_list(api, two, hook):
     hook.wait_what("ADDED", "n/c")
     calm(d)
     assert hook.what() == [("ADDED", "n/c")] and api.of("services", "L") == []
+
+
+# ---- An outage
+
+def test_hooks_run_on_when_a_reload_replaces_a_stale_watch(api, factory, daemon, hook):
+    """The hook has a run to do again, and the server is away."""
+    cluster = {**factory.cluster(api), "stale_after": "100ms"}
+    api.apply(service("n/a"))
+    d = daemon(clusters={"prod": cluster}, hooks={"h": hook_settings(
+        hook, **NOW, events=["added", "modified", "fresh"], retry=ONCE)}).settled(api)
+    calm(d)
+    hook.forget()
+    api.stop_listening()
+    api.drop("rst")
+    d.control.wait_watch("services", stale=True)
+    for limit in "77%", "78%":
+        reload(d, watches={"services": {**SERVICES["services"], "guard": {"relist_deletes": limit}}})
+        d.control.wait_watch("services", stale=True, synced=True)
+    assert d.ctl("run", "h", "n/a", "--wait").returncode == 0
+    assert [run.reason for run in hook.runs()] == ["manual"]
+    api.listen()
+    d.control.wait_watch("services", stale=False)
+    api.apply(service("n/b"))
+    hook.wait_what("ADDED", "n/b")
+    calm(d)
+    assert api.of("services", "L")[1:] == []
 
 
 # ---- Output files
