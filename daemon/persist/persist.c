@@ -51,13 +51,12 @@ static void drop_gone_file(void *arg, struct str path)
 }
 
 /* A reload that brings the hook back begins as at a first start. */
-static void forget_rows(struct restore *rest, uint64_t item)
+static void forget_rows(struct persist *p, uint64_t hook, struct batch *b)
 {
-    size_t n;
-
-    for (const struct restore_item *v; (v = restore_children(rest, item, &n)), n > 0;)
-        restore_forget(rest, v[0].id);
-    restore_forget(rest, item);
+    for (uint64_t id = 0; (id = ids_next(p->ids, ROW_KIND_SOURCE, hook, id)) != 0;)
+        restore_forget(&p->rest, id);
+    restore_forget(&p->rest, hook);
+    ids_forget(p->ids, b, hook);
 }
 
 /* When a person has the hook forgotten, its item goes with all its rows. Files that could not be removed
@@ -71,8 +70,7 @@ static void put_gone(struct persist *p, struct gone_hook *gh, struct batch *b)
         strays_put(&gh->files, &files, &putting);
     if (gh->item == 0 || !gone_is_done(gh))
         return;
-    forget_rows(&p->rest, gh->item);
-    ids_forget(p->ids, b, gh->item);
+    forget_rows(p, gh->item, b);
     if (!gone_dropped(gh))
         return;
     gh->item = ids_use(p->ids, b, ROW_KIND_HOOK, 0, str_c(gh->name));

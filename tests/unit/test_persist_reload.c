@@ -244,6 +244,19 @@ static void test_records_of_a_source_that_a_hook_has_lost_do_not_outlive_its_clu
     assert_null(delivery_queue_find(&h0()->queue, 0, str_c("ns/n")));
 }
 
+static void test_nothing_is_kept_in_memory_of_a_hook_that_a_person_has_forgotten(void **state)
+{
+    (void)state;
+    begin();
+    drop();
+    gone_forget(gone_find(&persist_rig.p->gone, str_c("h0")), &hook_rig.hooks, false);
+    persist_rig_commit();
+    assert_int_equal(persist_rig.p->rest.fact_count, 0);
+    assert_int_equal(persist_rig.p->rest.delivery_count, 0);
+    add(settings);
+    hook_rig_pass(DELTA_ADDED, "u0");
+}
+
 static void test_a_state_that_is_lost_knows_no_dropped_hook(void **state)
 {
     (void)state;
@@ -271,6 +284,7 @@ int main(void)
         TEST(test_a_source_that_comes_back_from_another_cluster_has_no_records),
         TEST(test_records_of_a_dropped_hook_do_not_outlive_its_cluster),
         TEST(test_records_of_a_source_that_a_hook_has_lost_do_not_outlive_its_cluster),
+        TEST(test_nothing_is_kept_in_memory_of_a_hook_that_a_person_has_forgotten),
         TEST(test_a_state_that_is_lost_knows_no_dropped_hook),
     };
 #undef TEST
