@@ -285,12 +285,27 @@ static bool has_deliveries(const struct persist_hook *mh, const struct restore *
     return n > 0 || restore_value(r, mh->sources[source].item, ROW_SEEN).p != NULL;
 }
 
+void persist_hook_load_file(struct persist_hook *mh, const struct restore *r,
+                            const struct files_seen *seen)
+{
+    struct files_seen own = *seen;
+
+    /* A file without a source is one of modes batch and snapshot. In mode object it is a stray
+     * then: source_named() finds no source without a name. */
+    own.source = seen->source_name.n > 0 || mh->hook->rules.mode == HOOK_OBJECT
+                     ? source_named(mh->hook, seen->source_name)
+                     : 0;
+    /* Whether the object of the file still exists is found out by its deliveries. If the state has
+     * forgotten those (GRACE_S of persist), as a stray. */
+    if (has_deliveries(mh, r, own.source) || !strays_restore_alone(mh->hook, &own))
+        strays_restore(mh->hook, &own);
+}
+
 static void load_fact(struct persist_hook *mh, const struct restore *r,
                       const struct restore_fact *fact, struct hook_record *persist)
 {
     struct files_seen seen = {.path = fact->key};
     struct str value = fact->value;
-    struct str source;
 
     if (fact->what == ROW_OWED && str_is(fact->key, owed_snapshot))
         persist->owes_snapshot = true;
@@ -302,17 +317,8 @@ static void load_fact(struct persist_hook *mh, const struct restore *r,
         str_take_u64(&value, &persist->forgotten);
     if (fact->what == ROW_PAUSED)
         persist->is_paused = true;
-    if (fact->what != ROW_OUTPUT || !persist_row_file(fact->value, &seen, &source))
-        return;
-    /* A file without a source is one of modes batch and snapshot. In mode object it is a stray
-     * then: source_named() finds no source without a name. */
-    seen.source =
-        source.n > 0 || mh->hook->rules.mode == HOOK_OBJECT ? source_named(mh->hook, source) : 0;
-    seen.source_name = source;
-    /* Whether the object of the file still exists is found out by its deliveries. If the state has
-     * forgotten those (GRACE_S of persist), as a stray. */
-    if (has_deliveries(mh, r, seen.source) || !strays_restore_alone(mh->hook, &seen))
-        strays_restore(mh->hook, &seen);
+    if (fact->what == ROW_OUTPUT && persist_row_file(fact->value, &seen, &seen.source_name))
+        persist_hook_load_file(mh, r, &seen);
 }
 
 /* Returns why the hook runs again for all objects, or NULL if it does not: its settings have

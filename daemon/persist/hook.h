@@ -60,6 +60,10 @@ void persist_hook_load(struct persist_hook *mh, const struct persist_hook_params
                        const enum persist_bytes *bytes, const struct restore *r,
                        struct persist_now now, struct batch *b);
 
+/* Gives the loaded hook a file that r does not have. Files that the hook has already are left out. */
+void persist_hook_load_file(struct persist_hook *mh, const struct restore *r,
+                            const struct files_seen *seen);
+
 /* params->hook has taken the place of the retired hook, and its records: all but its new sources,
  * which get the rows that r has of them. Sources that it has no more are unused. The hook before must
  * have been put. Renews the hook if its

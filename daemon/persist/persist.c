@@ -549,6 +549,27 @@ static size_t place_of(const struct persist *p, const struct hook *h)
     return i;
 }
 
+/* Files whose rows are not kept in memory: a person had the hook forgotten and they could not be removed,
+ * or the state was lost. Then their rows may not be on disk either, so they are put again. */
+static void take_gone_files(struct persist *p, struct persist_hook *mh)
+{
+    const struct gone_hook *gh = gone_find(&p->gone, str_c(mh->hook->name));
+
+    if (gh == NULL || list_is_empty(&gh->files.all))
+        return;
+    list_each (pos, tmp, &gh->files.all) {
+        const struct stray *x = list_entry(pos, struct stray, link);
+
+        persist_hook_load_file(mh, rest_of(p),
+                               &(struct files_seen){.path = str_c(x->path),
+                                                    .source_name = str_c(x->source_name),
+                                                    .key = str_c(x->key),
+                                                    .digest = x->digest});
+    }
+    files_touch_all(&mh->hook->files);
+    strays_touch_all(&mh->hook->strays);
+}
+
 /* What the hook has taken is not left any more. */
 static void forget_rest(struct persist *p, const struct persist_hook *mh)
 {
@@ -578,6 +599,7 @@ void persist_add_hook(struct persist *p, const struct persist_hook_params *param
     ensure(place == p->of->n - 1);
     p->hooks = mem_realloc(p->hooks, (p->of->n + 1) * sizeof(*p->hooks));
     load_hook(p, place, params, rest_of(p), now, b);
+    take_gone_files(p, &p->hooks[place]);
     know_added(p, &p->hooks[place]);
     forget_rest(p, &p->hooks[place]);
 }

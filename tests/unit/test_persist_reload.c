@@ -257,6 +257,28 @@ static void test_nothing_is_kept_in_memory_of_a_hook_that_a_person_has_forgotten
     hook_rig_pass(DELTA_ADDED, "u0");
 }
 
+/* The hook has left a file, and its rows are not kept in memory any more: a person had it forgotten and
+ * the file could not be removed, or the state was lost. */
+static void test_a_hook_that_comes_back_has_the_file_that_it_has_left(void **state)
+{
+    (void)state;
+    begin();
+    drop();
+    persist_lost(persist_rig.p, persist_rig.now, &persist_rig.state.batch);
+    gone_add_file(gone_find(&persist_rig.p->gone, str_c("h0")), &(struct files_seen){
+                                                                    .path = str_c("/o/ns-n"),
+                                                                    .source = SIZE_MAX,
+                                                                    .source_name = str_c("w0"),
+                                                                    .key = str_c("ns/n"),
+                                                                    .digest = {1, 2}
+    });
+    add(settings);
+    assert_int_equal(h0()->strays.left, 1); /* the hook has no output now */
+    assert_true(persist_rig_has("/o/ns-n"));
+    persist_rig_begin();
+    assert_int_equal(h0()->strays.left, 1);
+}
+
 static void test_a_state_that_is_lost_knows_no_dropped_hook(void **state)
 {
     (void)state;
@@ -285,6 +307,7 @@ int main(void)
         TEST(test_records_of_a_dropped_hook_do_not_outlive_its_cluster),
         TEST(test_records_of_a_source_that_a_hook_has_lost_do_not_outlive_its_cluster),
         TEST(test_nothing_is_kept_in_memory_of_a_hook_that_a_person_has_forgotten),
+        TEST(test_a_hook_that_comes_back_has_the_file_that_it_has_left),
         TEST(test_a_state_that_is_lost_knows_no_dropped_hook),
     };
 #undef TEST
