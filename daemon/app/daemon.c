@@ -415,7 +415,7 @@ static void on_commit(void *arg, struct generation *g, const struct reload_plan 
     dm->plan = plan;
     reload_switch_retire(&parts, plan);
     deadline_start(dm->patience, dm->params.conf->limits.stop_timeout.v);
-    if (!reload_switch_is_possible(&parts, plan))
+    if (reload_switch_waits_for(&parts, plan) != NULL)
         log_info("reload waits for runs of hooks that it changes",
                  KV_U64("running", runner_running(dm->runner)));
     loop_defer(dm->loop, &dm->change);

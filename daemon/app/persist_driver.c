@@ -520,9 +520,9 @@ struct persist_now persist_driver_now(const struct persist_driver *d)
     return now_of(d);
 }
 
-bool persist_driver_is_sweeping(const struct persist_driver *d)
+bool persist_driver_is_busy(const struct persist_driver *d)
 {
-    return gone_driver_is_on(d->gone_driver);
+    return gone_driver_is_on(d->gone_driver) || d->compares;
 }
 
 void persist_driver_before_change(struct persist_driver *d)

@@ -118,8 +118,10 @@ struct batch *persist_driver_batch(const struct persist_driver *d);
 /* The time on all clocks. */
 struct persist_now persist_driver_now(const struct persist_driver *d);
 
-/* Does the helper remove files of hooks that are gone now? A reload waits for that. */
-bool persist_driver_is_sweeping(const struct persist_driver *d);
+/* Does the helper remove files of hooks that are gone now, or read programs to compare them? A reload
+ * waits for that: the helper would refuse to read a program that it reads already, and the hook would
+ * not be renewed. */
+bool persist_driver_is_busy(const struct persist_driver *d);
 
 /* Ends all that knows hooks by their numbers with the helper; persist_driver_change() follows. */
 void persist_driver_before_change(struct persist_driver *d);

@@ -54,15 +54,22 @@ void reload_switch_retire(const struct reload_parts *p, const struct reload_plan
             hook_retire(p->hooks->v[i]);
 }
 
-bool reload_switch_is_possible(const struct reload_parts *p, const struct reload_plan *plan)
+const struct hook *reload_switch_waits_for(const struct reload_parts *p,
+                                           const struct reload_plan *plan)
 {
     for (size_t i = 0; i < p->hooks->n; i++) {
         const struct hook *h = p->hooks->v[i];
 
         if (leaves(entry_of(plan, h)) && !hook_is_retired(h))
-            return false;
+            return h;
     }
-    return !runner_is_sweeping(p->runner) && !persist_driver_is_sweeping(p->persist);
+    return NULL;
+}
+
+bool reload_switch_is_possible(const struct reload_parts *p, const struct reload_plan *plan)
+{
+    return reload_switch_waits_for(p, plan) == NULL && !runner_is_sweeping(p->runner) &&
+           !persist_driver_is_busy(p->persist);
 }
 
 /* ---- Hooks. */

@@ -47,7 +47,12 @@ struct reload_parts {
 /* The hooks that the plan replaces or drops start no run any more. */
 void reload_switch_retire(const struct reload_parts *p, const struct reload_plan *plan);
 
-/* Have they retired, and does the helper remove no file now? Then reload_switch_over() may come. */
+/* A hook that has not retired yet; NULL = all of them have. */
+const struct hook *reload_switch_waits_for(const struct reload_parts *p,
+                                           const struct reload_plan *plan);
+
+/* Have they retired, and does the helper neither remove files nor compare programs now? Then
+ * reload_switch_over() may come. */
 bool reload_switch_is_possible(const struct reload_parts *p, const struct reload_plan *plan);
 
 /* Switches over. Nothing of the old configuration is used any more afterwards. */

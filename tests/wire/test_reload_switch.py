@@ -331,6 +331,22 @@ def test_idle_is_not_before_changed_files_were_found(api, two, hook, tmp_path):
         assert len(hook.runs()) == 2 * turn
 
 
+def test_a_reload_during_the_comparison_of_another_one_loses_no_renewal(api, two, hook, tmp_path):
+    """The comparison takes a while, as the file is large."""
+    file = tmp_path / "large"
+    with open(file, "wb") as out:
+        out.truncate(256 << 20)
+    d = two(h={"files": [file]})
+    with open(file, "r+b") as out:
+        out.write(b"x")
+    reload(d)
+    reload(d)
+    reload(d, hooks=change(d, "other", timeout="77s"))
+    calm(d)
+    assert sorted(hook.what()) == [("ADDED", "n/a"), ("ADDED", "n/b")]
+    assert d.problems() == []
+
+
 def test_a_changed_program_waits_for_the_run_of_the_one_before(api, two, hook):
     d = two()
     hook.block()
