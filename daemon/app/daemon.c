@@ -48,6 +48,12 @@ enum daemon_state {
     DAEMON_SAVING,   /* all runs have ended; the state is written to disk */
 };
 
+/* What a reload waits for. */
+enum reload_wait {
+    RELOAD_WAITS_FOR_RUNS,   /* the runs of hooks that it changes may end */
+    RELOAD_WAITS_FOR_KILLED, /* stop_timeout is over: they are being killed */
+};
+
 struct daemon {
     struct daemon_params params;
     enum daemon_state state;
@@ -62,7 +68,8 @@ struct daemon {
     /* A reload that waits until the hooks that it replaces or drops have retired; NULL = none. */
     struct generation *next;
     const struct reload_plan *plan; /* from generation to next; the reloader's */
-    struct deadline *patience;      /* how long their runs have */
+    enum reload_wait waits;         /* if next is not NULL */
+    struct deadline *patience;      /* FOR_RUNS: stop_timeout; FOR_KILLED: LAST_WAIT_MS */
     struct loop_task change;        /* hooks may have retired */
     uint64_t next_tag;              /* for credential files of a cluster */
     char *agent;
@@ -219,6 +226,7 @@ static void stop(struct daemon *dm, const char *why)
     log_info("stopping", KV_STR("because", why), KV_U64("running", runner_running(dm->runner)));
     notify_stopping();
     dm->plan = NULL;
+    deadline_stop(dm->patience); /* runs have all the time of the stop */
     reloader_stop(dm->reloader, "informerd is stopping: it starts nothing new");
     /* First the servers: without changes nothing new becomes due. */
     stop_clusters(dm);
@@ -388,13 +396,43 @@ static void look_at_change(struct loop_task *task)
     reload_switch_renew(&parts, dm->params.conf, dm->plan);
 }
 
+/* No switch without the end of this run: the new hook could run beside it. */
+static void give_up(struct daemon *dm, const struct reload_parts *parts, const char *hook)
+{
+    char *why =
+        mem_printf("hook %s: its processes have not ended although they were killed, so the "
+                   "reload was given up: look at them, and reload again when they have "
+                   "ended\n",
+                   hook);
+
+    reload_switch_give_up(parts, dm->plan);
+    monitoring_cancel(dm->monitoring);
+    generation_destroy(&dm->next);
+    dm->plan = NULL;
+    reloader_give_up(dm->reloader, why);
+    free(why);
+    on_progress(dm);
+}
+
+/* A process in an uninterruptible wait, as on a network file system that hangs, does not end by SIGKILL.
+ * It must not stop all reloads. */
 static void on_patience(void *arg)
 {
     struct daemon *dm = arg;
+    const struct reload_parts parts = parts_of(dm);
+    const struct hook *hook = reload_switch_waits_for(&parts, dm->plan);
 
+    if (hook == NULL) /* what the switch waits for otherwise has limits of its own */
+        return;
+    if (dm->waits == RELOAD_WAITS_FOR_KILLED) {
+        give_up(dm, &parts, hook->name);
+        return;
+    }
+    dm->waits = RELOAD_WAITS_FOR_KILLED;
     log_warn("stop_timeout has passed: running hooks that the reload changes are killed",
              KV_U64("running", runner_running(dm->runner)));
     runner_kill_retiring(dm->runner);
+    deadline_start(dm->patience, runner_longest_grace_ms(dm->runner) + LAST_WAIT_MS);
 }
 
 /* What a reload needs of the system, before anything changes. */
@@ -413,6 +451,7 @@ static void on_commit(void *arg, struct generation *g, const struct reload_plan 
 
     dm->next = g;
     dm->plan = plan;
+    dm->waits = RELOAD_WAITS_FOR_RUNS;
     reload_switch_retire(&parts, plan);
     deadline_start(dm->patience, dm->params.conf->limits.stop_timeout.v);
     if (reload_switch_waits_for(&parts, plan) != NULL)

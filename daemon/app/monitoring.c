@@ -180,6 +180,11 @@ enum err_kind monitoring_prepare(struct monitoring *m, const struct conf *conf, 
     return bind_missing(conf, m, &m->next, err);
 }
 
+void monitoring_cancel(struct monitoring *m)
+{
+    monitoring_unbind(&m->next);
+}
+
 static bool is_wanted(const struct conf *conf, const char *address)
 {
     for (size_t i = 0; i < conf->metrics.listen.n; i++)

@@ -59,6 +59,9 @@ struct monitoring *monitoring_create(const struct monitoring_params *params);
 enum err_kind monitoring_prepare(struct monitoring *m, const struct conf *conf,
                                  struct err *err) MUST_CHECK;
 
+/* The reload is given up: closes what monitoring_prepare() has bound. */
+void monitoring_cancel(struct monitoring *m);
+
 /* The settings of conf take effect, for which monitoring_prepare() was the last call. Clients of
  * addresses that stay notice nothing. To be called when the numbers of the helper have changed. */
 void monitoring_change(struct monitoring *m, const struct conf *conf, uint32_t textfile_number);

@@ -54,6 +54,16 @@ void reload_switch_retire(const struct reload_parts *p, const struct reload_plan
             hook_retire(p->hooks->v[i]);
 }
 
+void reload_switch_give_up(const struct reload_parts *p, const struct reload_plan *plan)
+{
+    for (size_t i = 0; i < p->hooks->n; i++) {
+        struct hook *h = p->hooks->v[i];
+
+        if (leaves(entry_of(plan, h)) && !persist_driver_renews(p->persist, h))
+            hook_serve(h);
+    }
+}
+
 const struct hook *reload_switch_waits_for(const struct reload_parts *p,
                                            const struct reload_plan *plan)
 {

@@ -47,6 +47,9 @@ struct reload_parts {
 /* The hooks that the plan replaces or drops start no run any more. */
 void reload_switch_retire(const struct reload_parts *p, const struct reload_plan *plan);
 
+/* The reload is given up: these hooks start runs again. */
+void reload_switch_give_up(const struct reload_parts *p, const struct reload_plan *plan);
+
 /* A hook that has not retired yet; NULL = all of them have. */
 const struct hook *reload_switch_waits_for(const struct reload_parts *p,
                                            const struct reload_plan *plan);

@@ -227,6 +227,13 @@ void reloader_committed(struct reloader *r)
     reload_plan_destroy(&plan);
 }
 
+void reloader_give_up(struct reloader *r, const char *why)
+{
+    helper_link_drop(r->link);
+    reload_plan_destroy(&r->plan);
+    fail(r, RELOADER_FAILED, why);
+}
+
 static void take_bad(struct reloader *r, struct buf *text)
 {
     struct str problems = buf_str(text);

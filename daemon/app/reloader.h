@@ -70,6 +70,9 @@ void reloader_on_reloaded(struct reloader *r, bool ok, int fd);
 /* The receiver of on_commit() has switched over. */
 void reloader_committed(struct reloader *r);
 
+/* The receiver of on_commit() cannot switch over: the reload ends as FAILED, with this line. */
+void reloader_give_up(struct reloader *r, const char *why);
+
 /* From now on orders are refused for this reason, a constant. What is under way ends as FAILED, inside this
  * call. */
 void reloader_stop(struct reloader *r, const char *refusal);

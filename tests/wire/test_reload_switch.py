@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A reload switches the running daemon over to the changed configuration: what is equal goes on, what
 changes does so by the rules of a restart (docs/design.md "Reload")."""
+import os
 import signal
 import subprocess
 
@@ -302,6 +303,38 @@ def test_the_second_program_of_a_run_is_that_of_its_own_hook(api, daemon, new_pr
     calm(d)
     assert check.text("checked") == "z\n"
     assert (slow.folder / "a.cfg").read_text() == "a\n"
+
+
+def test_a_reload_gives_up_when_a_run_cannot_be_killed(api, two, hook, other):
+    """The helper stands still here, so that it neither kills the run nor tells its end."""
+    d = two(h={"kill_grace": "100ms"}, limits={"stop_timeout": "100ms"})
+    hooks = d.settings["hooks"]
+    hook.block()
+    api.apply(service("n/c"))
+    hook.wait(1)
+    other.wait(1)
+    calm_other = other.what()
+    waiting = Waiting(d, hooks=change(d, "h", environment={"X": "1"}))
+    wait_until(lambda: d.log(msg="reload waits for runs of hooks that it changes"), what="it waits")
+    os.kill(d.helper, signal.SIGSTOP)
+    try:
+        assert waiting.end() == 1
+    finally:
+        os.kill(d.helper, signal.SIGCONT)
+    assert d.log(msg="reload failed: the configuration in use stays")[0]["problem"] == (
+        "hook h: its processes have not ended although they were killed, so the reload was given up: "
+        "look at them, and reload again when they have ended")
+    assert d.control.status()["reload"]["result"] == "failed"
+    hook.release()
+    calm(d)
+    assert set(hook.what()) == {("ADDED", "n/c")} and other.what() == calm_other
+    api.apply(service("n/d"))
+    hook.wait_what("ADDED", "n/d")
+    calm(d)
+    hook.forget()
+    reload(d, hooks=change(d, "h", environment={"X": "1"}))
+    hook.wait(4)
+    d.settings["hooks"] = hooks
 
 
 # ---- Programs and files
@@ -843,6 +876,21 @@ def test_a_stop_while_a_reload_waits_ends_the_daemon(api, two, hook):
     hook.wait(3)
     d.caught_up(api)
     assert sorted(hook.what()) == [("ADDED", f"n/{k}") for k in "abc"]
+
+
+def test_a_stop_while_a_reload_waits_gives_runs_all_their_time(api, two, hook):
+    """The time that the reload gave them counts no more."""
+    d = two(h={"kill_grace": "100ms"}, limits={"stop_timeout": "1s"})
+    hook.block()
+    api.apply(service("n/c"))
+    hook.wait(1)
+    waiting = Waiting(d, hooks=change(d, "h", environment={"X": "1"}))
+    wait_until(lambda: d.log(msg="reload waits for runs of hooks that it changes"), what="it waits")
+    d.signal(signal.SIGTERM)
+    assert d.wait_exit() == 0 and waiting.end() != 0
+    messages = [entry["msg"] for entry in d.log()]
+    stopped = messages[messages.index("stopping"):]
+    assert "stop_timeout has passed: running hooks that the reload changes are killed" not in stopped
 
 
 # ---- Readers
