@@ -48,7 +48,7 @@ enum daemon_state {
     DAEMON_SAVING,   /* all runs have ended; the state is written to disk */
 };
 
-/* What a reload waits for. */
+/* A reload waits for runs of the hooks that it replaces or drops. */
 enum reload_wait {
     RELOAD_WAITS_FOR_RUNS,   /* the runs of hooks that it changes may end */
     RELOAD_WAITS_FOR_KILLED, /* stop_timeout is over: they are being killed */
@@ -435,7 +435,7 @@ static void on_patience(void *arg)
     deadline_start(dm->patience, runner_longest_grace_ms(dm->runner) + LAST_WAIT_MS);
 }
 
-/* What a reload needs of the system, before anything changes. */
+/* The sockets that a reload needs are bound before anything changes: without them it fails as a whole. */
 static enum err_kind on_prepare(void *arg, const struct generation *g, struct err *err)
 {
     const struct daemon *dm = arg;

@@ -44,8 +44,8 @@ struct persist_driver_params {
 
 /* Called from the loop. */
 struct persist_driver_events {
-    /* Runs may start from now on: each hook knows whether its programs and files have changed.
-     * Called once. */
+    /* Runs may start from now on: each hook knows whether its programs and files have changed. Called
+     * after the start and after each persist_driver_change(). */
     void (*on_ready)(void *arg);
     /* Sources have got their objects of the earlier process, or begin stale with them; hooks may
      * have something to do. */

@@ -419,7 +419,8 @@ static void show_views(const struct switching *s)
 /* The order: the new numbers of the helper count for everything below. Watches come before hooks,
  * which point to them, and their rows before those of hooks, which ask how much may be kept. Hooks
  * get their records before they see objects. Added watches begin when all hooks have told which keys
- * they know. What leaves goes last. */
+ * they know. The watches and views that leave are destroyed last, as the others point to them until
+ * then. */
 void reload_switch_over(const struct reload_parts *p, const struct conf *was,
                         const struct conf *conf, const struct cluster_access_list *cluster_access,
                         const struct reload_plan *plan)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * reload - changes hooks while they run (a reload): one comes, changes in place,
- * leaves, or is replaced; pure. A hook that leaves or is replaced ends its runs first: hook_retire(),
- * then, once hook_is_retired() says so, hooks_remove() or hooks_replace(). What is replaced goes the
- * way of a restart: records out of the old hook, into the new one, and then the content of its
- * sources. Other hooks notice nothing.
+ * reload - changes the hooks of a running daemon: adds, changes in place, removes or replaces one;
+ * pure. A hook that is removed or replaced ends its runs first: hook_retire(), then, once
+ * hook_is_retired() says so, hooks_remove() or hooks_replace(). A replacement works as a restart does:
+ * the new hook gets the records of the old one, and then the content of its sources. Other hooks
+ * notice nothing.
  */
 #ifndef HOOK_RELOAD_H
 #define HOOK_RELOAD_H

@@ -107,7 +107,7 @@ void persist_lost(struct persist *p, struct persist_now now, struct batch *b)
         persist_hook_lost(&p->hooks[i], b);
     for (size_t i = 0; i < p->gone.n; i++)
         strays_touch_all(&p->gone.v[i]->files);
-    /* What is not configured has no rows any more. */
+    /* The new file has no rows of hooks and sources that are not configured. */
     p->rest.ids = NULL;
     restore_fini(&p->rest);
 }
@@ -570,7 +570,7 @@ static void take_gone_files(struct persist *p, struct persist_hook *mh)
     strays_touch_all(&mh->hook->strays);
 }
 
-/* What the hook has taken is not left any more. */
+/* The hook has taken its rows and files: they are not kept for its return any more. */
 static void forget_rest(struct persist *p, const struct persist_hook *mh)
 {
     restore_forget(&p->rest, mh->item);
