@@ -288,7 +288,7 @@ void hook_take(struct hook *h, size_t source, const struct delta *d)
 static void take_from(struct hook *h, struct source from, const struct delta *d)
 {
     for (size_t i = 0; i < h->source_count; i++)
-        if (source_equal(h->sources[i].of, from) && !h->sources[i].is_cut)
+        if (source_equal(h->sources[i].of, from))
             hook_take(h, i, d);
 }
 
@@ -326,7 +326,7 @@ static void on_stale(void *hooks, struct source from, bool stale, struct now now
 
     for (size_t i = 0; i < hs->n; i++)
         for (size_t k = 0; k < hs->v[i]->source_count; k++)
-            if (source_equal(hs->v[i]->sources[k].of, from) && !hs->v[i]->sources[k].is_cut)
+            if (source_equal(hs->v[i]->sources[k].of, from))
                 hook_note_stale(hs->v[i], k, stale, now);
 }
 

@@ -20,8 +20,6 @@ struct hook_source {
     const char *name;
     struct source of; /* borrowed: must outlive the hook */
     bool stale;       /* as its last on_stale said */
-    /* A reload has made it anew: the hook, which retires, takes no change of it (hook/reload). */
-    bool is_cut;
     /* The last snapshot lacked this source, which an earlier process had seen; set by hook/gate. */
     bool is_lacked;
 };

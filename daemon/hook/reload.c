@@ -316,13 +316,3 @@ void hook_attach(struct hook *h, struct now now)
             hook_note_stale(h, a.source, true, now);
     }
 }
-
-void hooks_move_source(struct hooks *hs, struct source from, struct source to)
-{
-    for (size_t i = 0; i < hs->n; i++)
-        for (size_t k = 0; k < hs->v[i]->source_count; k++)
-            if (source_equal(hs->v[i]->sources[k].of, from)) {
-                hs->v[i]->sources[k].of = to;
-                hs->v[i]->sources[k].is_cut = to.view != NULL;
-            }
-}

@@ -53,9 +53,4 @@ struct hook *hooks_replace(struct hooks *hs, struct hook *old, struct hook_param
  * and which of them are stale. Once, after its records were restored. */
 void hook_attach(struct hook *h, struct now now);
 
-/* All hooks with the source `from` have the source `to` instead, and retire. A watch has the same
- * objects (watch_inherit()), and these hooks take its changes; a view tells all its objects anew, so
- * they take none. */
-void hooks_move_source(struct hooks *hs, struct source from, struct source to);
-
 #endif

@@ -414,6 +414,8 @@ static void know(void *arg, size_t hook, size_t source, struct str key, struct s
     l->params.on_known(l->params.arg, watch, api_find(key), answer_uid(o));
 }
 
+static void on_change(struct alarm *a);
+
 struct sim_daemon *sim_daemon_create(const struct sim_daemon_params *params)
 {
     struct sim_daemon *l = mem_zalloc(sizeof(*l));
@@ -436,7 +438,8 @@ struct sim_daemon *sim_daemon_create(const struct sim_daemon_params *params)
                                               .seed = params->seed,
                                               .features = params->features,
                                               .persist = params->persist,
-                                              .reaper = params->reaper});
+                                              .reaper = params->reaper,
+                                              .change = &l->change});
     const struct clock *c = params->clock;
 
     for (size_t i = 0; i < WATCHES; i++)
@@ -445,6 +448,7 @@ struct sim_daemon *sim_daemon_create(const struct sim_daemon_params *params)
     sim_hooks_loaded(&l->sim_hooks);
     for (size_t i = 0; i < WATCHES; i++)
         add_streams(l, i);
+    l->change.fn = on_change;
     l->patience.fn = on_patience;
     clock_set(params->clock, &l->patience, clock_pick(params->clock, 1000, 20000));
     return l;
@@ -481,6 +485,7 @@ void sim_daemon_destroy(struct sim_daemon **lp)
     *lp = NULL;
     count_resumed(l);
     clock_clear(l->params.clock, &l->patience);
+    clock_clear(l->params.clock, &l->change);
     for (size_t i = 0; i < l->stream_count; i++)
         stream_fini(&l->streams[i]);
     sim_hooks_fini(&l->sim_hooks);
@@ -502,6 +507,8 @@ void sim_daemon_poke(struct sim_daemon *l, size_t watch)
 
 bool sim_daemon_is_quiet(const struct sim_daemon *l)
 {
+    if (l->sim_hooks.changing != WATCHES)
+        return false;
     for (size_t i = 0; i < l->stream_count; i++)
         if (!stream_is_current(&l->streams[i]))
             return false;
@@ -522,42 +529,37 @@ static size_t first_stream(const struct sim_daemon *l, size_t number)
     return at;
 }
 
-/* The hooks hear of the new view from here on; their sources in it are replaced. */
-static void replace_view(struct sim_daemon *l)
+/* Returns the view before. */
+static struct view *replace_view(struct sim_daemon *l)
 {
     struct view *old = l->view_oracle.view;
     struct view_oracle was = l->view_oracle;
 
     clock_clear(l->params.clock, &l->view_oracle.look);
     add_view(l);
-    hooks_move_source(&l->sim_hooks.hooks, (struct source){.view = old},
-                      (struct source){.view = l->view_oracle.view});
     l->sim_hooks.params.view = l->view_oracle.view;
     for (size_t i = 0; i < API_KEYS; i++)
         l->view_oracle.keys[i].slice = was.keys[i].slice;
-    view_destroy(&old);
-    view_oracle_restored(&l->view_oracle);
+    return old;
 }
 
-static void replace_watch(struct sim_daemon *l, size_t number)
+/* Returns the watch before. */
+static struct watch *replace_watch(struct sim_daemon *l, size_t number)
 {
     const struct clock *c = l->params.clock;
     struct watch *old = l->watches[number];
     struct watch *w = make_watch(l, number);
-    struct now now = {.ms = c->now_ms, .wall_ns = c->now_ms * 1000000};
 
-    watch_inherit(w, old, now);
+    watch_inherit(w, old, (struct now){.ms = c->now_ms, .wall_ns = c->now_ms * 1000000});
     clear_post(l, number);
     put_watch(l, number, w);
     l->begun[number] = l->stale[number] = false;
-    hooks_move_source(&l->sim_hooks.hooks, (struct source){.watch = old},
-                      (struct source){.watch = w});
-    if (number == SERVICES || number == SLICES)
-        replace_view(l);
     oracle_replace(l->params.oracle, w, number);
-    for (size_t i = 0; i < watch_scope_count(w); i++)
+    for (size_t i = 0; i < watch_scope_count(w); i++) {
         disk_edit(l->params.disk, number, i, w);
-    watch_destroy(&old);
+        l->whole[number][i] = watch_resume_left(w, i) == RESUME_WHOLE;
+    }
+    return old;
 }
 
 static void count_replaced(const struct sim_daemon *l, size_t number)
@@ -572,27 +574,59 @@ static void count_replaced(const struct sim_daemon *l, size_t number)
         l->params.features[features[watch_resume_left(l->watches[number], i)]]++;
 }
 
-void sim_daemon_reload(struct sim_daemon *l, size_t number, enum sim_daemon_edit edit)
+/* The order of app/reload_switch: the watch, its view, the hooks, and then what they are shown. */
+static void switch_sources(struct sim_daemon *l, size_t number)
 {
+    bool has_view = number == SERVICES || number == SLICES;
+    struct watch *old = replace_watch(l, number);
+    struct view *old_view = has_view ? replace_view(l) : NULL;
+
+    count_replaced(l, number);
+    sim_reload_replace_all(&l->sim_hooks);
+    if (has_view)
+        view_oracle_restored(&l->view_oracle);
+    sim_reload_attach_all(&l->sim_hooks);
+    view_destroy(&old_view);
+    watch_destroy(&old);
+}
+
+static void switch_over(struct sim_daemon *l)
+{
+    size_t number = l->sim_hooks.changing;
     size_t at = first_stream(l, number);
-    struct watch *w;
 
     clock_trace(l->params.clock, "reload: %s is replaced, edit %d", watch_name(l->watches[number]),
-                (int)edit);
+                (int)l->edit);
     if (l->sim_hooks.is_watched)
         hook_checker_before(&l->sim_hooks.hook_checker);
-    l->edits[number].selection += edit == SIM_DAEMON_SELECTION;
-    l->edits[number].extent += edit == SIM_DAEMON_EXTENT;
-    l->may_begin[number] = watch_synced(l->watches[number]) && edit == SIM_DAEMON_NOTHING;
-    sim_reload_retire_all(&l->sim_hooks, number);
+    l->edits[number].selection += l->edit == SIM_DAEMON_SELECTION;
+    l->edits[number].extent += l->edit == SIM_DAEMON_EXTENT;
+    l->may_begin[number] = watch_synced(l->watches[number]) && l->edit == SIM_DAEMON_NOTHING;
     for (size_t i = 0; i < watch_list_watch_count(l->watches[number]); i++)
         stream_fini(&l->streams[at + i]);
-    replace_watch(l, number);
-    w = l->watches[number];
-    count_replaced(l, number);
-    for (size_t i = 0; i < watch_scope_count(w); i++)
-        l->whole[number][i] = watch_resume_left(w, i) == RESUME_WHOLE;
+    switch_sources(l, number);
     start_streams(l, number, at);
-    sim_reload_look(&l->sim_hooks);
     on_progress(&l->posts[number]);
+}
+
+static void on_change(struct alarm *a)
+{
+    struct sim_daemon *l = container_of(a, struct sim_daemon, change);
+
+    if (sim_reload_is_due(&l->sim_hooks))
+        switch_over(l);
+}
+
+void sim_daemon_reload(struct sim_daemon *l, size_t number, enum sim_daemon_edit edit)
+{
+    if (l->sim_hooks.changing != WATCHES)
+        return;
+    if (l->sim_hooks.is_watched)
+        hook_checker_before(&l->sim_hooks.hook_checker);
+    l->edit = edit;
+    sim_reload_retire_all(&l->sim_hooks, number);
+    if (sim_reload_is_due(&l->sim_hooks))
+        switch_over(l);
+    else
+        start_due(l);
 }

@@ -47,6 +47,9 @@ struct post {
     uint64_t uid;         /* of that object when it was deleted */
 };
 
+/* What a reload changes of a watch. */
+enum sim_daemon_edit { SIM_DAEMON_NOTHING, SIM_DAEMON_EXTENT, SIM_DAEMON_SELECTION };
+
 struct sim_daemon {
     struct sim_daemon_params params;
     struct watch *watches[WATCHES];
@@ -60,7 +63,9 @@ struct sim_daemon {
     bool begun[WATCHES]; /* the watch has begun stale */
     bool may_begin
         [WATCHES]; /* a reload has replaced a synced watch, not edited: it may begin stale */
-    struct alarm patience; /* start_stale: watches without an answer begin stale then */
+    enum sim_daemon_edit edit; /* of the watch sim_hooks.changing */
+    struct alarm change;       /* its hooks have retired */
+    struct alarm patience;     /* start_stale: watches without an answer begin stale then */
     struct view_oracle view_oracle;
     struct stream streams[SCOPES];
     size_t stream_count;
@@ -79,11 +84,9 @@ void sim_daemon_stop(struct sim_daemon *l);
 /* kill -9: the programs die as well. Sets *l to NULL. */
 void sim_daemon_destroy(struct sim_daemon **l);
 
-/* What a reload changes of a watch. */
-enum sim_daemon_edit { SIM_DAEMON_NOTHING, SIM_DAEMON_EXTENT, SIM_DAEMON_SELECTION };
-
-/* A reload puts a watch with other settings in the place of this one, and replaces the hooks that
- * have it, or the view of it, as a source. Only for a daemon with delivery records. */
+/* A reload puts a watch with other settings in the place of this one, and replaces the hooks that have it,
+ * or the view of it, as a source: all in one turn, when the runs of these hooks have ended. Only for a
+ * daemon with delivery records. Does nothing if another such reload waits. */
 void sim_daemon_reload(struct sim_daemon *l, size_t number, enum sim_daemon_edit edit);
 
 /* Carries out the request of a person (a relist, a decision about the guard) for a watch. */

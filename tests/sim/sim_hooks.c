@@ -250,7 +250,8 @@ static void disk_hooks(struct sim_hooks *c)
 
 void sim_hooks_init(struct sim_hooks *c, const struct sim_hooks_params *params)
 {
-    *c = (struct sim_hooks){.params = *params, .is_watched = true, .wake.fn = on_wake};
+    *c = (struct sim_hooks){
+        .params = *params, .changing = WATCHES, .is_watched = true, .wake.fn = on_wake};
     list_init(&c->programs);
     hooks_init(&c->hooks, params->slots, params->seed);
     hook_checker_init(&c->hook_checker, params->clock, params->rules, params->slots,

@@ -29,14 +29,22 @@ struct sim_hooks_params {
     uint64_t *features;      /* FEATURES counts */
     struct persist *persist; /* of a daemon with delivery records; else NULL */
     struct alarm *reaper;    /* kills that daemon; often while a run starts or ends */
+    struct alarm *change;    /* the hooks of a watch that a reload replaces have retired */
 };
 
-/* What a reload does with a hook when its runs have ended (sim/sim_reload). */
-enum sim_hooks_reload { SIM_HOOKS_STAY, SIM_HOOKS_REPLACE, SIM_HOOKS_DROP };
+/* The fate of a hook when its runs have ended (sim/sim_reload). */
+enum sim_hooks_reload {
+    SIM_HOOKS_STAY,
+    SIM_HOOKS_REPLACE,
+    SIM_HOOKS_REPLACE_WITH_WATCH, /* in the turn in which its watch is replaced */
+    SIM_HOOKS_DROP,
+};
 
 struct sim_hooks {
     struct sim_hooks_params params;
     enum sim_hooks_reload reloads[HOOKS];
+    size_t
+        changing; /* the watch that a reload replaces when its hooks have retired; WATCHES = none */
     bool is_watched; /* by hook_checker */
     struct hooks hooks;
     struct hook_checker hook_checker;

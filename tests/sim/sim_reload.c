@@ -101,6 +101,27 @@ static void begin_retire(struct sim_hooks *c, struct hook *h, enum sim_hooks_rel
     c->reloads[h->index] = how;
 }
 
+static bool has_source(const struct rules *r, size_t source)
+{
+    bool view = source == SERVICES || source == SLICES;
+
+    for (size_t i = 0; i < RULES_SOURCES; i++)
+        if (r->sources[i] == source || (view && r->sources[i] == VIEW_ORACLE))
+            return true;
+    return false;
+}
+
+/* Does a reload replace a source of the hook? */
+static bool is_changing(const struct sim_hooks *c, size_t hook)
+{
+    return c->changing != WATCHES && has_source(&c->params.rules[hook], c->changing);
+}
+
+static enum sim_hooks_reload replacement(const struct sim_hooks *c, size_t hook)
+{
+    return is_changing(c, hook) ? SIM_HOOKS_REPLACE_WITH_WATCH : SIM_HOOKS_REPLACE;
+}
+
 static void retire(struct sim_hooks *c, size_t hook, enum sim_hooks_reload how)
 {
     struct hook *h = rules_find(&c->hooks, hook);
@@ -114,31 +135,33 @@ static void retire(struct sim_hooks *c, size_t hook, enum sim_hooks_reload how)
     sim_hooks_start_due(c, c->synced);
 }
 
-static bool has_source(const struct rules *r, size_t source)
+void sim_reload_retire_all(struct sim_hooks *c, size_t watch)
 {
-    bool view = source == SERVICES || source == SLICES;
-
-    for (size_t i = 0; i < RULES_SOURCES; i++)
-        if (r->sources[i] == source || (view && r->sources[i] == VIEW_ORACLE))
-            return true;
-    return false;
-}
-
-void sim_reload_retire_all(struct sim_hooks *c, size_t source)
-{
+    c->changing = watch;
     for (size_t i = 0; i < HOOKS; i++) {
         struct hook *h = rules_find(&c->hooks, i);
 
-        if (h != NULL && h->stage == HOOK_SERVES && has_source(&c->params.rules[i], source))
-            begin_retire(c, h, SIM_HOOKS_REPLACE);
+        if (h != NULL && is_changing(c, i) && c->reloads[i] != SIM_HOOKS_DROP)
+            begin_retire(c, h, SIM_HOOKS_REPLACE_WITH_WATCH);
     }
+}
+
+bool sim_reload_is_due(const struct sim_hooks *c)
+{
+    for (size_t i = 0; i < HOOKS; i++) {
+        const struct hook *h = is_changing(c, i) ? rules_find(&c->hooks, i) : NULL;
+
+        if (h != NULL && !hook_is_retired(h))
+            return false;
+    }
+    return c->changing != WATCHES;
 }
 
 void sim_reload_replace(struct sim_hooks *c, size_t hook, bool renew)
 {
     if (renew && sim_hooks_remembers(c) && rules_find(&c->hooks, hook) != NULL)
         c->params.persist->renewals[hook] = true;
-    retire(c, hook, SIM_HOOKS_REPLACE);
+    retire(c, hook, replacement(c, hook));
 }
 
 void sim_reload_drop(struct sim_hooks *c, size_t hook)
@@ -148,7 +171,7 @@ void sim_reload_drop(struct sim_hooks *c, size_t hook)
 
 /* All that is put in one turn is one batch: so a death cannot part the new settings from the
  * records that they renew. */
-static void replace(struct sim_hooks *c, struct hook *old)
+static struct hook *replace(struct sim_hooks *c, struct hook *old)
 {
     struct persist *m = c->params.persist;
     size_t hook = old->index;
@@ -166,8 +189,8 @@ static void replace(struct sim_hooks *c, struct hook *old)
         disk_hooks_put_settings(&m->disk_hooks, hook);
         count(c, FEATURE_RELOAD_RENEWED);
     }
-    attach(c, h);
     count(c, FEATURE_RELOAD_REPLACED);
+    return h;
 }
 
 static void drop(struct sim_hooks *c, struct hook *h)
@@ -185,19 +208,49 @@ static void drop(struct sim_hooks *c, struct hook *h)
     count(c, FEATURE_RELOAD_DROPPED);
 }
 
+static void look_at_hook(struct sim_hooks *c, size_t hook)
+{
+    struct hook *h = rules_find(&c->hooks, hook);
+
+    if (h == NULL || !hook_is_retired(h))
+        return;
+    switch (c->reloads[hook]) {
+    case SIM_HOOKS_STAY:
+    case SIM_HOOKS_REPLACE_WITH_WATCH:
+        return;
+    case SIM_HOOKS_REPLACE:
+        attach(c, replace(c, h));
+        break;
+    case SIM_HOOKS_DROP:
+        drop(c, h);
+        break;
+    }
+    c->reloads[hook] = SIM_HOOKS_STAY;
+}
+
 void sim_reload_look(struct sim_hooks *c)
 {
-    for (size_t i = 0; i < HOOKS; i++) {
-        struct hook *h = c->reloads[i] != SIM_HOOKS_STAY ? rules_find(&c->hooks, i) : NULL;
+    for (size_t i = 0; i < HOOKS; i++)
+        look_at_hook(c, i);
+    if (sim_reload_is_due(c))
+        clock_set(c->params.clock, c->params.change, 0);
+}
 
-        if (h == NULL || !hook_is_retired(h))
-            continue;
-        if (c->reloads[i] == SIM_HOOKS_REPLACE)
-            replace(c, h);
-        else
-            drop(c, h);
-        c->reloads[i] = SIM_HOOKS_STAY;
-    }
+void sim_reload_replace_all(struct sim_hooks *c)
+{
+    for (size_t i = 0; i < HOOKS; i++)
+        if (c->reloads[i] == SIM_HOOKS_REPLACE_WITH_WATCH)
+            (void)replace(c, rules_find(&c->hooks, i));
+}
+
+void sim_reload_attach_all(struct sim_hooks *c)
+{
+    for (size_t i = 0; i < HOOKS; i++)
+        if (c->reloads[i] == SIM_HOOKS_REPLACE_WITH_WATCH) {
+            attach(c, rules_find(&c->hooks, i));
+            c->reloads[i] = SIM_HOOKS_STAY;
+        }
+    c->changing = WATCHES;
 }
 
 /* ---- A hook comes. */
@@ -218,6 +271,8 @@ void sim_reload_add(struct sim_hooks *c, size_t hook)
     attach(c, h);
     hook_checker_release(&c->hook_checker, hook, h);
     count(c, FEATURE_RELOAD_ADDED);
+    if (is_changing(c, hook))
+        begin_retire(c, h, SIM_HOOKS_REPLACE_WITH_WATCH);
     sim_hooks_start_due(c, c->synced);
 }
 
@@ -225,7 +280,7 @@ void sim_reload_end(struct sim_hooks *c)
 {
     for (size_t i = 0; i < HOOKS; i++) {
         if (c->reloads[i] == SIM_HOOKS_DROP)
-            c->reloads[i] = SIM_HOOKS_REPLACE;
+            c->reloads[i] = replacement(c, i);
         if (sim_reload_is_dropped(c, i))
             sim_reload_add(c, i);
     }

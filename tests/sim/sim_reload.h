@@ -26,8 +26,18 @@ void sim_reload_add(struct sim_hooks *c, size_t hook);
 /* Was the hook dropped, in this process or an earlier one? */
 bool sim_reload_is_dropped(const struct sim_hooks *c, size_t hook);
 
-/* Replaces all hooks that have this source, or the view of this watch, once their runs have ended. */
-void sim_reload_retire_all(struct sim_hooks *c, size_t source);
+/* A reload replaces this watch: all hooks that have it, or its view, as a source retire. When the runs
+ * of all of them have ended, c->params.change rings. */
+void sim_reload_retire_all(struct sim_hooks *c, size_t watch);
+
+/* Have these hooks retired? */
+bool sim_reload_is_due(const struct sim_hooks *c);
+
+/* Replaces them: the sources in c->params are the new ones. */
+void sim_reload_replace_all(struct sim_hooks *c);
+
+/* Shows them what their sources have. */
+void sim_reload_attach_all(struct sim_hooks *c);
 
 /* There are no more reloads: hooks that were dropped, or are to be, are there again. */
 void sim_reload_end(struct sim_hooks *c);

@@ -442,20 +442,6 @@ static void test_loaded_objects_are_not_shown_twice(void **state)
     assert_non_null(delivery_queue_find(&h->queue, 0, str_c("ns/a")));
 }
 
-static void test_another_watch_takes_the_place_of_a_source(void **state)
-{
-    (void)state;
-    struct hook *h = hook_rig_add_handled(&(struct hook_rig_hook){0}, NULL);
-
-    hooks_move_source(&hook_rig.hooks, (struct source){.watch = hook_rig.watches[0]},
-                      (struct source){.watch = hook_rig.watches[1]});
-    hook_rig_change(0, DELTA_DELETED, "ns/a", "u1", NULL);
-    hook_rig_nothing();
-    hook_rig_change(1, DELTA_DELETED, "ns/a", "u1", NULL);
-    hook_rig_pass(DELTA_DELETED, "u1");
-    assert_ptr_equal(h->sources[0].of.watch, hook_rig.watches[1]);
-}
-
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, hook_rig_set_up, hook_rig_clean_up)
@@ -479,7 +465,6 @@ int main(void)
         TEST(test_a_hook_that_comes_gets_what_is_there),
         TEST(test_a_hook_that_comes_hears_that_its_source_is_stale),
         TEST(test_loaded_objects_are_not_shown_twice),
-        TEST(test_another_watch_takes_the_place_of_a_source),
     };
 #undef TEST
 
