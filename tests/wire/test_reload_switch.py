@@ -719,6 +719,7 @@ def test_a_watch_moves_to_a_cluster_that_has_an_equal_one(api, moving, hook, oth
     east.apply(service("n/more"))
     hook.wait_what("ADDED", "n/more")
     other.wait_what("ADDED", "n/more")
+    reload(d)
     calm(d)
     wait_until(lambda: d.control.status()["state"]["waiting"] == 0, what="the state is written")
     for one in hook, other:
