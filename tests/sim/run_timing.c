@@ -182,8 +182,9 @@ uint64_t run_timing_deadline_ms(const struct run_timing *p, bool can_repeat, boo
 {
     if (p->running)
         return NEVER_MS;
-    if (p->ordered_ms != NEVER_MS && has_matter)
-        return min(p->ordered_ms, p->latest_ms);
+    /* What was due when a person wanted one more run may have gone since: then the order ends by itself. */
+    if (p->ordered_ms != NEVER_MS)
+        return has_matter ? min(p->ordered_ms, p->latest_ms) : NEVER_MS;
     if (p->due)
         return p->latest_ms;
     return can_repeat && p->failures == 0 ? p->rerun_latest_ms : NEVER_MS;
