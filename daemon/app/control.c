@@ -199,10 +199,10 @@ static struct admin_cluster cluster_of(const struct control *c, size_t i)
     };
 }
 
-/* The clusters of the model, as conf->clusters; free_clusters() frees them. */
+/* The clusters of the model, as conf->clusters, or none in a replay; free_clusters() frees them. */
 static struct admin_cluster *clusters_of(const struct control *c)
 {
-    size_t n = c->params.conf->n_clusters;
+    size_t n = c->params.cluster_access->n;
     struct admin_cluster *clusters = mem_array(n + 1, sizeof(*clusters));
 
     for (size_t i = 0; i < n; i++)
@@ -266,7 +266,7 @@ void control_answer(struct control *c, const struct admin_request *req, struct a
     struct admin_cluster *clusters = clusters_of(c);
 
     m.clusters = clusters;
-    m.cluster_count = c->params.conf->n_clusters;
+    m.cluster_count = c->params.cluster_access->n;
     m.hides_keys = req->anonymous && !c->params.conf->metrics.page_keys.v;
     admin_handle(&m, req, loop_now_ms(c->params.loop), out);
     free_clusters(clusters, m.cluster_count);
@@ -278,7 +278,7 @@ void control_put_metrics(struct control *c, struct buf *out)
     struct admin_cluster *clusters = clusters_of(c);
 
     m.clusters = clusters;
-    m.cluster_count = c->params.conf->n_clusters;
+    m.cluster_count = c->params.cluster_access->n;
     metrics_put(out, &m, loop_now_ms(c->params.loop));
     free_clusters(clusters, m.cluster_count);
 }
@@ -289,7 +289,7 @@ void control_put_status_line(struct control *c, struct buf *out)
     struct admin_cluster *clusters = clusters_of(c);
 
     m.clusters = clusters;
-    m.cluster_count = c->params.conf->n_clusters;
+    m.cluster_count = c->params.cluster_access->n;
     m.hides_keys = true; /* any user may call systemctl status */
     status_line_put(&m, loop_now_ms(c->params.loop), out);
     free_clusters(clusters, m.cluster_count);
