@@ -5,10 +5,11 @@ import contextlib
 import ctypes
 import os
 import socket
+import tempfile
 
 import campaign
 import pytest
-from control import wait_until
+from control import PATIENCE, wait_until
 from fakeapi import service
 from netns import CLIENT_IP, SERVER_IP, Cable, missing
 from proctree import open_files
@@ -29,6 +30,10 @@ def cable():
         pytest.skip(reason)
     with Cable() as laid:
         yield laid
+
+
+def metrics(d):
+    return d.control.ask("/metrics")[2].decode()
 
 
 def attempts(d):
@@ -72,14 +77,32 @@ def check_probes(sock):
 
 
 @pytest.fixture
-def far(cable, authority, new_api, factory, hook):
+def systemd():
+    """The socket to which informerd tells how it is. In a folder: names without a file are of one network
+    namespace."""
+    with tempfile.TemporaryDirectory(prefix="ifn-") as folder, \
+            socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sock:
+        sock.bind(f"{folder}/n")
+        sock.settimeout(PATIENCE)
+        yield sock
+
+
+def wait_status(sock, text):
+    """Waits until systemctl status would show this text."""
+    while f"STATUS={text}".encode() not in sock.recv(4096):
+        pass
+
+
+@pytest.fixture
+def far(cable, authority, new_api, factory, hook, systemd):
     """(server, daemon): each on its side of the cable; the hook has handled n/a and n/b."""
     with cable.inside(cable.server):
         api = new_api(tls=authority.server(ips=(SERVER_IP,)), host=SERVER_IP)
     api.apply(service("n/a"))
     with cable.inside(cable.client):
         d = factory.daemon(api, hooks={"h": hook}, tuning={
-            "connect_timeout": "1s", "backoff": {"initial": "200ms", "max": "200ms"}})
+            "connect_timeout": "1s", "backoff": {"initial": "200ms", "max": "200ms"}},
+            environ={"NOTIFY_SOCKET": systemd.getsockname()})
     hook.wait(1)
     api.wait_watching("services")
     api.apply(service("n/b"))
@@ -111,9 +134,9 @@ def check_went_on(api, hook, rv):
     assert len(hook.runs()) == 3
 
 
-def test_s59_a_black_hole_is_found_and_the_watch_goes_on_without_a_list(far, cable, hook):
+def test_s59_a_black_hole_is_found_and_the_watch_goes_on_without_a_list(far, cable, hook, systemd):
     """No stream ends, no bookmark is due, and neither side sends anything: only keepalive can find
-    it. It takes 40 s by the socket's options."""
+    it. It takes 40 s by the socket's options. Then status, log, metrics and systemctl status say so."""
     api, d = far
     rv, before = api.rv, attempts(d)
     with shortened(api, d):
@@ -123,8 +146,12 @@ def test_s59_a_black_hole_is_found_and_the_watch_goes_on_without_a_list(far, cab
     lost = d.control.wait_watch("services", state="backoff")
     assert lost["synced"] and "no answer" in lost["last_error"] and len(hook.runs()) == 2
     d.wait_problem("no answer", SERVER_IP, watch="services")
+    wait_status(systemd, "no contact: watch services: ")
+    wait_until(lambda: 'informerd_watch_state{cluster="prod",watch="services"} 3' in metrics(d))
+    assert 'informerd_watch_errors_total{cluster="prod",watch="services",reason="timeout"}' in metrics(d)
     cable.mend()
     check_went_on(api, hook, rv)
+    wait_status(systemd, "1 of 1 watches synced, 1 hook")
     d.control.wait_watch("services", state="watching", last_error=None)
 
 
