@@ -165,6 +165,7 @@ struct admin_model {
 struct admin_request {
     struct str method;
     struct str target; /* path and query as they came */
+    struct str host;   /* of the Host header, in lower case; empty = there was none */
     /* the peer is root or the user that informerd was started as: it may see Secrets and may act */
     bool privileged;
     /* nothing is known of the peer, as it came over TCP: it may ask for /livez, /readyz, /healthz
@@ -175,6 +176,7 @@ struct admin_request {
 struct admin_response {
     int status;
     const char *content_type; /* constant */
+    const char *headers;      /* more header lines, each with its CRLF, constant; NULL = none */
     struct buf body;          /* the caller's, to be freed */
     /* Not NULL: the answer is a stream without Content-Length. The caller pulls its lines from here
      * (admin/stream.h), owns it and destroys it; body is empty. */
