@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "admin/admin.h"
+#include "admin/hide.h"
 #include "admin/restore_status.h"
 #include "base/utf8.h"
 #include "cache/watch.h"
@@ -54,8 +55,8 @@ static const char *trouble(const struct watch *w, const struct watch_status *s, 
     return s->state == WATCH_WAITING ? "waiting" : "not synced";
 }
 
-static void put_trouble(const struct telling *t, const struct admin_watch *w,
-                        const struct watch_status *s)
+static void put_trouble(const struct telling *t, const struct admin_model *m,
+                        const struct admin_watch *w, const struct watch_status *s)
 {
     enum finding_id id;
     const char *what = trouble(w->watch, s, &id);
@@ -64,8 +65,10 @@ static void put_trouble(const struct telling *t, const struct admin_watch *w,
     if (what == NULL)
         return;
     buf_printf(&text, "watch %s: %s", w->name, what);
-    if (s->err->kind != ERR_OK)
-        buf_printf(&text, ": %s", s->err->text);
+    if (s->err->kind != ERR_OK) {
+        buf_puts(&text, ": ");
+        hide_put_watch_error(&text, m, s);
+    }
     tell(t, id, "watch", w->name, &text);
     buf_free(&text);
 }
@@ -291,7 +294,7 @@ void faults_each(const struct admin_model *m, uint64_t now_ms, finding_cb *cb, v
         struct watch_status s = watch_status(m->watches[i].watch, now_ms);
 
         put_held(&t, &m->watches[i], &s);
-        put_trouble(&t, &m->watches[i], &s);
+        put_trouble(&t, m, &m->watches[i], &s);
         put_skipped_sentence(&t, m, &m->watches[i]);
     }
     for (size_t i = 0; i < m->hooks->n; i++)
