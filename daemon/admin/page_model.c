@@ -40,6 +40,8 @@ static void judge_watch(struct page_watch *row, const struct watch *w, const str
         row->level = PAGE_LOOK;
     if (s->state == WATCH_FORBIDDEN || s->skipped > 0 || (!s->synced && s->err->kind != ERR_OK))
         row->level = PAGE_BAD;
+    if (s->skipped > 0 && s->state == WATCH_WATCHING)
+        row->word = "skipped";
     if (s->stale || old || s->held != GUARD_NOTHING) {
         row->level = PAGE_BAD;
         row->word = s->held != GUARD_NOTHING ? "held" : "stale";

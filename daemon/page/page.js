@@ -170,7 +170,8 @@ const COLUMNS = {
       + (h.parked > 0 ? `, ${h.parked} parked` : ''))],
     ['last', 'Last run', longText((h, now) => lastRun(h.last, now))],
     ['num times', 'p50 / p99', longText((h) => h.p50_ms === null ? ''
-      : `${latency(h.p50_ms)} / ${latency(h.p99_ms)}`)],
+      : h.p99_ms < 10000 ? `${plain.format(h.p50_ms)} / ${latency(h.p99_ms)}`
+        : `${latency(h.p50_ms)} / ${latency(h.p99_ms)}`)],
     ['error', 'Last error', text((h) => h.error || '')],
   ],
   views: [
@@ -300,12 +301,17 @@ class Page {
     this.answer = answer;
     const filter = this.filter.value.trim().toLowerCase();
     say(this.node, answer.node || '');
-    this.verdict.className = 'verdict ' + answer.level;
-    say(this.summary, answer.summary);
+    this.judge(false);
     say(this.about, `informerd ${answer.version}, up ${duration(answer.up_ms)}`
       + (answer.reloading ? ', reloading' : ''));
     this.showProblems(answer);
     for (const [id, table] of Object.entries(this.tables)) table.show(answer[id], answer.wall_ms, filter);
+  }
+
+  judge(lost) {
+    const level = lost ? 'lost' : this.answer.level;
+    if (this.verdict.className !== 'verdict ' + level) this.verdict.className = 'verdict ' + level;
+    say(this.summary, lost ? 'Not known: informerd does not answer' : this.answer.summary);
   }
 
   showProblems(answer) {
@@ -405,7 +411,8 @@ class Asker {
       if (!response.ok) throw new Error(`it answers with ${response.status}`);
       this.take(await response.json());
     } catch (error) {
-      this.trouble = error.name === 'TimeoutError' ? 'it is silent' : error.message;
+      this.trouble = error.name === 'TimeoutError' ? 'it is silent'
+        : error.name === 'TypeError' ? 'it cannot be reached' : error.message;
     }
     this.asking = false;
     this.tell();
@@ -434,6 +441,7 @@ class Asker {
     this.note.hidden = !lost;
     say(this.note, lost ? `No answer from informerd since ${clock(this.answered)}`
       + `${this.trouble ? `: ${this.trouble}` : ''}. All that you see here is old.` : '');
+    if (answer) this.page.judge(lost);
     const live = this.page.live;
     live.className = 'live ' + (lost ? 'lost' : document.hidden ? 'off' : 'on');
     say(live, lost ? 'no answer' : document.hidden ? 'paused' : 'live');

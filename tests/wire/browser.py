@@ -12,6 +12,7 @@ import subprocess
 import tempfile
 import threading
 
+import png
 from control import PATIENCE, wait_until
 
 FLAGS = ["--headless=new", "--no-sandbox", "--remote-debugging-pipe", "--disable-gpu",
@@ -121,7 +122,8 @@ class Browser:
 
     def shoot(self, path):
         """A PNG of the window."""
-        path.write_bytes(base64.b64decode(self.call("Page.captureScreenshot", format="png")["data"]))
+        data = base64.b64decode(self.call("Page.captureScreenshot", format="png")["data"])
+        path.write_bytes(png.small(data))
 
     # Its events
 

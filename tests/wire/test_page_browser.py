@@ -119,6 +119,7 @@ def test_a_daemon_that_is_gone_never_looks_healthy(api, opened, chromium, hook):
     assert "No answer from informerd since" in chromium.text(".lost-note")
     assert chromium.js("document.querySelector('main').classList.contains('frozen')")
     assert chromium.js("document.title").startswith("No answer")
+    assert chromium.text(".verdict b") == "Not known: informerd does not answer"
     d.settings["metrics"]["listen"] = [f"{place[0]}:{place[1]}"]
     d.write_config()
     d.start()
@@ -214,7 +215,7 @@ def test_nothing_is_wider_than_the_window(opened, chromium, hook):
     name = "w" * 63
     opened(watches={name: {"resource": "services", "namespaces": ["*"]}},
            hooks={"h" * 63: hook_settings(hook, sources=[name])})
-    for width in (320, 390, 719, 721, 1024, 1101, 1600):
+    for width in (320, 390, 899, 901, 1024, 1101, 1600):
         chromium.look(width, 800)
         chromium.wait(f"innerWidth === {width}")
         assert chromium.js("document.documentElement.scrollWidth") <= width, width
