@@ -12,6 +12,7 @@
 #include "admin/journal.h"
 #include "admin/log_call.h"
 #include "admin/metrics.h"
+#include "admin/page.h"
 #include "admin/report.h"
 #include "admin/restore_status.h"
 #include "admin/stream.h"
@@ -280,6 +281,11 @@ static const struct route {
     {PROBE,  {"readyz"},                                health_readyz    },
     {PROBE,  {"healthz"},                               health_healthz   },
     {PROBE,  {"metrics"},                               metrics_answer   },
+    {PROBE,  {NULL},                                    page_answer_html },
+    {PROBE,  {"page.json"},                             page_answer_json },
+    {PROBE,  {"page.css"},                              page_answer_css  },
+    {PROBE,  {"page.js"},                               page_answer_js   },
+    {PROBE,  {"page.svg"},                              page_answer_svg  },
     {"GET",  {"v1", "status"},                          report_status    },
     {"GET",  {"v1", "doctor"},                          doctor_answer    },
     {"GET",  {"v1", "watches"},                         report_watches   },

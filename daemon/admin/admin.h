@@ -128,9 +128,8 @@ struct admin_model {
     uint64_t wall_ns;    /* wall clock now */
     struct admin_state state;
     struct admin_reload reload;
-    bool
-        compares_programs; /* it is not known yet which hooks run again for changed programs or files */
-    bool ready;            /* READY=1 was sent: docs/design.md "Readiness" */
+    bool compares_programs; /* it is not known yet which hooks run again for changed programs */
+    bool ready;             /* READY=1 was sent: docs/design.md "Readiness" */
     bool stopping; /* informerd makes no requests to API servers any more: POST is refused */
     const struct admin_cluster *clusters;
     size_t cluster_count;
@@ -165,32 +164,33 @@ struct admin_model {
 struct admin_request {
     struct str method;
     struct str target; /* path and query as they came */
+    struct str host;   /* of the Host header, in lower case; empty = there was none */
     /* the peer is root or the user that informerd was started as: it may see Secrets and may act */
     bool privileged;
-    /* nothing is known of the peer, as it came over TCP: it may ask for /livez, /readyz, /healthz
-     * and /metrics only */
+    /* it came over TCP, so nothing is known of the peer: no path below /v1 is answered */
     bool anonymous;
 };
 
 struct admin_response {
     int status;
     const char *content_type; /* constant */
+    const char *headers;      /* more header lines, each with its CRLF, constant; NULL = none */
     struct buf body;          /* the caller's, to be freed */
     /* Not NULL: the answer is a stream without Content-Length. The caller pulls its lines from here
      * (admin/stream.h), owns it and destroys it; body is empty. */
     struct admin_stream *stream;
 };
 
-/* Answers GET and HEAD of /livez, /readyz, /healthz (admin/health) and /metrics (admin/metrics). Answers GET of /v1/status,
- * /v1/watches, /v1/watches/NAME/verify, /v1/sources/NAME/{objects[/KEY],stream}, /v1/hooks, /v1/runs,
- * /v1/hooks/NAME/{runs,why[/KEY],input[/KEY],order/N,forget}, /v1/events and /v1/events/follow,
- * /v1/wait/{synced,ready,idle}[/follow], /v1/doctor, /v1/log-level. Answers
- * POST of /v1/reload[/dry-run], /v1/watches/NAME/{relist,verify,guard/accept,guard/reject}, /v1/pause,
- * /v1/resume, /v1/log-level/LEVEL[/{watch,hook}/NAME] and
- * /v1/hooks/NAME/{run[/KEY],pause,resume,forget[/files]}, for privileged peers only; the bodies of POST
- * requests are ignored. The path is percent-decoded; only admin/health looks at the query. Any other
- * request gets 400, 403, 404, 405, 409 (the state of the watch or hook does not allow it now) or 503,
- * with {"error": TEXT}. *out is overwritten. */
+/* Answers GET and HEAD of /livez, /readyz, /healthz (admin/health), /metrics (admin/metrics), and / with
+ * /page.{json,css,js,svg} (admin/page). Answers GET of /v1/status, /v1/watches, /v1/watches/NAME/verify,
+ * /v1/sources/NAME/{objects[/KEY],stream}, /v1/hooks, /v1/runs, /v1/events[/follow], /v1/doctor,
+ * /v1/hooks/NAME/{runs,why[/KEY],input[/KEY],order/N,forget}, /v1/wait/{synced,ready,idle}[/follow],
+ * /v1/log-level. Answers POST, for privileged peers only, of /v1/reload[/dry-run], /v1/pause, /v1/resume,
+ * /v1/watches/NAME/{relist,verify,guard/accept,guard/reject}, /v1/log-level/LEVEL[/{watch,hook}/NAME] and
+ * /v1/hooks/NAME/{run[/KEY],pause,resume,forget[/files]}; the bodies of POST requests are ignored. The
+ * path is percent-decoded; only admin/health looks at the query. Any other request gets 400, 403, 404,
+ * 405, 409 (the state of the watch or hook does not allow it now) or 503, with {"error": TEXT}. *out is
+ * overwritten. */
 void admin_handle(const struct admin_model *m, const struct admin_request *req, uint64_t now_ms,
                   struct admin_response *out);
 

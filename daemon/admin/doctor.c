@@ -117,10 +117,12 @@ static const char *without(const char *sentence, const char *place)
                : sentence;
 }
 
-static void put_advice(struct buf *out, const char *advice, const char *name)
+void doctor_put_advice(struct buf *out, const struct finding *f)
 {
+    const char *advice = remedies[f->id].advice;
+
     for (const char *at; (at = strstr(advice, "NAME")) != NULL; advice = at + strlen("NAME"))
-        buf_printf(out, "%.*s%s", (int)(at - advice), advice, name);
+        buf_printf(out, "%.*s%s", (int)(at - advice), advice, f->name);
     buf_puts(out, advice);
 }
 
@@ -131,7 +133,7 @@ static void put_finding(void *arg, const struct finding *f)
     struct buf advice = {0};
 
     buf_printf(&place, "%s%s%s", f->kind, f->name[0] != '\0' ? " " : "", f->name);
-    put_advice(&advice, remedies[f->id].advice, f->name);
+    doctor_put_advice(&advice, f);
     json_out_open(v->j, '{');
     json_member_text(v->j, "id", remedies[f->id].id);
     json_member_text(v->j, "where", buf_cstr(&place));

@@ -11,6 +11,7 @@
 
 #include "admin/finding.h"
 
+struct buf;
 struct call;
 struct history;
 
@@ -19,6 +20,9 @@ enum { DOCTOR_LOOP_RUNS = 10 };
 
 /* Answers {"findings":[{"id","where","text","advice"}, ...]}; an empty array: nothing is wrong. */
 void doctor_answer(struct call *c);
+
+/* Appends what to type or do about a finding. */
+void doctor_put_advice(struct buf *out, const struct finding *f);
 
 /* The word of docs/doctor.md for a finding: "stale". */
 const char *doctor_word(enum finding_id id);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "admin/admin.h"
+#include "admin/hide.h"
 #include "admin/restore_status.h"
 #include "base/utf8.h"
 #include "cache/watch.h"
@@ -65,8 +66,10 @@ static void put_trouble(const struct telling *t, const struct admin_model *m,
     if (what == NULL)
         return;
     buf_printf(&text, "watch %s: %s", w->name, what);
-    if (s->err->kind != ERR_OK && !m->hides_keys)
-        buf_printf(&text, ": %s", s->err->text);
+    if (s->err->kind != ERR_OK) {
+        buf_puts(&text, ": ");
+        hide_put_watch_error(&text, m, s);
+    }
     tell(t, id, "watch", w->name, &text);
     buf_free(&text);
 }

@@ -6,6 +6,7 @@
 
 #include "admin/admin.h"
 #include "admin/faults.h"
+#include "admin/hide.h"
 #include "base/buf.h"
 #include "base/utf8.h"
 #include "cache/watch.h"
@@ -41,10 +42,11 @@ static void add_failing(struct wrongs *w, const struct admin_model *m, uint64_t 
 
         if (s.err->kind == ERR_OK)
             continue;
-        if (w->count++ == 0)
-            buf_printf(&w->first, "%s: watch %s: %s",
-                       is_silence(s.err->kind) ? "no contact" : "failing", m->watches[i].name,
-                       s.err->text);
+        if (w->count++ > 0)
+            continue;
+        buf_printf(&w->first, "%s: watch %s: ", is_silence(s.err->kind) ? "no contact" : "failing",
+                   m->watches[i].name);
+        hide_put_watch_error(&w->first, m, &s);
     }
 }
 

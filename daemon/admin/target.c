@@ -48,7 +48,8 @@ bool target_parse(struct target *t, struct str text)
         return false;
     /* The split comes before decoding: "%2F" is a slash inside a part and separates nothing. */
     t->bytes = mem_dup(text.p, n);
-    for (size_t from = 1; from <= n && t->count < TARGET_PARTS;) {
+    /* "/" has no parts. */
+    for (size_t from = 1; n > 1 && from <= n && t->count < TARGET_PARTS;) {
         char *start = t->bytes + from;
         /* The last part takes all that is left: keys have a slash. */
         const char *slash = t->count + 1 < TARGET_PARTS ? memchr(start, '/', n - from) : NULL;

@@ -766,6 +766,7 @@ static void build_monitoring(struct daemon *dm)
         .loop = dm->loop,
         .link = dm->link,
         .control = dm->control,
+        .node = p->node_name,
         .conf = p->conf,
         .textfile_number = build_textfile_number(p->conf, p->cluster_access),
         .sockets = p->sockets,

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "admin/metrics_out.h"
-#include "admin/target.h"
+#include "admin/admin.h"
+#include "admin/host.h"
 #include "app/control.h"
 #include "app/textfile.h"
 #include "base/log.h"
@@ -22,20 +22,29 @@ struct place {
     struct listener *listener;
 };
 
+/* Paths whose answers take milliseconds to make when there are a thousand watches, while anybody may
+ * ask: so such an answer is not made more often than this, and takes no more than a few percent of the
+ * loop's time. */
+#define KEPT_MS 100
+static const char *const kept_paths[] = {"/metrics", "/", "/page.json"};
+enum { KEPT_PATHS = ARRAY_LEN(kept_paths) };
+
+/* The last answer to one of them. */
+struct kept {
+    struct admin_response answer; /* body empty = there was none */
+    uint64_t made_ms;
+};
+
 struct monitoring {
     struct loop *loop;
     struct control *control;
+    const char *node;
     struct place *places;
     size_t n;
     struct monitoring_sockets next; /* new ones of the reload under way */
     struct textfile *textfile;
-    struct buf metrics;  /* the last answer to /metrics; empty = there was none */
-    uint64_t metrics_ms; /* when it was made */
+    struct kept kept[KEPT_PATHS];
 };
-
-/* /metrics takes milliseconds to make when there are a thousand watches, and anybody may ask: so it is not
- * made more often, and takes no more than a few percent of the loop's time. */
-#define METRICS_EVERY_MS 100
 
 /* ---- Sockets */
 
@@ -159,42 +168,71 @@ void monitoring_unbind(struct monitoring_sockets *s)
 
 /* ---- Answers */
 
-/* As admin_handle() finds the path: every spelling of it must share the answer that is kept. */
-static bool asks_for_metrics(const struct admin_request *req)
+/* The target without its query. */
+static struct str path_of(const struct admin_request *req)
 {
-    static const char *const pattern[TARGET_PARTS] = {"metrics"};
-    struct target t;
+    const char *query = req->target.n > 0 ? memchr(req->target.p, '?', req->target.n) : NULL;
 
-    if ((!str_is(req->method, "GET") && !str_is(req->method, "HEAD")) ||
-        !target_parse(&t, req->target))
-        return false;
-    bool fits = target_fits(&t, pattern);
-    target_fini(&t);
-    return fits;
+    return query != NULL ? str_of(req->target.p, (size_t)(query - req->target.p)) : req->target;
 }
 
-static void answer_metrics(struct monitoring *m, const struct admin_request *req,
-                           struct admin_response *out)
+/* Where the path stands among the n paths; n = it does not. */
+static size_t find(struct str path, const char *const *paths, size_t n)
+{
+    size_t i = 0;
+
+    while (i < n && !str_is(path, paths[i]))
+        i++;
+    return i;
+}
+
+/* Programs may reach these under any name. The rest is for browsers, which let a site read it if the
+ * name of that site has our address (admin/host). */
+static bool is_for_programs(struct str path)
+{
+    static const char *const paths[] = {"/metrics", "/livez", "/readyz", "/healthz"};
+
+    return find(path, paths, ARRAY_LEN(paths)) < ARRAY_LEN(paths);
+}
+
+/* Also with another query, which means nothing to these paths. */
+static void answer_kept(struct monitoring *m, struct kept *k, const struct admin_request *req,
+                        struct admin_response *out)
 {
     uint64_t now_ms = loop_now_ms(m->loop);
 
-    *out = (struct admin_response){.status = 200, .content_type = METRICS_OUT_TYPE};
-    if (m->metrics.len > 0 && now_ms - m->metrics_ms < METRICS_EVERY_MS) {
-        buf_append_str(&out->body, buf_str(&m->metrics));
-        return;
+    if (k->answer.body.len == 0 || now_ms - k->made_ms >= KEPT_MS) {
+        buf_free(&k->answer.body);
+        control_answer(m->control, req, &k->answer);
+        k->made_ms = now_ms;
     }
-    control_answer(m->control, req, out);
-    buf_clear(&m->metrics);
-    buf_append_str(&m->metrics, buf_str(&out->body));
-    m->metrics_ms = now_ms;
+    *out = k->answer;
+    out->body = (struct buf){0};
+    buf_append_str(&out->body, buf_str(&k->answer.body));
 }
 
+static void forget_kept(struct monitoring *m)
+{
+    for (size_t i = 0; i < KEPT_PATHS; i++)
+        buf_free(&m->kept[i].answer.body);
+}
+
+/* No path here needs an escape, and one with an escape would be taken for another one. */
 static void answer(void *arg, const struct admin_request *req, struct admin_response *out)
 {
     struct monitoring *m = arg;
+    struct str path = path_of(req);
+    bool reads = str_is(req->method, "GET") || str_is(req->method, "HEAD");
+    size_t at = find(path, kept_paths, KEPT_PATHS);
 
-    if (asks_for_metrics(req))
-        answer_metrics(m, req, out);
+    if (path.n > 0 && memchr(path.p, '%', path.n) != NULL)
+        admin_refuse(out, 404, "there is nothing under this path");
+    else if (!is_for_programs(path) && !host_is_ours(req->host, m->node))
+        admin_refuse(
+            out, 403,
+            "this is answered under an IP address, localhost and the name of the node only");
+    else if (reads && at < KEPT_PATHS)
+        answer_kept(m, &m->kept[at], req, out);
     else
         control_answer(m->control, req, out);
 }
@@ -268,6 +306,7 @@ void monitoring_change(struct monitoring *m, const struct conf *conf, uint32_t t
             leave(&m->places[i]);
     }
     m->n = kept;
+    forget_kept(m); /* page_keys may be another one */
     serve(m, &m->next);
     textfile_set(m->textfile, conf_textfile(conf), textfile_number);
 }
@@ -290,8 +329,8 @@ static void on_trouble(void *arg, const char *trouble)
 
 struct monitoring *monitoring_create(const struct monitoring_params *params)
 {
-    struct monitoring *m =
-        MEM_NEW(struct monitoring, .loop = params->loop, .control = params->control);
+    struct monitoring *m = MEM_NEW(struct monitoring, .loop = params->loop,
+                                   .control = params->control, .node = params->node);
     const struct textfile_params p = {.loop = params->loop,
                                       .link = params->link,
                                       .put = put_metrics,
@@ -315,7 +354,7 @@ void monitoring_dispose(struct monitoring **mp)
         leave(&m->places[i]);
     monitoring_unbind(&m->next);
     textfile_dispose(&m->textfile);
-    buf_free(&m->metrics);
+    forget_kept(m);
     free(m->places);
     free(m);
 }

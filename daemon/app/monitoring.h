@@ -46,6 +46,7 @@ struct monitoring_params {
     struct loop *loop;
     struct helper_link *link;
     struct control *control;
+    const char *node; /* a name under which the page may be asked for */
     const struct conf *conf;
     uint32_t textfile_number;           /* build_textfile_number() */
     struct monitoring_sockets *sockets; /* taken: empty afterwards */

@@ -961,6 +961,16 @@ static void add_scope(struct watch_status *sum, const struct list_watch_status *
         sum->err = s->err;
 }
 
+/* A server that sends bookmarks is given up after bookmark_timeout, another one when its request has
+ * ended (liveness_due_ms()). Then stale_after begins. */
+static uint64_t silence_ms(const struct watch *w, bool has_bookmarks)
+{
+    const struct watch_params *p = &w->params;
+
+    return p->stale_after_ms +
+           (has_bookmarks ? p->bookmark_timeout_ms : (uint64_t)p->reflector.watch_max_s * 1000);
+}
+
 struct watch_status watch_status(const struct watch *w, uint64_t now_ms)
 {
     bool any = w->list_watch_count > 0;
@@ -973,6 +983,7 @@ struct watch_status watch_status(const struct watch *w, uint64_t now_ms)
         .rv = "",
         .skipped = skips_count(store_skips(w->store)),
         .err = &w->unresolved,
+        .names_objects = w->name_count > 0 || strstr(w->fields, "metadata.name") != NULL,
     };
 
     memcpy(sum.errors_by, w->discovery_errors_by, sizeof(sum.errors_by));
@@ -986,6 +997,7 @@ struct watch_status watch_status(const struct watch *w, uint64_t now_ms)
         }
         add_scope(&sum, &s, now_ms);
     }
+    sum.silence_ms = silence_ms(w, sum.bookmark_ms > 0);
     if (sum.contact)
         return sum;
     /* No server was heard since the stale start: the contact is that of the earlier process, which

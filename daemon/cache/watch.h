@@ -38,16 +38,16 @@ struct watch_status {
     size_t held_deletes;     /* deletes that it holds back */
     bool contact;            /* false: a server was never heard; contact_age_ms is 0 */
     uint64_t contact_age_ms; /* since the last good byte, also of an established watch */
-    uint64_t event_ms;       /* when the last event, the last bookmark came; 0 = never */
-    uint64_t bookmark_ms;
-    const char *rv; /* of the first scope */
-    uint64_t relists;
-    uint64_t relists_by[RELIST_REASONS];
+    uint64_t event_ms, bookmark_ms; /* when the last event, the last bookmark came; 0 = never */
+    uint64_t silence_ms; /* after so long a silence a watch that was well is stale, roughly */
+    const char *rv;      /* of the first scope */
+    uint64_t relists, relists_by[RELIST_REASONS];
     uint64_t events;
     enum buffering_sign buffering;
     uint64_t events_by[EVENT_TYPES], errors_by[ERR_KINDS]; /* all that came; failed requests */
     uint64_t skipped;      /* objects that are skipped now: see store_skips() */
     const struct err *err; /* kind OK = no error */
+    bool names_objects;    /* its settings do so: what a server says of a request may, too */
 };
 
 /* ERR_CONFIG: the resource is not written as one, namespaces do not fit it, or a path or selector

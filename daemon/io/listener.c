@@ -93,6 +93,7 @@ struct client {
     struct http_in *in; /* the request that is being read or answered */
     struct buf method;
     struct buf target;
+    struct buf host;
     struct buf rest; /* ANSWERING: bytes that came behind that request */
     struct buf head; /* of the answer, while it is written */
     struct buf body;
@@ -265,6 +266,7 @@ static void let_go(struct client *c)
     http_in_destroy(&c->in);
     buf_free(&c->method);
     buf_free(&c->target);
+    buf_free(&c->host);
     buf_free(&c->rest);
     buf_free(&c->head);
     buf_free(&c->body);
@@ -424,6 +426,7 @@ static void read_next(struct client *c)
     c->in = http_in_create(HTTP_IN_REQUEST, &limits);
     buf_clear(&c->method);
     buf_clear(&c->target);
+    buf_clear(&c->host);
     enter(c, CLIENT_READING);
     if (rest.len > 0)
         take(c, buf_str(&rest));
@@ -486,7 +489,7 @@ static void send_out(struct client *c, enum client_state state)
 /* Writes the answer; takes the body of the response over. */
 static void send_answer(struct client *c, struct admin_response *r)
 {
-    http_out_response(&c->head, r->status, r->content_type, r->body.len);
+    http_out_response(&c->head, r->status, r->content_type, r->headers, r->body.len);
     /* An answer to HEAD has no body, whatever its status. */
     if (str_is(buf_str(&c->method), "HEAD"))
         buf_clear(&r->body);
@@ -576,6 +579,7 @@ static void ask(struct client *c, struct admin_response *r)
     const struct admin_request req = {
         .method = buf_str(&c->method),
         .target = buf_str(&c->target),
+        .host = buf_str(&c->host),
         .privileged = c->privileged,
         .anonymous = is_tcp(l),
     };
@@ -621,6 +625,7 @@ static enum http_in_part read_request(struct client *c, struct str *data, struct
         if (part == HTTP_IN_HEAD) {
             buf_append_str(&c->method, http_in_head(c->in)->method);
             buf_append_str(&c->target, http_in_head(c->in)->target);
+            buf_append_str(&c->host, http_in_head(c->in)->host);
         }
     } while (part == HTTP_IN_HEAD || part == HTTP_IN_BODY);
     return part;

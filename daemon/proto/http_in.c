@@ -28,12 +28,13 @@ enum field {
     FIELD_CODING,
     FIELD_DATE,
     FIELD_WARNING,
+    FIELD_HOST,
     FIELDS,
 };
 
 static const char *const field_names[FIELDS] = {
     "content-type",      "retry-after", "location", "content-encoding",
-    "transfer-encoding", "date",        "warning",
+    "transfer-encoding", "date",        "warning",  "host",
 };
 
 static const char framing[] = "what stands between chunks";
@@ -416,6 +417,7 @@ static void make_head(struct http_in *h)
     if (h->parser.type == HTTP_REQUEST) {
         h->head.method = str_c(llhttp_method_name((llhttp_method_t)h->parser.method));
         h->head.target = buf_str(&h->target);
+        h->head.host = lower_value(h, FIELD_HOST);
     } else {
         h->head.status = h->parser.status_code;
     }

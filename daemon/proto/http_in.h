@@ -28,6 +28,7 @@ struct http_head {
     int status;              /* response */
     struct str method;       /* request; "GET" */
     struct str target;       /* request: path and query */
+    struct str host;         /* request: Host in lower case, with its port; empty if absent */
     struct str content_type; /* lower case, without parameters; empty if absent */
     /* Lower case; empty if absent or "identity". The pieces of the body are as they came. */
     struct str content_encoding;

@@ -25,6 +25,15 @@ static bool is_block(const char *lines)
                       strstr(lines, "\r\n\r\n") == NULL);
 }
 
+/* Writes header lines; NULL = none. */
+static void put_block(struct buf *out, const char *lines)
+{
+    if (lines == NULL)
+        return;
+    ensure(is_block(lines));
+    buf_puts(out, lines);
+}
+
 void http_out_request(struct buf *out, const struct http_request *r)
 {
     ensure(r->target[0] == '/' && strpbrk(r->target, " \r\n") == NULL);
@@ -35,10 +44,7 @@ void http_out_request(struct buf *out, const struct http_request *r)
     put_field(out, "Accept-Encoding", r->gzip ? "gzip" : NULL);
     put_field(out, "User-Agent", r->user_agent);
     put_field(out, "Authorization", r->authorization);
-    if (r->headers != NULL) {
-        ensure(is_block(r->headers));
-        buf_puts(out, r->headers);
-    }
+    put_block(out, r->headers);
     if (r->json == NULL) {
         buf_puts(out, "\r\n");
         return;
@@ -95,9 +101,11 @@ static void put_status(struct buf *out, int status, const char *content_type)
     put_field(out, "Content-Type", content_type);
 }
 
-void http_out_response(struct buf *out, int status, const char *content_type, size_t body_bytes)
+void http_out_response(struct buf *out, int status, const char *content_type, const char *headers,
+                       size_t body_bytes)
 {
     put_status(out, status, content_type);
+    put_block(out, headers);
     buf_printf(out, "Content-Length: %zu\r\n\r\n", body_bytes);
 }
 

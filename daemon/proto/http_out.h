@@ -26,8 +26,10 @@ struct http_request {
  * a bug of the caller (ensure). */
 void http_out_request(struct buf *out, const struct http_request *r);
 
-/* Appends a response head with Content-Length; the caller appends the body. */
-void http_out_response(struct buf *out, int status, const char *content_type, size_t body_bytes);
+/* Appends a response head with Content-Length; the caller appends the body. headers has more header
+ * lines, each with its CRLF; NULL = none. */
+void http_out_response(struct buf *out, int status, const char *content_type, const char *headers,
+                       size_t body_bytes);
 
 /* Appends a response head for a body that ends with the connection (RFC 9112 6.3). */
 void http_out_endless(struct buf *out, int status, const char *content_type);

@@ -42,7 +42,9 @@ void rig_handle(void *arg, const struct admin_request *req, struct admin_respons
     else if (str_is(req->target, "/follow"))
         out->stream = admin_streams_follow_journal(t->streams);
     else
-        buf_printf(&out->body, "<%.*s>", STR_ARG(req->target));
+        buf_printf(&out->body, "%.*s<%.*s>", STR_ARG(req->host), STR_ARG(req->target));
+    if (str_is(req->target, "/headers"))
+        out->headers = "X-More: yes\r\n";
     if (t->dispose)
         listener_dispose(&t->listener);
 }

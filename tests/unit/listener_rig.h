@@ -58,8 +58,8 @@ int rig_tear_down(void **state);
 /* Makes socket and listener, whose clients may be idle for RIG_IDLE_MS. */
 void rig_start(struct rig *t);
 
-/* Answers a request: its target in angle brackets, RIG_BIG_BYTES for /big, RIG_LARGE_BYTES for
- * /large, or a stream. */
+/* Answers a request: its Host and its target in angle brackets, RIG_BIG_BYTES for /big,
+ * RIG_LARGE_BYTES for /large, or a stream. The answer to /headers has a header of its own. */
 void rig_handle(void *arg, const struct admin_request *req, struct admin_response *out);
 
 /* One more client. */

@@ -386,8 +386,9 @@ static void test_secrets_are_for_the_privileged(void **state)
 
 static void test_unknown_targets_are_not_found(void **state)
 {
-    static const char *const nothing[] = {"/",
-                                          "//",
+    static const char *const nothing[] = {"//",
+                                          "/page",
+                                          "/page.json/x",
                                           "/v1",
                                           "/v1/",
                                           "/v1/status/",

@@ -283,11 +283,12 @@ static void test_the_form_is_chosen_by_the_query(void **state)
 
 static void test_anonymous_peers_only_probe(void **state)
 {
-    static const char *const probes[] = {"/livez", "/readyz", "/healthz"};
+    static const char *const probes[] = {"/livez",     "/readyz",   "/healthz", "/metrics", "/",
+                                         "/page.json", "/page.css", "/page.js", "/page.svg"};
     static const char *const others[] = {
         "/v1/status", "/v1/doctor", "/v1/watches", "/v1/sources/services/objects", "/v1/hooks",
         "/v1/events", "/v1/runs",   "/v1/pause",   "/v1/watches/services/relist",  "/v1/reload",
-        "/",          "/v1",
+        "/v1",        "/page",
     };
     static const char *const methods[] = {"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS"};
     struct admin_world *t = *state;

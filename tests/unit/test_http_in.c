@@ -25,6 +25,7 @@ static void put_head(struct buf *text, const struct http_head *h)
         buf_printf(text, "%.*s %.*s", STR_ARG(h->method), STR_ARG(h->target));
     else
         buf_printf(text, "%d", h->status);
+    put_field(text, "host", h->host);
     put_field(text, "type", h->content_type);
     put_field(text, "coding", h->content_encoding);
     put_field(text, "location", h->location);
@@ -379,8 +380,8 @@ static void test_messages_that_are_no_responses(void **state)
 static void test_requests(void **state)
 {
     (void)state;
-    request("GET /v1/status?x=%20 HTTP/1.1\r\nHost: localhost\r\n\r\nGET",
-            "GET /v1/status?x=%20 keep||end, then GET");
+    request("GET /v1/status?x=%20 HTTP/1.1\r\nHost: Localhost:80 \r\nHost: b\r\n\r\nGET",
+            "GET /v1/status?x=%20 host=localhost:80 keep||end, then GET");
     request("POST /v1/x HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}",
             "POST /v1/x type=application/json keep|{}|end");
     request("POST /v1/x HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",

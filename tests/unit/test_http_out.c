@@ -58,12 +58,17 @@ static void test_response(void **state)
     struct buf out = {0};
 
     (void)state;
-    http_out_response(&out, 404, "text/plain", 12345);
+    http_out_response(&out, 404, "text/plain", NULL, 12345);
     assert_string_equal(buf_cstr(&out), "HTTP/1.1 404 Not Found\r\nContent-Type: text/plain\r\n"
                                         "Content-Length: 12345\r\n\r\n");
     buf_clear(&out);
-    http_out_response(&out, 299, NULL, 0);
+    http_out_response(&out, 299, NULL, NULL, 0);
     assert_string_equal(buf_cstr(&out), "HTTP/1.1 299 \r\nContent-Length: 0\r\n\r\n");
+    buf_clear(&out);
+    http_out_response(&out, 200, "text/css", "Cache-Control: no-store\r\nX: y\r\n", 1);
+    assert_string_equal(buf_cstr(&out),
+                        "HTTP/1.1 200 OK\r\nContent-Type: text/css\r\nCache-Control: no-store\r\n"
+                        "X: y\r\nContent-Length: 1\r\n\r\n");
     buf_free(&out);
 }
 
@@ -89,7 +94,7 @@ static void test_read_back(void **state)
         struct http_in *h = http_in_create(HTTP_IN_RESPONSE, &limits);
 
         buf_clear(&out);
-        http_out_response(&out, status, "application/json", 0);
+        http_out_response(&out, status, "application/json", NULL, 0);
         assert_int_equal(read_back(h, &out, &got), HTTP_IN_END);
         assert_true(http_in_reusable(h));
         assert_int_equal(got, status);
@@ -135,7 +140,7 @@ static void test_reasons(void **state)
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         buf_clear(&out);
-        http_out_response(&out, cases[i].status, "text/plain", 0);
+        http_out_response(&out, cases[i].status, "text/plain", NULL, 0);
         assert_memory_equal(buf_cstr(&out), cases[i].line, strlen(cases[i].line));
     }
     buf_free(&out);

@@ -17,7 +17,7 @@
 #include "play_clock.h"
 
 static const char answer_a[] =
-    "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 4\r\n\r\n</a>";
+    "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 5\r\n\r\nx</a>";
 
 static void test_a_request_cut_at_every_byte(void **state)
 {
@@ -75,8 +75,8 @@ static void test_pipelined_requests_are_answered_in_order(void **state)
 static void test_the_end_of_keep_alive(void **state)
 {
     static const char *const last[] = {
-        "GET /a HTTP/1.1\r\nConnection: close\r\n\r\n",
-        "GET /a HTTP/1.0\r\n\r\n",
+        "GET /a HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
+        "GET /a HTTP/1.0\r\nHost: x\r\n\r\n",
     };
     struct rig *t = *state;
 
@@ -101,7 +101,7 @@ static void test_a_client_may_close_its_side_first(void **state)
 
     rig_start(t);
     p = rig_connect(t);
-    rig_say(p, "GET /a HTTP/1.1\r\n\r\n");
+    rig_say(p, "GET /a HTTP/1.1\r\nHost: x\r\n\r\n");
     assert_int_equal(shutdown(p->fd, SHUT_WR), 0);
     rig_run_until(t, rig_first_eof);
     assert_string_equal(buf_cstr(&p->got), answer_a);

@@ -80,6 +80,29 @@ static void test_clients_of_the_control_socket_are_somebody(void **state)
     assert_false(t->anonymous);
 }
 
+static bool answered_twice(struct rig *t)
+{
+    const char *first = strchr(buf_cstr(&t->peers[0].got), '>');
+
+    return first != NULL && strchr(first + 1, '>') != NULL;
+}
+
+/* The Host of one request is not that of the next one on the same connection. */
+static void test_the_handler_gets_the_host_and_may_add_headers(void **state)
+{
+    struct rig *t = *state;
+    struct socket_address at;
+
+    start(t, "127.0.0.1:0", &at);
+    rig_say(join(t, &at), "GET /headers HTTP/1.1\r\nHost: Node-1:9916\r\n\r\n"
+                          "GET /a HTTP/1.1\r\n\r\n");
+    rig_run_until(t, answered_twice);
+    const char *got = buf_cstr(&t->peers[0].got);
+    assert_non_null(strstr(got, "\r\nX-More: yes\r\n"));
+    assert_non_null(strstr(got, "\r\n\r\nnode-1:9916</headers>"));
+    assert_non_null(strstr(got, "\r\n\r\n</a>"));
+}
+
 static bool all_answered(struct rig *t)
 {
     for (size_t i = 0; i < t->peer_count; i++)
@@ -196,6 +219,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         WITH_RIG(test_requests_are_answered_over_ipv4_and_ipv6),
         WITH_RIG(test_clients_of_the_control_socket_are_somebody),
+        WITH_RIG(test_the_handler_gets_the_host_and_may_add_headers),
         WITH_RIG(test_all_places_are_for_all),
         WITH_RIG(test_a_request_must_be_whole_in_time),
         WITH_RIG(test_answers_that_nobody_reads_are_bounded),
