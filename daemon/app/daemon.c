@@ -453,7 +453,7 @@ static void on_kubeconfig(void *arg, const char *path)
 
     log_info("a kubeconfig that was awaited is there: reloading", KV_STR("path", path));
     if (reloader_start(dm->reloader, false, &refusal) == 0)
-        log_warn("no reload", KV_STR("because", refusal));
+        log_warn("reload refused", KV_STR("path", path), KV_STR("reason", refusal));
 }
 
 /* A new configuration was read and checked, and the helper is ready for it. */
