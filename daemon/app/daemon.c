@@ -95,7 +95,7 @@ struct daemon {
     struct deadline *once;     /* --timeout of --once */
     /* The node's name may be another one when a kubeconfig is there that did not exist at the start. */
     bool is_name_open;
-    struct buf status;         /* the line that systemd has; "" = none */
+    struct buf status; /* the line that systemd has; "" = none */
 };
 
 /* Sends STATUS= if the line has changed: each message to systemd wakes it up. */
@@ -739,7 +739,7 @@ static void build_control(struct daemon *dm)
         .loop = dm->loop,
         .conf = dm->params.conf,
         .cluster_access = dm->params.cluster_access,
-        .clusters = dm->clusters,
+        .clusters = dm->params.replay == NULL ? dm->clusters : NULL,
         .sources = dm->sources,
         .hooks = &dm->hooks,
         .persist = dm->persist,
