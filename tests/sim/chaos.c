@@ -564,6 +564,8 @@ static void reload_in_peace(struct chaos *x)
         x->features[FEATURE_RELOAD_QUIET]++; /* a hook that was dropped before is not replaced */
     sim_daemon_reload(x->sim_daemon, watch, edit);
     settle(x);
+    if (x->sim_daemon->sim_hooks.changing != WATCHES)
+        panic("a reload of watch %zu has not ended", watch);
     if (count_faults(x) != faults || x->setup.future_fails)
         return;
     if (count_other_lists(x, watch) != others)
