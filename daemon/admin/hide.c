@@ -10,10 +10,19 @@
 #include "hook/history.h"
 #include "hook/hook.h"
 
+/* Is the text all ours? That of any other kind may have a sentence of the server, or be about one object. */
+static bool is_of_the_network(enum err_kind kind)
+{
+    return kind == ERR_IO || kind == ERR_REFUSED || kind == ERR_TIMEOUT || kind == ERR_CLOSED ||
+           kind == ERR_TLS || kind == ERR_CREDENTIAL || kind == ERR_FOREIGN;
+}
+
 void hide_put_watch_error(struct buf *out, const struct admin_model *m,
                           const struct watch_status *s)
 {
-    buf_puts(out, m->hides_keys && s->names_objects ? err_kind_name(s->err->kind) : s->err->text);
+    bool is_shown = !m->hides_keys || is_of_the_network(s->err->kind);
+
+    buf_puts(out, is_shown ? s->err->text : err_kind_name(s->err->kind));
 }
 
 static const char *program_of(const struct run_end *end)

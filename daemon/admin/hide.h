@@ -13,8 +13,8 @@ struct buf;
 struct hook;
 struct watch_status;
 
-/* Appends the error of the watch. If names are hidden, and the settings of the watch name objects, the
- * kind of the error stands for its text, which may be a sentence of the server with such a name. */
+/* Appends the error of the watch. If names are hidden, the kind of the error stands for its text, unless it is
+ * one of network, TLS or credential: a server may name an object in any sentence. */
 void hide_put_watch_error(struct buf *out, const struct admin_model *m,
                           const struct watch_status *s);
 

@@ -199,14 +199,16 @@ static struct admin_cluster cluster_of(const struct control *c, size_t i)
     };
 }
 
-/* The clusters of the model, as conf->clusters, or none in a replay; free_clusters() frees them. */
-static struct admin_cluster *clusters_of(const struct control *c)
+/* Gives the model the clusters, as conf->clusters, or none in a replay; free_clusters() frees them. */
+static struct admin_cluster *add_clusters(const struct control *c, struct admin_model *m)
 {
-    size_t n = c->params.cluster_access->n;
+    size_t n = c->params.clusters != NULL ? c->params.conf->n_clusters : 0;
     struct admin_cluster *clusters = mem_array(n + 1, sizeof(*clusters));
 
     for (size_t i = 0; i < n; i++)
         clusters[i] = cluster_of(c, i);
+    m->clusters = clusters;
+    m->cluster_count = n;
     return clusters;
 }
 
@@ -263,10 +265,8 @@ static struct admin_model model_of(struct control *c)
 void control_answer(struct control *c, const struct admin_request *req, struct admin_response *out)
 {
     struct admin_model m = model_of(c);
-    struct admin_cluster *clusters = clusters_of(c);
+    struct admin_cluster *clusters = add_clusters(c, &m);
 
-    m.clusters = clusters;
-    m.cluster_count = c->params.cluster_access->n;
     m.hides_keys = req->anonymous && !c->params.conf->metrics.page_keys.v;
     admin_handle(&m, req, loop_now_ms(c->params.loop), out);
     free_clusters(clusters, m.cluster_count);
@@ -275,10 +275,8 @@ void control_answer(struct control *c, const struct admin_request *req, struct a
 void control_put_metrics(struct control *c, struct buf *out)
 {
     struct admin_model m = model_of(c);
-    struct admin_cluster *clusters = clusters_of(c);
+    struct admin_cluster *clusters = add_clusters(c, &m);
 
-    m.clusters = clusters;
-    m.cluster_count = c->params.cluster_access->n;
     metrics_put(out, &m, loop_now_ms(c->params.loop));
     free_clusters(clusters, m.cluster_count);
 }
@@ -286,10 +284,8 @@ void control_put_metrics(struct control *c, struct buf *out)
 void control_put_status_line(struct control *c, struct buf *out)
 {
     struct admin_model m = model_of(c);
-    struct admin_cluster *clusters = clusters_of(c);
+    struct admin_cluster *clusters = add_clusters(c, &m);
 
-    m.clusters = clusters;
-    m.cluster_count = c->params.cluster_access->n;
     m.hides_keys = true; /* any user may call systemctl status */
     status_line_put(&m, loop_now_ms(c->params.loop), out);
     free_clusters(clusters, m.cluster_count);

@@ -29,7 +29,7 @@ struct control_params {
     struct loop *loop;
     const struct conf *conf;
     const struct cluster_access_list *cluster_access;
-    struct cluster_runtime *const *clusters; /* as conf->clusters */
+    struct cluster_runtime *const *clusters; /* as conf->clusters; NULL = a replay has none */
     struct sources *sources;
     struct hooks *hooks;
     struct persist_driver *persist;

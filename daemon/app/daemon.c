@@ -95,7 +95,7 @@ struct daemon {
     struct deadline *once;     /* --timeout of --once */
     /* The node's name may be another one when a kubeconfig is there that did not exist at the start. */
     bool is_name_open;
-    struct buf status;         /* the line that systemd has; "" = none */
+    struct buf status; /* the line that systemd has; "" = none */
 };
 
 /* Sends STATUS= if the line has changed: each message to systemd wakes it up. */
@@ -453,7 +453,7 @@ static void on_kubeconfig(void *arg, const char *path)
 
     log_info("a kubeconfig that was awaited is there: reloading", KV_STR("path", path));
     if (reloader_start(dm->reloader, false, &refusal) == 0)
-        log_warn("no reload", KV_STR("because", refusal));
+        log_warn("reload refused", KV_STR("path", path), KV_STR("reason", refusal));
 }
 
 /* A new configuration was read and checked, and the helper is ready for it. */
@@ -739,7 +739,7 @@ static void build_control(struct daemon *dm)
         .loop = dm->loop,
         .conf = dm->params.conf,
         .cluster_access = dm->params.cluster_access,
-        .clusters = dm->clusters,
+        .clusters = dm->params.replay == NULL ? dm->clusters : NULL,
         .sources = dm->sources,
         .hooks = &dm->hooks,
         .persist = dm->persist,

@@ -60,6 +60,22 @@ char *mem_strdup(const char *s)
     return s != NULL ? mem_strndup(s, strlen(s)) : NULL;
 }
 
+char **mem_strdups(const char *const *v, size_t n)
+{
+    char **copies = mem_array(n + 1, sizeof(*copies));
+
+    for (size_t i = 0; i < n; i++)
+        copies[i] = mem_strdup(v[i]);
+    return copies;
+}
+
+void mem_free_strs(char **v, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        free(v[i]);
+    free(v);
+}
+
 char *mem_strndup(const char *s, size_t n)
 {
     char *copy = mem_alloc(n + 1);

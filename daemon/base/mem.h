@@ -34,6 +34,12 @@ void *mem_dup(const void *p, size_t n) MUST_CHECK;
 /* Copy of a string; NULL stays NULL. */
 char *mem_strdup(const char *s) MUST_CHECK;
 
+/* Copies of n strings. Release with mem_free_strs(). */
+char **mem_strdups(const char *const *v, size_t n) MUST_CHECK;
+
+/* Frees n strings and the array that holds them. */
+void mem_free_strs(char **v, size_t n);
+
 /* Copy of n bytes with a NUL behind them. */
 char *mem_strndup(const char *s, size_t n) MUST_CHECK;
 

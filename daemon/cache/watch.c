@@ -64,22 +64,6 @@ struct watch {
 
 /* ---- Scopes */
 
-static char **copy_texts(const char *const *v, size_t n)
-{
-    char **copy = mem_array(n + 1, sizeof(*copy));
-
-    for (size_t i = 0; i < n; i++)
-        copy[i] = mem_strdup(v[i]);
-    return copy;
-}
-
-static void free_texts(char **v, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        free(v[i]);
-    free(v);
-}
-
 static bool all_namespaces(const struct watch *w)
 {
     return w->namespace_count == 1 && strcmp(w->namespaces[0], "*") == 0;
@@ -255,9 +239,9 @@ static struct watch *new_watch(const struct watch_params *p)
     w->cluster = mem_strdup(p->cluster);
     w->labels = mem_strdup(p->label_selector);
     w->fields = mem_strdup(p->field_selector);
-    w->namespaces = copy_texts(p->namespaces, p->namespace_count);
+    w->namespaces = mem_strdups(p->namespaces, p->namespace_count);
     w->namespace_count = p->namespace_count;
-    w->names = copy_texts(p->names, p->name_count);
+    w->names = mem_strdups(p->names, p->name_count);
     w->name_count = p->name_count;
     /* All namespaces (or names) make one scope. */
     w->scope_count =
@@ -332,8 +316,8 @@ void watch_destroy(struct watch **wp)
     store_destroy(&w->store);
     shape_destroy(&w->shape);
     resource_fini(&w->resource);
-    free_texts(w->namespaces, w->namespace_count);
-    free_texts(w->names, w->name_count);
+    mem_free_strs(w->namespaces, w->namespace_count);
+    mem_free_strs(w->names, w->name_count);
     subscribers_fini(&w->subscribers);
     free(w->labels);
     free(w->fields);
@@ -983,7 +967,6 @@ struct watch_status watch_status(const struct watch *w, uint64_t now_ms)
         .rv = "",
         .skipped = skips_count(store_skips(w->store)),
         .err = &w->unresolved,
-        .names_objects = w->name_count > 0 || strstr(w->fields, "metadata.name") != NULL,
     };
 
     memcpy(sum.errors_by, w->discovery_errors_by, sizeof(sum.errors_by));

@@ -47,7 +47,6 @@ struct watch_status {
     uint64_t events_by[EVENT_TYPES], errors_by[ERR_KINDS]; /* all that came; failed requests */
     uint64_t skipped;      /* objects that are skipped now: see store_skips() */
     const struct err *err; /* kind OK = no error */
-    bool names_objects;    /* its settings do so: what a server says of a request may, too */
 };
 
 /* ERR_CONFIG: the resource is not written as one, namespaces do not fit it, or a path or selector

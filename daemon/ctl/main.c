@@ -6,6 +6,7 @@
 #include "ctl/args.h"
 #include "ctl/command.h"
 #include "ctl/complete.h"
+#include "ctl/write_out.h"
 
 /* Carries out one command. The answer goes to out, and complaint is for stderr; main() writes
  * both. */
@@ -42,8 +43,10 @@ int main(int argc, char **argv)
 
     /* An answer that was written only in part must not look like success: a script reads it from a
      * pipe. */
-    if (out.len > 0 && (fwrite(out.data, 1, out.len, stdout) != out.len || fflush(stdout) != 0)) {
-        fprintf(stderr, "informerctl: cannot write the answer\n");
+    int error = write_out(buf_str(&out));
+    if (error != 0) {
+        fprintf(stderr, "informerctl: stdout: %s\n",
+                strerror(error)); /* NOLINT(concurrency-mt-unsafe) */
         code = EXIT_NO;
     }
     if (complaint.len > 0)

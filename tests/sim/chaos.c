@@ -556,13 +556,16 @@ static void reload_in_peace(struct chaos *x)
     uint64_t faults = count_faults(x);
     size_t hook = clock_pick(&x->clock, 0, HOOKS - 1);
     uint64_t runs = x->handlers[hook].runs;
+    uint64_t replaced = x->features[FEATURE_RELOAD_REPLACED];
 
     sim_reload_replace(&x->sim_daemon->sim_hooks, hook, false);
     settle(x);
-    if (x->handlers[hook].runs == runs)
-        x->features[FEATURE_RELOAD_QUIET]++;
+    if (x->handlers[hook].runs == runs && x->features[FEATURE_RELOAD_REPLACED] > replaced)
+        x->features[FEATURE_RELOAD_QUIET]++; /* a hook that was dropped before is not replaced */
     sim_daemon_reload(x->sim_daemon, watch, edit);
     settle(x);
+    if (x->sim_daemon->sim_hooks.changing != WATCHES)
+        panic("a reload of watch %zu has not ended", watch);
     if (count_faults(x) != faults || x->setup.future_fails)
         return;
     if (count_other_lists(x, watch) != others)

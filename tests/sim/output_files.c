@@ -298,7 +298,11 @@ static void count_start(struct output_files *s)
 void output_files_begin_apply(struct output_files *s, const struct run *run)
 {
     ensure(s->rules->applies);
-    if (run->attempt < s->failures + 1 || run->event_count > 0)
+    unsigned attempt = s->failures + 1;
+    /* A run that hooks share counts as the attempt of the one that has failed most often. */
+    bool is_right = run->other_count > 0 ? run->attempt >= attempt : run->attempt == attempt;
+
+    if (!is_right || run->event_count > 0)
         panic("%s: is applied with another input", s->rules->name);
     count_start(s);
     s->running = true;

@@ -334,8 +334,9 @@ static void test_an_error_is_hidden_where_it_may_name_an_object(void **state)
         "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"code\":500,\"message\":\"b/hush\"}");
     admin_world_expect_poor(t, "GET /healthz", 503, "b/hush");
     t->model.hides_keys = true;
-    expect_body(t, "/healthz", 503,
-                "not healthy\nwatch services: not synced\nwatch twin: not synced\n");
+    expect_body(
+        t, "/healthz", 503,
+        "not healthy\nwatch services: not synced: server\nwatch twin: not synced: server\n");
 }
 
 #define WITH_WORLD(test) \

@@ -37,10 +37,12 @@ static void test_a_path_loses_its_folders(void **state)
 static const struct err forbidden = {.kind = ERR_FORBIDDEN,
                                      .text = "server says 403: secrets \"my-tls\" is forbidden"};
 
-static void expect_watch_error(bool hides, bool names, const char *want)
+static const struct err silent = {.kind = ERR_TIMEOUT, .text = "no answer within 10 s"};
+
+static void expect_watch_error(bool hides, const struct err *err, const char *want)
 {
     const struct admin_model m = {.hides_keys = hides};
-    const struct watch_status s = {.err = &forbidden, .names_objects = names};
+    const struct watch_status s = {.err = err};
     struct buf out = {0};
 
     hide_put_watch_error(&out, &m, &s);
@@ -48,12 +50,12 @@ static void expect_watch_error(bool hides, bool names, const char *want)
     buf_free(&out);
 }
 
-static void test_a_server_may_repeat_names_of_the_configuration(void **state)
+static void test_a_sentence_of_a_server_may_name_an_object(void **state)
 {
     (void)state;
-    expect_watch_error(true, true, "forbidden");
-    expect_watch_error(true, false, forbidden.text);
-    expect_watch_error(false, true, forbidden.text);
+    expect_watch_error(true, &forbidden, "forbidden");
+    expect_watch_error(true, &silent, silent.text);
+    expect_watch_error(false, &forbidden, forbidden.text);
 }
 
 static void expect_hook_error(struct admin_world *t, struct run_end end, const char *want)
@@ -113,7 +115,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_path_loses_its_folders),
-        cmocka_unit_test(test_a_server_may_repeat_names_of_the_configuration),
+        cmocka_unit_test(test_a_sentence_of_a_server_may_name_an_object),
         WITH_WORLD(test_the_error_of_a_hook_is_told_without_its_file),
     };
 

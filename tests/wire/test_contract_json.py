@@ -66,6 +66,17 @@ def test_the_members_of_status(busy, api):
     assert server["tier"] == 1 and server["error"] is None and server["failed_age_s"] is None
 
 
+def test_the_members_of_reload_in_the_status(busy):
+    expect(busy.ctl_json("status")["reload"], running=FLAG, result=Null(TEXT), ended=Null(TEXT),
+           problems=ARRAY, failing_since=Null(TEXT))
+    busy.config.write_text(busy.config.read_text() + "nonsense = 1;\n")
+    assert busy.ctl("reload").returncode == 78
+    reload = json.loads(busy.ctl("status", "-o", "json").stdout)["reload"]
+    expect(reload, running=FLAG, result=TEXT, ended=TEXT, problems=ARRAY, failing_since=TEXT)
+    assert (reload["running"], reload["result"]) == (False, "invalid")
+    assert len(reload["problems"]) == 1 and "nonsense" in reload["problems"][0]
+
+
 def test_the_members_of_left_files_and_forget(busy, place):
     busy.stop()
     busy.settings["hooks"].pop("file")

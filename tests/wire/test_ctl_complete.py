@@ -105,3 +105,27 @@ def test_a_key_with_a_colon_in_bash(api, daemon):
     assert offers("n/system", ":", "no") == ["node", "noise"]
     assert offers("n/system", ":") == ["node", "noise"]
     assert offers("n/") == ["n/other", "n/system:node", "n/system:noise"]
+
+
+ODD = ["n/$(id>made)", "n/`id>made`", "n/a b", "n/a;id>made", "n/it's"]     # the server allows them for roles
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_a_name_from_the_cluster_is_one_word_to_bash_and_executes_nothing(api, daemon, tmp_path, name):
+    api.apply(service(name), service("n/plain"))
+    d = daemon(api).synced()
+    [typed] = [word for word in complete("bash", d.control.path, "get", "services", "n/") if word != "n/plain"]
+    done = subprocess.run(["bash", "--norc", "--noprofile", "-c", f"printf '<%s>' {typed}"], cwd=tmp_path,
+                          capture_output=True, text=True, timeout=PATIENCE)
+    assert (done.stdout, done.stderr) == (f"<{name}>", "")
+    assert not (tmp_path / "made").exists()
+
+
+def test_zsh_gets_such_a_name_as_it_is_and_quotes_it_itself(api, daemon, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    api.apply(*map(service, ODD))
+    d = daemon(api).synced()
+    assert complete("zsh", d.control.path, "get", "services", "n/") == sorted(ODD)
+    assert not (tmp_path / "made").exists()
+    script = (SCRIPTS / "_informerctl").read_text()
+    assert "compadd -a candidates\n" in script     # with -Q zsh would take the names as they are typed

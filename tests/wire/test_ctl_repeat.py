@@ -3,6 +3,7 @@
 import subprocess
 import threading
 
+import pytest
 from control import PATIENCE, wait_until
 from fakeapi import service
 from harness import INFORMERCTL
@@ -72,3 +73,12 @@ def test_commands_without_it_say_so(api, daemon):
     d = daemon(api).synced()
     done = d.ctl("relist", "services", "-w")
     assert done.returncode == 64 and "relist has no -w" in done.stderr
+
+
+@pytest.mark.parametrize("words", [["hooks", "-w"], ["status", "-w", "-o", "json"], ["watches"]])
+def test_a_full_disk_ends_it_with_a_sentence(api, daemon, words):
+    d = daemon(api).synced()
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        done = subprocess.run([INFORMERCTL, "--socket", d.control.path, *words], stdout=full,
+                              stderr=subprocess.PIPE, text=True, timeout=PATIENCE)
+    assert (done.returncode, done.stderr) == (1, "informerctl: stdout: No space left on device\n")

@@ -15,6 +15,7 @@ from fakeapi import service
 from harness import INFORMERCTL, hook_settings
 from terminals import on_terminal
 
+ENTER = b"\x1b[?1049h\x1b[?25l"
 LEAVE = b"\x1b[?25h\x1b[?1049l"
 
 
@@ -127,6 +128,23 @@ def test_the_terminal_is_restored_by_a_signal(running, number):
         assert not t.is_as_before()
         t.process.send_signal(number)
         assert t.process.wait(PATIENCE) == -number
+        t.wait_as_before()
+
+
+def test_ctrl_z_leaves_the_terminal_and_the_shell_enters_it_again(running):
+    with Terminal(running) as t:
+        t.wait("services")
+        t.process.send_signal(signal.SIGTSTP)
+        _pid, status = os.waitpid(t.process.pid, os.WUNTRACED)
+        assert os.WIFSTOPPED(status)
+        t.wait_as_before()
+        t.seen = b""
+        t.process.send_signal(signal.SIGCONT)
+        t.wait("services")
+        assert t.seen.startswith(ENTER)
+        assert not termios.tcgetattr(t.slave)[3] & (termios.ICANON | termios.ECHO)
+        t.press("q")
+        assert t.process.wait(PATIENCE) == 0
         t.wait_as_before()
 
 

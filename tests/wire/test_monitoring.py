@@ -76,7 +76,8 @@ def test_s59_health_is_red_while_a_watch_is_stale_and_green_again_by_itself(api,
     status, _headers, body = probes.ask("/healthz")
     assert status == 503 and body.startswith("not healthy\nwatch services: stale")
     assert body.splitlines()[1] == "watch services: stale"     # without the error: page_keys
-    assert d.control.ask("/healthz")[2].decode().splitlines()[1:] == d.control.status()["degraded"]
+    wait_until(lambda: d.control.ask("/healthz")[2].decode().splitlines()[1:] == d.control.status()["degraded"],
+               what="both say the same: the error of a try may change between the two")
     assert probes.status("/livez") == probes.status("/readyz") == 200    # nothing is restarted
     api.listen()
     wait_until(lambda: (api.bookmark(), probes.reasons() == [])[1], what="green")
@@ -227,7 +228,7 @@ def test_a_reload_to_an_address_that_is_taken_changes_nothing(probed):
             ask(addresses(d)[-1], "/livez")     # it was bound, and given up with the reload
         assert d.control.status()["reload"]["result"] == "failed"
     assert reload(d, ANY_PORT).returncode == 0
-    assert d.control.status()["degraded"] == []
+    assert not [text for text in d.control.status()["degraded"] if "reload" in text]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become another user")

@@ -10,6 +10,7 @@ import socket
 import stat
 import subprocess
 import tempfile
+import time
 
 import pytest
 from control import PATIENCE, wait_until
@@ -297,6 +298,30 @@ def test_systemctl_status_says_what_is_wrong_and_when_it_is_over(api, daemon, ho
         read_until(sock, b"STATUS=no contact: watch services: ")
         api.listen()
         read_until(sock, b"STATUS=1 of 1 watches synced, 1 hook")
+
+
+def fields(message):
+    return dict(line.split("=", 1) for line in message.decode().splitlines())
+
+
+@pytest.mark.parametrize("code", [0, 78])
+def test_systemd_is_told_when_a_reload_begins_and_ends_also_if_it_is_refused(api, daemon, hook, code):
+    """RELOADING=1 has the time, by which systemd knows that this reload began after its signal."""
+    d = daemon(api, hooks={"h": hook}, start=False)
+    with notify_socket(d.short) as sock:
+        d.environ["NOTIFY_SOCKET"] = str(d.short / "n")
+        d.start()
+        if b"libsystemd" not in open(f"/proc/{d.pid}/maps", "rb").read():
+            pytest.skip("built without libsystemd")
+        read_until(sock, b"READY=1")
+        if code != 0:
+            d.config.write_text(d.config.read_text() + "nonsense = 1;\n")
+        before = time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000
+        assert d.ctl("reload").returncode == code
+        told = fields(read_until(sock, b"RELOADING=1"))
+        assert before <= int(told["MONOTONIC_USEC"]) <= time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000
+        sock.setblocking(False)     # the answer of a reload comes when systemd knows of its end
+        read_until(sock, b"READY=1")
 
 
 def test_s75_an_empty_list_makes_ready(api, daemon, hook):
