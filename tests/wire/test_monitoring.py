@@ -75,7 +75,6 @@ def test_s59_health_is_red_while_a_watch_is_stale_and_green_again_by_itself(api,
     wait_until(lambda: probes.reasons() == ["stale"], what="red")
     status, _headers, body = probes.ask("/healthz")
     assert status == 503 and body.startswith("not healthy\nwatch services: stale")
-    assert body.splitlines()[1] == "watch services: stale"     # without the error: page_keys
     wait_until(lambda: d.control.ask("/healthz")[2].decode().splitlines()[1:] == d.control.status()["degraded"],
                what="both say the same: the error of a try may change between the two")
     assert probes.status("/livez") == probes.status("/readyz") == 200    # nothing is restarted
