@@ -299,6 +299,34 @@ def test_systemctl_status_says_what_is_wrong_and_when_it_is_over(api, daemon, ho
         read_until(sock, b"STATUS=1 of 1 watches synced, 1 hook")
 
 
+def test_the_loop_feeds_the_watchdog_of_systemd(api, daemon, hook):
+    d = daemon(api, hooks={"h": hook}, start=False)
+    with notify_socket(d.short) as sock:
+        d.environ.update(NOTIFY_SOCKET=str(d.short / "n"), WATCHDOG_USEC="20000")
+        d.start()
+        if b"libsystemd" not in open(f"/proc/{d.pid}/maps", "rb").read():
+            pytest.skip("built without libsystemd")
+        read_until(sock, b"READY=1")
+        for _ in range(3):
+            read_until(sock, b"WATCHDOG=1")
+
+
+@pytest.mark.parametrize("environ", [
+    pytest.param({}, id="no-watchdog"),
+    pytest.param({"WATCHDOG_USEC": "1000", "WATCHDOG_PID": "1"}, id="of-another-process")])
+def test_the_watchdog_of_another_process_is_not_fed(api, daemon, hook, environ):
+    d = daemon(api, hooks={"h": hook}, start=False)
+    with notify_socket(d.short) as sock:
+        d.environ.update(environ, NOTIFY_SOCKET=str(d.short / "n"))
+        d.start()
+        if b"libsystemd" not in open(f"/proc/{d.pid}/maps", "rb").read():
+            pytest.skip("built without libsystemd")
+        seen = [b""]
+        while b"READY=1" not in seen[-1]:
+            seen.append(sock.recv(4096))
+        assert b"WATCHDOG=1" not in b"".join(seen)
+
+
 def test_s75_an_empty_list_makes_ready(api, daemon, hook):
     d = daemon(api, hooks={"h": hook}, limits={"ready_timeout": "1h"})
     wait_until(lambda: d.control.status()["ready"], what="ready")
