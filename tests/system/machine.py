@@ -43,12 +43,14 @@ def package():
     return found[0].resolve()
 
 
-def newer(deb, folder):
-    """The same package under a version that is higher; returns its path in the folder."""
-    tree, made = folder / "tree", folder / "newer.deb"
+def repackaged(deb, folder, version, change=lambda tree: None):
+    """The package under another version (\\1 is its own), after change(its files); returns its path in the
+    folder."""
+    tree, made = folder / "tree", folder / "repackaged.deb"
     subprocess.run(["dpkg-deb", "--raw-extract", deb, tree], check=True)
     control = tree / "DEBIAN" / "control"
-    control.write_text(re.sub(r"^(Version: .*)", r"\1+newer", control.read_text(), flags=re.M))
+    control.write_text(re.sub(r"^Version: (.*)", f"Version: {version}", control.read_text(), flags=re.M))
+    change(tree)
     subprocess.run(["dpkg-deb", "--build", tree, made], check=True, stdout=subprocess.DEVNULL)
     return made
 

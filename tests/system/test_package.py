@@ -9,7 +9,7 @@ import pytest
 
 from control import wait_until
 from fakeapi import service
-from machine import PACKAGE, Unit, newer
+from machine import PACKAGE, Unit, repackaged
 
 TWO_LINES = """\
 watches : { services : { resource = "services"; namespaces = [ "*" ]; }; };
@@ -42,7 +42,7 @@ def fresh(debian, package):
 @pytest.fixture(scope="session")
 def next_version(package, tmp_path_factory):
     """The package of a version that is higher."""
-    return newer(package, tmp_path_factory.mktemp("newer"))
+    return repackaged(package, tmp_path_factory.mktemp("newer"), r"\1+newer")
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ from proctree import children, descendants, exists
 
 pytestmark = pytest.mark.long
 
+CAPABILITIES = ("CapInh", "CapPrm", "CapEff", "CapAmb")
 BLOCK = f"while [ ! -e {OUT}/go ]; do sleep 0.05; done"
 
 
@@ -80,7 +81,7 @@ def test_main_runs_as_the_user_without_capabilities_and_the_helper_as_root(node,
     assert main["Uid"].split() == [str(uid)] * 4
     assert main["Gid"].split() == [str(node.machine.id("-g", "informerd"))] * 4
     assert "0" not in main["Groups"].split()
-    assert all(int(main[cap], 16) == 0 for cap in ("CapInh", "CapPrm", "CapEff", "CapAmb"))
+    assert {cap: int(main[cap], 16) for cap in CAPABILITIES} == dict.fromkeys(CAPABILITIES, 0)
     assert helper["Uid"].split() == ["0"] * 4
     assert len(os.listdir(f"/proc/{node.unit.helper}/fd")) <= 6
 
