@@ -226,7 +226,8 @@ def test_root_refuses_programs_of_a_file_that_others_can_write(api, daemon, hook
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 def test_main_drops_its_user_and_hooks_run_as_named(api, daemon, new_hook):
-    as_user, as_root = new_hook(extra="id -un >$d/id"), new_hook(extra="id -un >$d/id")
+    as_user = new_hook(extra="id -un >$d/id; grep CapInh /proc/self/status >$d/caps")
+    as_root = new_hook(extra="id -un >$d/id")
     as_user.folder.chmod(0o1777)
     api.apply(service("n/a"))
     d = daemon(api, user="nobody", start=False, hooks={
@@ -236,14 +237,17 @@ def test_main_drops_its_user_and_hooks_run_as_named(api, daemon, new_hook):
         if folder != folder.parent and str(folder).startswith(tempfile.gettempdir()):
             os.chmod(folder, os.stat(folder).st_mode | 0o011)
     os.chmod(d.short, 0o755)
+    d.launcher = ["setpriv", "--inh-caps", "+net_raw"]      # as in some containers
     d.start()
     wait_until(lambda: as_user.ended() == 1 and as_root.ended() == 1)
     assert (as_user.folder / "id").read_text() == "nobody\n"
     assert (as_root.folder / "id").read_text() == "root\n"
+    assert int((as_user.folder / "caps").read_text().split()[1], 16) == 0
     status = open(f"/proc/{d.pid}/status").read()
     uid = int(subprocess.check_output(["id", "-u", "nobody"]))
     assert re.search(rf"^Uid:\t{uid}\t{uid}\t{uid}\t{uid}$", status, re.M)
-    assert re.search(r"^CapEff:\t0+$", status, re.M) and re.search(r"^CapPrm:\t0+$", status, re.M)
+    for one in ("CapEff", "CapPrm", "CapInh", "CapAmb"):
+        assert re.search(rf"^{one}:\t0+$", status, re.M), status
 
 
 def notify_socket(folder):
