@@ -23,6 +23,7 @@
 #include "app/reloader.h"
 #include "app/replay_player.h"
 #include "app/sources.h"
+#include "app/watchdog.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/panic.h"
@@ -88,6 +89,7 @@ struct daemon {
     struct monitoring *monitoring; /* NULL = nothing listens */
     struct reloader *reloader;
     struct kubeconfig_wait *kubeconfig_wait;
+    struct watchdog *watchdog; /* NULL = systemd does not watch */
     /* STARTING: ready_timeout; STOPPING: stop_timeout; KILLING: LAST_WAIT_MS. */
     struct deadline *timer;
     struct loop_task progress; /* queued: something has changed in this turn */
@@ -799,6 +801,7 @@ static void build(struct daemon *dm)
     dm->tell = deadline_create(dm->loop, tell_status, dm);
     dm->once = deadline_create(dm->loop, on_once, dm);
     loop_catch(dm->loop, signal_numbers, ARRAY_LEN(signal_numbers), on_signal, dm);
+    dm->watchdog = watchdog_create(dm->loop);
     dm->link = helper_link_create(dm->loop, dm->params.helper_fd, &link_events, dm);
     dm->kubeconfig_wait = kubeconfig_wait_create(dm->loop, dm->link, on_kubeconfig, dm);
     build_reloader(dm);
@@ -833,6 +836,7 @@ static void take_down(struct daemon *dm)
     reloader_dispose(&dm->reloader);
     kubeconfig_wait_dispose(&dm->kubeconfig_wait);
     helper_link_dispose(&dm->link);
+    watchdog_dispose(&dm->watchdog);
     deadline_dispose(&dm->tell);
     deadline_dispose(&dm->patience);
     deadline_dispose(&dm->once);

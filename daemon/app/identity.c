@@ -3,9 +3,11 @@
 
 #include <errno.h>
 #include <grp.h>
+#include <linux/capability.h>
 #include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -112,6 +114,23 @@ void identity_fini(struct identity *id)
 {
     free(id->groups);
     *id = (struct identity){0};
+}
+
+enum err_kind identity_drop_inheritable(struct err *err)
+{
+    struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3] = {{0}};
+    bool has_any = false;
+
+    if (geteuid() != 0 || syscall(SYS_capget, &head, sets) != 0)
+        return ERR_OK;
+    for (size_t i = 0; i < _LINUX_CAPABILITY_U32S_3; i++) {
+        has_any = has_any || sets[i].inheritable != 0;
+        sets[i].inheritable = 0;
+    }
+    if (!has_any || syscall(SYS_capset, &head, sets) == 0)
+        return ERR_OK;
+    return err_set(err, ERR_IO, errno, "cannot drop inheritable capabilities: %s", strerror(errno));
 }
 
 enum err_kind identity_become(const struct identity *id, struct err *err)

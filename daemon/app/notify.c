@@ -3,7 +3,6 @@
 
 #ifdef HAVE_LIBSYSTEMD
 #include <inttypes.h>
-#include <stdint.h>
 #include <systemd/sd-daemon.h>
 #include <time.h>
 
@@ -31,6 +30,18 @@ void notify_status(const char *text)
 {
     sd_notifyf(0, "STATUS=%s", text);
 }
+
+void notify_watchdog(void)
+{
+    sd_notify(0, "WATCHDOG=1");
+}
+
+uint64_t notify_watchdog_usec(void)
+{
+    uint64_t usec = 0;
+
+    return sd_watchdog_enabled(0, &usec) > 0 ? usec : 0;
+}
 #else
 void notify_ready(void)
 {
@@ -47,5 +58,14 @@ void notify_stopping(void)
 void notify_status(const char *text)
 {
     (void)text;
+}
+
+void notify_watchdog(void)
+{
+}
+
+uint64_t notify_watchdog_usec(void)
+{
+    return 0;
 }
 #endif

@@ -225,7 +225,9 @@ static enum err_kind fork_helper(const struct options *o, struct helper_params *
     helper->title_size = o->title.n;
     /* Before the fork: the helper passes the old limit on to programs. */
     helper->nofile_soft = raise_descriptors();
-    enum err_kind kind = helper_start(helper, reload, fd, pid, err);
+    enum err_kind kind = identity_drop_inheritable(err);
+    if (kind == ERR_OK)
+        kind = helper_start(helper, reload, fd, pid, err);
     build_helper_fini(helper);
     return kind;
 }

@@ -103,6 +103,8 @@ def environment(top):
             yield from (f"env read {name}" for name in pair)
         if "sd_notify(" in source.text:
             yield "env read NOTIFY_SOCKET"
+        if "sd_watchdog_enabled(" in source.text:
+            yield from ("env read WATCHDOG_PID", "env read WATCHDOG_USEC")
         if "sd_listen_fds(" in source.text:
             yield "env read LISTEN_FDS"
 

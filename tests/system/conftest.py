@@ -8,7 +8,7 @@ import sys
 import pytest
 
 TESTS = pathlib.Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(TESTS), str(TESTS / "wire")]
+sys.path[:0] = [str(TESTS), str(TESTS / "wire"), str(TESTS / "handlers")]
 
 from shared_fixtures import api, authority, new_api, server_leaf, skip_all  # noqa: E402, F401
 
@@ -20,8 +20,8 @@ def pytest_collection_modifyitems(items):
         why = "INFORMERD_SYSTEM_TESTS=1 is not set"
     elif os.geteuid() != 0:
         why = "needs root"
-    elif shutil.which("systemd-nspawn") is None or shutil.which("debootstrap") is None:
-        why = "needs the packages systemd-container and debootstrap"
+    elif shutil.which("systemd-nspawn") is None or shutil.which("mmdebstrap") is None:
+        why = "needs the packages systemd-container and mmdebstrap"
     skip_all(items, why)
 
 
@@ -33,10 +33,27 @@ def package():
 
 
 @pytest.fixture(scope="session")
-def new_machine(package, tmp_path_factory):
+def base(package):
+    """The Debian root below all machines."""
+    import machine as code
+    return code.make_base(package)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_network(base):
+    """The namespace of the tests, of their API servers and of the machines, with nothing but lo: every
+    port is free, and rules of the kernel that a hook loads concern nobody else. The root, which comes by
+    the network of the host, is there by then."""
+    import network
+    with network.Namespace() as made:
+        yield made
+
+
+@pytest.fixture(scope="session")
+def new_machine(base, own_network, tmp_path_factory):
     """Boots a Debian without informerd: new_machine()."""
     import machine as code
-    base, made = code.make_base(package), []
+    made = []
 
     def new():
         made.append(code.Machine(base, tmp_path_factory.mktemp("machine")))

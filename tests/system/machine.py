@@ -15,6 +15,8 @@ from proctree import children
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 PACKAGE = "/var/tmp/package.deb"    # inside
+PROGRAMS = ["bird2", "haproxy", "jq", "nftables", "nginx-light", "openssl", "socat"]
+SERVICES = ["bird", "haproxy", "nginx"]     # each test starts what it needs
 # Lives as long as its standard input is open: then nothing holds the mounts any more.
 HOLD = """
 set -e
@@ -41,6 +43,18 @@ def package():
     return found[0].resolve()
 
 
+def repackaged(deb, folder, version, change=lambda tree: None):
+    """The package under another version (\\1 is its own), after change(its files); returns its path in the
+    folder."""
+    tree, made = folder / "tree", folder / "repackaged.deb"
+    subprocess.run(["dpkg-deb", "--raw-extract", deb, tree], check=True)
+    control = tree / "DEBIAN" / "control"
+    control.write_text(re.sub(r"^Version: (.*)", f"Version: {version}", control.read_text(), flags=re.M))
+    change(tree)
+    subprocess.run(["dpkg-deb", "--build", tree, made], check=True, stdout=subprocess.DEVNULL)
+    return made
+
+
 def dependencies(deb):
     """The names of the packages that the package needs."""
     listed = subprocess.run(["dpkg-deb", "-f", deb, "Depends"], check=True, text=True,
@@ -48,25 +62,35 @@ def dependencies(deb):
     return [re.match(r"[\w.+-]+", one.strip())[0] for one in listed.split(",")]
 
 
+def wanted(deb):
+    """The packages of the root: systemd, what the package needs, and in the long form the programs that
+    the examples are for."""
+    names = ["systemd-sysv", "dbus", "procps", *dependencies(deb)]
+    return names + PROGRAMS if os.environ.get("INFORMERD_LONG") else names
+
+
 def make_base(deb):
-    """Makes a Debian root with systemd and what the package needs, once; returns its path. No test
+    """Makes a Debian root with these packages, or takes the one that has them; returns its path. No test
     writes into it."""
     base = pathlib.Path(os.environ.get("INFORMERD_SYSTEM_ROOT",
                                        ROOT / "build" / f"system-root-{suite()}"))
     mirror = os.environ.get("INFORMERD_MIRROR", "")
-    include = ",".join(["systemd-sysv", "dbus", "procps", *dependencies(deb)])
+    names = wanted(deb)
     made = base / ".informerd-system"
-    if made.exists() and made.read_text() == include:
+    if made.exists() and set(made.read_text().split()) >= set(names):
         return base
     new = base.with_name(f"{base.name}.new")
     for old in (base, new):
         shutil.rmtree(old, ignore_errors=True)
     new.mkdir(parents=True)
     subprocess.run(["unshare", "--mount", "--propagation", "private", "--pid", "--fork",
-                    "--kill-child", "debootstrap", "--variant=minbase", f"--include={include}",
-                    suite(), new, *([mirror] if mirror else [])], check=True,
-                   stdout=subprocess.DEVNULL)
-    (new / ".informerd-system").write_text(include)
+                    "--kill-child", "mmdebstrap", "--quiet", "--variant=minbase",
+                    "--dpkgopt=force-unsafe-io", f"--include={','.join(names)}",
+                    suite(), new, *([mirror] if mirror else [])], check=True)
+    for name in SERVICES:
+        if (new / f"usr/lib/systemd/system/{name}.service").exists():
+            subprocess.run(["chroot", new, "systemctl", "--quiet", "disable", name], check=True)
+    (new / ".informerd-system").write_text(" ".join(names))
     new.rename(base)
     return base
 
@@ -94,6 +118,7 @@ class Machine:
                  "--directory", self.top / "root", "--boot",
                  "--machine=informerd-test", "--register=no", "--console=pipe",
                  "--link-journal=no", "--resolv-conf=off", "--timezone=off",
+                 "--capability=CAP_NET_ADMIN",      # in the network of the tests
                  *([] if network else ["--private-network"]),
                  *([] if os.path.isdir("/run/systemd/system") else ["--keep-unit"]),
                  # only for a systemd of Debian 13 on a machine with cgroup 1
@@ -113,11 +138,15 @@ class Machine:
         self.run("systemctl", "poweroff")
         self.nspawn.wait(PATIENCE)
 
-    def install(self, deb):
+    def install(self, deb, *options):
         """As an administrator does it; returns what apt-get said."""
         shutil.copy(deb, self.path(PACKAGE))
         return self.check("env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-y", "--reinstall",
-                          "--no-install-recommends", "install", PACKAGE, timeout=PATIENCE)
+                          "--no-install-recommends", *options, "install", PACKAGE, timeout=PATIENCE)
+
+    def version(self):
+        """The version of informerd that is installed."""
+        return self.check("dpkg-query", "-W", "-f", "${Version}", "informerd")
 
     def _leader(self):
         assert self.nspawn.poll() is None, self.log_file.read_text()

@@ -122,6 +122,19 @@ def test_a_boot_without_any_server_goes_on_after_ready_timeout(booted, api):
     wait_until(lambda: booted.machine.read(RELOADED) == "web1\n")
 
 
+@pytest.mark.long
+def test_a_first_boot_without_a_network_goes_on_after_ready_timeout_and_finds_the_server_later(booted):
+    booted.services("web1")
+    booted.configure_hook(ready_timeout="1s")
+    booted.reboot(network=False)
+    booted.all_is_up()
+    assert booted.machine.read(STARTED_WITH) == "nothing\n"
+    assert "watch services: not synced" in booted.unit.show("StatusText")
+    booted.reboot()
+    booted.all_is_up()
+    wait_until(lambda: booted.machine.read(FILE) == "web1\n")
+
+
 def test_a_boot_without_a_network_uses_what_is_remembered(booted):
     booted.services("web1")
     booted.configure_hook(hook={"effect": "boot"},

@@ -9,12 +9,14 @@ import pytest
 
 from control import wait_until
 from fakeapi import service
-from machine import PACKAGE, Unit
+from machine import PACKAGE, Unit, repackaged
 
 TWO_LINES = """\
 watches : { services : { resource = "services"; namespaces = [ "*" ]; }; };
 hooks : { print : { sources = [ "services" ]; command = [ "/usr/lib/informerd/hooks/print" ]; }; };
 """
+KUBECONFIG = "/etc/informerd/kubeconfig"
+STATE = "/var/lib/informerd"
 CONFFILES = ["/etc/informerd/conf.d/10-cluster.conf", "/etc/informerd/conf.d/README",
              "/etc/informerd/informerd.conf"]
 
@@ -37,12 +39,18 @@ def fresh(debian, package):
     return debian
 
 
+@pytest.fixture(scope="session")
+def next_version(package, tmp_path_factory):
+    """The package of a version that is higher."""
+    return repackaged(package, tmp_path_factory.mktemp("newer"), r"\1+newer")
+
+
 @pytest.fixture
 def running(fresh, api, authority):
     """The unit, after a kubeconfig, a file of two lines, and a start: a hook has run."""
     fresh.is_fresh = False
     api.apply(service("shop/web"))
-    api.kubeconfig(fresh.path("/etc/informerd/kubeconfig"), ca=authority)
+    api.kubeconfig(fresh.path(KUBECONFIG), ca=authority)
     fresh.write("/etc/informerd/conf.d/50-first.conf", TWO_LINES)
     unit = Unit(fresh)
     assert fresh.run("informerd", "--check").stderr == ""
@@ -113,6 +121,22 @@ def test_a_kubeconfig_and_two_lines_make_a_hook_run(running, api):
     assert running.state() == ("active", "running")
 
 
+def test_a_service_that_is_started_before_there_is_a_kubeconfig_waits_for_it(fresh, api, authority):
+    fresh.is_fresh = False
+    api.apply(service("shop/web"))
+    fresh.write("/etc/informerd/conf.d/50-first.conf", TWO_LINES)
+    unit = Unit(fresh)
+    assert unit.start(wait=False).returncode == 0
+    wait_until(lambda: f"waiting for {KUBECONFIG}" in unit.show("StatusText"))
+    assert f"waiting for {KUBECONFIG}" in fresh.run("systemctl", "status", "informerd").stdout
+    main = unit.show("MainPID")
+    api.kubeconfig(fresh.path(KUBECONFIG), ca=authority)
+    wait_until(lambda: lines(unit) == ["ADDED services shop/web (existing)"])
+    wait_until(lambda: unit.state() == ("active", "running"))
+    assert unit.show("MainPID") == main and unit.show("NRestarts") == "0"
+    wait_until(lambda: unit.show("StatusText") == "1 of 1 watches synced, 1 hook")
+
+
 def test_a_reload_takes_a_new_file_and_a_bad_one_changes_nothing(running, fresh):
     main = running.show("MainPID")
     second = TWO_LINES.splitlines()[1].replace("print :", "second :")
@@ -135,25 +159,51 @@ def test_kill_9_starts_it_anew_and_no_handled_state_runs_again(running, api):
     assert lines(running)[1:] == ["ADDED services shop/mail (change)"]
 
 
-@pytest.mark.long
-def test_an_upgrade_asks_nothing_restarts_the_service_and_keeps_the_state(running, fresh, package):
-    wait_until(lambda: len(lines(running)) == 1)
+def test_an_upgrade_asks_nothing_restarts_the_service_and_keeps_the_state(running, fresh, api, package,
+                                                                          next_version):
+    expected = ["ADDED services shop/web (existing)"]
+    wait_until(lambda: lines(running) == expected)
     fresh.write(CONFFILES[0], fresh.read(CONFFILES[0]) + "# edited\n")
     fresh.path(CONFFILES[1]).unlink()
-    before = running.show("MainPID")
-    said = fresh.install(package)
-    assert "onfiguration file" not in said, said
-    assert fresh.read(CONFFILES[0]).endswith("# edited\n")
-    assert not fresh.path(CONFFILES[1]).exists()
-    wait_until(lambda: running.state() == ("active", "running"))
-    assert running.show("MainPID") != before and len(lines(running)) == 1
+    for deb, options in ((next_version, []), (package, ["--allow-downgrades"])):
+        version, before = fresh.version(), running.show("MainPID")
+        said = fresh.install(deb, *options)
+        assert "onfiguration file" not in said, said
+        assert fresh.version() != version
+        assert fresh.read(CONFFILES[0]).endswith("# edited\n")
+        assert not fresh.path(CONFFILES[1]).exists()
+        wait_until(lambda: running.state() == ("active", "running"))
+        assert running.show("MainPID") != before
+        api.apply(service(f"shop/after{len(expected)}"))
+        expected.append(f"ADDED services shop/after{len(expected)} (change)")
+        wait_until(lambda: len(lines(running)) >= len(expected))
+        assert lines(running) == expected
 
 
 @pytest.mark.long
-def test_an_upgrade_does_not_start_a_service_that_is_stopped(running, fresh, package):
+def test_an_upgrade_does_not_start_a_service_that_is_stopped(running, fresh, next_version):
     running.stop()
-    fresh.install(package)
+    fresh.install(next_version)
     assert running.state() == ("inactive", "dead")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("names_clusters", [True, False], ids=["with-clusters", "without"])
+def test_an_installation_over_an_old_main_file_names_no_cluster_twice(fresh, package, next_version,
+                                                                      names_clusters):
+    """postinst: a main file with clusters needs no 10-cluster.conf, and an upgrade does not bring it back."""
+    fresh.is_fresh = False
+    fresh.check("apt-get", "-y", "purge", "informerd", timeout=None)
+    old = 'include = [ "conf.d/*.conf" ];\n'
+    if names_clusters:
+        old += f'clusters : {{ prod : {{ kubeconfig = "{KUBECONFIG}"; }}; }};\n'
+    fresh.write(CONFFILES[2], old, 0o600)
+    for deb in (package, next_version):
+        fresh.install(deb, "-o", "Dpkg::Options::=--force-confold")
+        assert fresh.read(CONFFILES[2]) == old
+        assert fresh.path(CONFFILES[0]).exists() != names_clusters
+        checked = fresh.run("informerd", "--check", "--no-files")
+        assert (checked.returncode, checked.stderr) == (0, "")
 
 
 @pytest.mark.long
@@ -162,7 +212,7 @@ def test_a_removal_stops_the_service_and_keeps_configuration_and_state(running, 
     fresh.check("apt-get", "-y", "remove", "informerd", timeout=None)
     assert not fresh.path("/run/informerd").exists() and not running.main
     assert fresh.path("/var/lib/informerd/state.db").exists()
-    assert fresh.path("/etc/informerd/kubeconfig").exists()
+    assert fresh.path(KUBECONFIG).exists()
     fresh.install(package)
     assert running.start().returncode == 0
     assert len(lines(running)) == 1
@@ -181,3 +231,28 @@ def test_a_purge_leaves_nothing(running, fresh):
         assert fresh.run("getent", table, "informerd").returncode == 2
     assert fresh.run("dpkg-query", "-W", "informerd").returncode != 0
     assert fresh.check("systemctl", "--failed", "--plain", "--no-legend").strip() == ""
+
+
+@pytest.mark.long
+def test_a_purge_empties_a_state_folder_that_is_mounted_and_leaves_other_mounts(fresh, package, api,
+                                                                                authority):
+    fresh.is_fresh = False
+    below = "/etc/informerd/hooks"
+    fresh.check("mkdir", "-p", STATE)
+    for folder in (STATE, below):
+        fresh.check("mount", "-t", "tmpfs", "-o", "mode=0755", "none", folder)
+    try:
+        fresh.write(f"{below}/own", "#!/bin/sh\n", 0o755)
+        api.kubeconfig(fresh.path(KUBECONFIG), ca=authority)
+        fresh.write("/etc/informerd/conf.d/50-first.conf", TWO_LINES)
+        assert Unit(fresh).start().returncode == 0
+        wait_until(fresh.path(f"{STATE}/state.db").exists)
+        fresh.check("apt-get", "-y", "purge", "informerd", timeout=None)
+        assert fresh.check("find", STATE, "/etc/informerd").split() == [
+            STATE, "/etc/informerd", below, f"{below}/own"]
+        assert fresh.run("getent", "passwd", "informerd").returncode == 2
+        assert fresh.run("dpkg-query", "-W", "informerd").returncode != 0
+    finally:
+        for folder in (STATE, below):
+            fresh.check("umount", folder)
+            fresh.check("rmdir", "-p", "--ignore-fail-on-non-empty", folder)

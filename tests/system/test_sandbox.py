@@ -13,7 +13,7 @@ pytestmark = pytest.mark.long
 
 FOLDER = "/etc/systemd/system/informerd.service.d"
 EXAMPLES = "/usr/share/doc/informerd/examples"
-# The examples that single-user refuses, by the table of docs/sandbox.md.
+# The table of examples in docs/sandbox.md: example, strict, single-user.
 TABLE = [[cell.strip() for cell in line.strip("|").split("|")] for line in
          (ROOT / "docs" / "sandbox.md").read_text().partition("| example |")[2].splitlines()
          if line.startswith("| ")]

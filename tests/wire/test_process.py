@@ -227,7 +227,8 @@ def test_root_refuses_programs_of_a_file_that_others_can_write(api, daemon, hook
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 def test_main_drops_its_user_and_hooks_run_as_named(api, daemon, new_hook):
-    as_user, as_root = new_hook(extra="id -un >$d/id"), new_hook(extra="id -un >$d/id")
+    as_user = new_hook(extra="id -un >$d/id; grep CapInh /proc/self/status >$d/caps")
+    as_root = new_hook(extra="id -un >$d/id")
     as_user.folder.chmod(0o1777)
     api.apply(service("n/a"))
     d = daemon(api, user="nobody", start=False, hooks={
@@ -237,14 +238,17 @@ def test_main_drops_its_user_and_hooks_run_as_named(api, daemon, new_hook):
         if folder != folder.parent and str(folder).startswith(tempfile.gettempdir()):
             os.chmod(folder, os.stat(folder).st_mode | 0o011)
     os.chmod(d.short, 0o755)
+    d.launcher = ["setpriv", "--inh-caps", "+net_raw"]      # as in some containers
     d.start()
     wait_until(lambda: as_user.ended() == 1 and as_root.ended() == 1)
     assert (as_user.folder / "id").read_text() == "nobody\n"
     assert (as_root.folder / "id").read_text() == "root\n"
+    assert int((as_user.folder / "caps").read_text().split()[1], 16) == 0
     status = open(f"/proc/{d.pid}/status").read()
     uid = int(subprocess.check_output(["id", "-u", "nobody"]))
     assert re.search(rf"^Uid:\t{uid}\t{uid}\t{uid}\t{uid}$", status, re.M)
-    assert re.search(r"^CapEff:\t0+$", status, re.M) and re.search(r"^CapPrm:\t0+$", status, re.M)
+    for one in ("CapEff", "CapPrm", "CapInh", "CapAmb"):
+        assert re.search(rf"^{one}:\t0+$", status, re.M), status
 
 
 def notify_socket(folder):
@@ -322,6 +326,34 @@ def test_systemd_is_told_when_a_reload_begins_and_ends_also_if_it_is_refused(api
         assert before <= int(told["MONOTONIC_USEC"]) <= time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000
         sock.setblocking(False)     # the answer of a reload comes when systemd knows of its end
         read_until(sock, b"READY=1")
+
+
+def test_the_loop_feeds_the_watchdog_of_systemd(api, daemon, hook):
+    d = daemon(api, hooks={"h": hook}, start=False)
+    with notify_socket(d.short) as sock:
+        d.environ.update(NOTIFY_SOCKET=str(d.short / "n"), WATCHDOG_USEC="20000")
+        d.start()
+        if b"libsystemd" not in open(f"/proc/{d.pid}/maps", "rb").read():
+            pytest.skip("built without libsystemd")
+        read_until(sock, b"READY=1")
+        for _ in range(3):
+            read_until(sock, b"WATCHDOG=1")
+
+
+@pytest.mark.parametrize("environ", [
+    pytest.param({}, id="no-watchdog"),
+    pytest.param({"WATCHDOG_USEC": "1000", "WATCHDOG_PID": "1"}, id="of-another-process")])
+def test_the_watchdog_of_another_process_is_not_fed(api, daemon, hook, environ):
+    d = daemon(api, hooks={"h": hook}, start=False)
+    with notify_socket(d.short) as sock:
+        d.environ.update(environ, NOTIFY_SOCKET=str(d.short / "n"))
+        d.start()
+        if b"libsystemd" not in open(f"/proc/{d.pid}/maps", "rb").read():
+            pytest.skip("built without libsystemd")
+        seen = [b""]
+        while b"READY=1" not in seen[-1]:
+            seen.append(sock.recv(4096))
+        assert b"WATCHDOG=1" not in b"".join(seen)
 
 
 def test_s75_an_empty_list_makes_ready(api, daemon, hook):
