@@ -13,8 +13,8 @@ struct buf;
 struct hook;
 struct watch_status;
 
-/* Appends the error of the watch. If names are hidden, the kind of the error stands for its text, unless it is
- * one of network, TLS or credential: a server may name an object in any sentence. */
+/* Appends the error of the watch. If names are hidden, a hint where to find it stands in its place, unless it
+ * is one of network, TLS or credential: a server may name an object in any sentence. */
 void hide_put_watch_error(struct buf *out, const struct admin_model *m,
                           const struct watch_status *s);
 

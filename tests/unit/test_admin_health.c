@@ -334,9 +334,9 @@ static void test_an_error_is_hidden_where_it_may_name_an_object(void **state)
         "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"code\":500,\"message\":\"b/hush\"}");
     admin_world_expect_poor(t, "GET /healthz", 503, "b/hush");
     t->model.hides_keys = true;
-    expect_body(
-        t, "/healthz", 503,
-        "not healthy\nwatch services: not synced: server\nwatch twin: not synced: server\n");
+    expect_body(t, "/healthz", 503,
+                "not healthy\nwatch services: not synced: informerctl status tells why\n"
+                "watch twin: not synced: informerctl status tells why\n");
 }
 
 #define WITH_WORLD(test) \

@@ -53,7 +53,7 @@ static void expect_watch_error(bool hides, const struct err *err, const char *wa
 static void test_a_sentence_of_a_server_may_name_an_object(void **state)
 {
     (void)state;
-    expect_watch_error(true, &forbidden, "forbidden");
+    expect_watch_error(true, &forbidden, "informerctl status tells why");
     expect_watch_error(true, &silent, silent.text);
     expect_watch_error(false, &forbidden, forbidden.text);
 }
