@@ -332,12 +332,12 @@ class FakeApi:
                     watcher.bookmark_now(self.rv if rv is None else rv, forced=rv is not None)
         self.call(send)
 
-    def replace(self, uid, *objects, rv=None):
+    def replace(self, uid, *objects, rv=None, backup=None):
         """Another cluster takes the address: another server process, which does not know the TLS
         sessions of the first one, with another kube-system, these objects, and this version (None:
-        the version of the old cluster)."""
+        the version of the old cluster). backup: it has what snapshot() has returned."""
         def take_over():
-            self.store.restore((self.store.rv if rv is None else rv, {}))
+            self.store.restore(backup or (self.store.rv if rv is None else rv, {}))
             self.identity = uid
             if self.leaf is not None:
                 self.set_tls(self.leaf)

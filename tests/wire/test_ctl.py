@@ -76,7 +76,7 @@ def test_objects_are_an_array_or_a_single_object(running, api):
 
 
 @pytest.mark.parametrize("target,code", [
-    ("/v1/nothing", 404), ("/", 404), ("/v1/sources/none/objects", 404),
+    ("/v1/nothing", 404), ("/nothing", 404), ("/v1/sources/none/objects", 404),
     ("/v1/sources/services/objects/n/none", 404), ("/v1/../v1/status", 404)])
 def test_a_missing_resource_is_404_with_a_json_error(running, target, code):
     status, headers, body = running.control.ask(target)

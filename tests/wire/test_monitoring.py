@@ -3,7 +3,9 @@
 import http.client
 import os
 import socket
+import time
 
+import campaign
 import pytest
 from control import PATIENCE, wait_until
 from fakeapi import service
@@ -80,6 +82,27 @@ def test_s59_health_is_red_while_a_watch_is_stale_and_green_again_by_itself(api,
     assert probes.status("/livez") == probes.status("/readyz") == 200    # nothing is restarted
     api.listen()
     wait_until(lambda: (api.bookmark(), probes.reasons() == [])[1], what="green")
+
+
+def test_s59_an_outage_restarts_nothing_and_runs_nothing_twice(api, probed, hook):
+    """Of ten minutes in the long form. What a liveness probe sees stays green, and the hook gets what changed
+    meanwhile, once."""
+    api.apply(service("n/a"))
+    d, probes = probed(hooks={"h": hook})
+    d.settled(api)
+    before = d.pid, d.helper, d.control.status()["started"]
+    api.kill()
+    end = time.monotonic() + campaign.size(1, 600)
+    while time.monotonic() < end:
+        assert probes.status("/livez") == probes.status("/readyz") == 200
+        time.sleep(0.2)
+    api.apply(service("n/b"))
+    api.listen()
+    hook.wait_what("ADDED", "n/b")
+    wait_until(lambda: probes.reasons() == [], what="green")
+    assert (d.pid, d.helper, d.control.status()["started"]) == before
+    assert sorted(hook.what()) == [("ADDED", "n/a"), ("ADDED", "n/b")]
+    assert len(api.of("services", "L")) == 1
 
 
 def test_health_says_what_the_status_says(api, probed, hook):
