@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <setjmp.h>
@@ -236,6 +237,10 @@ static void test_only_three_descriptors(void **state)
     close(leak);
 }
 
+/* Signals 32 and 33 are glibc's own: its sigaction() refuses them, and its posix_spawn(), by which ninja
+ * starts the tests of a package, leaves them ignored. */
+#define OF_GLIBC ((uint64_t)3 << 31)
+
 static void test_signals_are_fresh(void **state)
 {
     struct helper_hook hook = HOOK("/bin/grep", "-E", "^Sig(Blk|Ign|Cgt)", "/proc/self/status");
@@ -252,9 +257,12 @@ static void test_signals_are_fresh(void **state)
     signal(SIGCHLD, SIG_DFL);
     sigprocmask(SIG_UNBLOCK, &blocked, NULL);
     close(ask_run(&p, 1, str_c("")));
-    const char *zero = strstr(read_out(&p, false), "SigBlk:\t0000000000000000\n"
-                                                   "SigIgn:\t0000000000000000\n");
-    assert_non_null(zero);
+    uint64_t are_blocked, are_ignored;
+    assert_int_equal(sscanf(read_out(&p, false), "SigBlk:\t%" SCNx64 "\nSigIgn:\t%" SCNx64,
+                            &are_blocked, &are_ignored),
+                     2);
+    assert_int_equal(are_blocked & ~OF_GLIBC, 0);
+    assert_int_equal(are_ignored & ~OF_GLIBC, 0);
     assert_int_equal(wait_end(&p).end.value, 0);
     stop(&p);
 }
