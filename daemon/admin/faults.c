@@ -257,15 +257,19 @@ static void put_credentials(const struct telling *t, const struct admin_model *m
 }
 
 /* The sentence has the first problem; the status has all. */
-static void put_reload(const struct telling *t, const struct admin_reload *r)
+static void put_reload(const struct telling *t, const struct admin_model *m)
 {
+    const struct admin_reload *r = &m->reload;
     struct buf text = {0};
 
     if (r->failing_ns == 0)
         return;
     buf_printf(&text, "the last reload %s, and the configuration before it stays in use: ",
                strcmp(r->result, "invalid") == 0 ? "was refused" : "failed");
-    buf_append_str(&text, str_of(r->problems, strcspn(r->problems, "\n")));
+    if (m->hides_keys) /* a setting such as `names` has them */
+        buf_puts(&text, "informerctl status tells why");
+    else
+        buf_append_str(&text, str_of(r->problems, strcspn(r->problems, "\n")));
     buf_puts(&text, ": mend it, then informerctl reload");
     tell(t, FINDING_RELOAD, "reload", "", &text);
     buf_free(&text);
@@ -287,7 +291,7 @@ void faults_each(const struct admin_model *m, uint64_t now_ms, finding_cb *cb, v
 {
     const struct telling t = {cb, arg};
 
-    put_reload(&t, &m->reload);
+    put_reload(&t, m);
     put_persist(&t, m);
     for (size_t i = 0; i < m->cluster_count; i++)
         put_credentials(&t, m, &m->clusters[i]);

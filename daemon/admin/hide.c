@@ -91,7 +91,11 @@ void hide_put_hook_error(struct buf *out, const struct admin_model *m, const str
 /* Does a path begin here? A URL has its slashes inside of a word. */
 static bool begins_path(struct str text, size_t i)
 {
-    return text.p[i] == '/' && (i == 0 || strchr(" \t\n(\"'=,", text.p[i - 1]) != NULL);
+    if (text.p[i] != '/' || i == 0)
+        return text.p[i] == '/';
+    if (text.p[i - 1] == ':')
+        return i + 1 < text.n && text.p[i + 1] != '/';
+    return strchr(" \t\n(\"'=,", text.p[i - 1]) != NULL;
 }
 
 /* The number of bytes of the path that begins the text: up to a space or a closing sign, and without
@@ -100,7 +104,8 @@ static size_t path_bytes(struct str text)
 {
     size_t n = 0;
 
-    while (n < text.n && strchr(" \t\n)\"',;", text.p[n]) == NULL)
+    while (n < text.n && strchr(" \t\n)\"',;", text.p[n]) == NULL &&
+           !(text.p[n] == ':' && n + 1 < text.n && text.p[n + 1] == '/')) /* the next of several */
         n++;
     while (n > 1 && (text.p[n - 1] == ':' || text.p[n - 1] == '.'))
         n--;

@@ -73,6 +73,14 @@ static void put_progress(const struct admin_model *m, uint64_t now_ms, struct bu
         buf_printf(out, "first runs of %zu of %zu hooks done", begun, m->hooks->n);
 }
 
+/* A path may have any byte; a line break would begin another message to systemd. */
+static void make_plain(struct buf *line)
+{
+    for (size_t i = 0; i < line->len; i++)
+        if ((unsigned char)line->data[i] < ' ' || line->data[i] == '\x7f')
+            line->data[i] = '?';
+}
+
 void status_line_put(const struct admin_model *m, uint64_t now_ms, struct buf *out)
 {
     struct wrongs w = {0};
@@ -90,6 +98,7 @@ void status_line_put(const struct admin_model *m, uint64_t now_ms, struct buf *o
     else
         buf_printf(&line, "%zu problems (informerctl status): %.*s", w.count,
                    STR_ARG(buf_str(&w.first)));
+    make_plain(&line);
     buf_append_str(out, utf8_cut(buf_str(&line), STATUS_LINE_MAX));
     buf_free(&w.first);
     buf_free(&line);

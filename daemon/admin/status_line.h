@@ -14,8 +14,7 @@ struct buf;
 /* Longer sentences are cut: systemctl shows the line as it is. */
 enum { STATUS_LINE_MAX = 240 };
 
-/* Appends the sentence. It names no objects if m hides their names, and has no ages: a line that changes
- * by itself would wake systemd all the time. */
+/* Appends the sentence, without control bytes. It names no objects if m hides their names. */
 void status_line_put(const struct admin_model *m, uint64_t now_ms, struct buf *out);
 
 #endif

@@ -184,7 +184,7 @@ static bool load_text(const struct builder *b, struct kubeconfig_texts *t, const
     const struct file_set_file *file = read_from_set(b, path, &b->path_trust);
     const struct where at = b->conf->kubeconfig.at;
 
-    if (file->error == ENOENT)
+    if (file->error == ENOENT || file->error == ENOTDIR)
         return true;
     if (file->error == EFBIG || file->text.len > MAX_KUBECONFIG_BYTES) {
         problems_add(b->problems, at, "kubeconfig: %s: larger than 1 MiB", path);

@@ -42,6 +42,9 @@
 /* The status line looks at every watch, so it is not made for each of a thousand events. */
 #define STATUS_EVERY_MS 250
 
+/* How old the status line may become while nothing happens. */
+#define STATUS_AGAIN_MS 5000
+
 enum daemon_state {
     DAEMON_STARTING, /* not ready yet (docs/design.md "Readiness") */
     DAEMON_READY,
@@ -93,10 +96,12 @@ struct daemon {
     /* STARTING: ready_timeout; STOPPING: stop_timeout; KILLING: LAST_WAIT_MS. */
     struct deadline *timer;
     struct loop_task progress; /* queued: something has changed in this turn */
-    struct deadline *tell;     /* the next look at the status */
+    struct deadline *tell;     /* the next look at the status after progress */
+    struct deadline *retell;   /* .. and without, as time alone makes faults, too */
     struct deadline *once;     /* --timeout of --once */
     /* The node's name may be another one when a kubeconfig is there that did not exist at the start. */
     bool is_name_open;
+    bool must_restart; /* it is another one */
     struct buf status; /* the line that systemd has; "" = none */
 };
 
@@ -120,6 +125,7 @@ static void tell_status(void *arg)
 
     control_look(dm->control);
     send_status(dm);
+    deadline_start(dm->retell, STATUS_AGAIN_MS);
 }
 
 /* why: the reason, for the log. READY is said once, and never after a stop has begun
@@ -373,6 +379,7 @@ static void switch_over(struct daemon *dm, const struct reload_parts *parts)
     dm->params.conf = conf;
     dm->params.cluster_access = &dm->generation->cluster_access;
     kubeconfig_wait_set(dm->kubeconfig_wait, dm->params.cluster_access, &dm->next_tag);
+    dm->is_name_open = dm->is_name_open && cluster_access_awaits_any(dm->params.cluster_access);
     reloader_committed(dm->reloader);
     on_progress(dm);
 }
@@ -429,14 +436,31 @@ static void on_patience(void *arg)
     deadline_start(dm->patience, runner_longest_grace_ms(dm->runner) + LAST_WAIT_MS);
 }
 
+/* Has a kubeconfig that was awaited given the node another name than it had at the start? */
+static bool is_named_by_kubeconfig(const struct daemon *dm, const struct generation *g)
+{
+    const struct cluster_access_list *was = dm->params.cluster_access;
+    bool has_come = false;
+
+    for (size_t i = 0; i < was->n; i++) {
+        const struct conf_cluster *c =
+            conf_find_cluster(g->conf, dm->params.conf->clusters[i].name.v);
+
+        has_come = has_come || (was->v[i].awaits != NULL && c != NULL &&
+                                g->cluster_access.v[c - g->conf->clusters].awaits == NULL);
+    }
+    return has_come && dm->is_name_open && g->wanted->node_name.v[0] == '\0' &&
+           strcmp(g->node_name, dm->params.node_name) != 0;
+}
+
 /* The sockets that a reload needs are bound before anything changes: without them it fails as a whole. So it
  * does if the node has another name, which is part of everything that was built at the start. */
 static enum err_kind on_prepare(void *arg, const struct generation *g, struct err *err)
 {
     struct daemon *dm = arg;
 
-    if (dm->is_name_open && strcmp(g->node_name, dm->params.node_name) != 0) {
-        dm->exit_code = EXIT_CODE_FAILED;
+    dm->must_restart = is_named_by_kubeconfig(dm, g);
+    if (dm->must_restart) {
         return err_set(
             err, ERR_IO, 0,
             "the kubeconfig says that this node is %s, not %s: informerd exits, and systemd "
@@ -453,7 +477,7 @@ static void on_kubeconfig(void *arg, const char *path)
     struct daemon *dm = arg;
     const char *refusal;
 
-    log_info("a kubeconfig that was awaited is there: reloading", KV_STR("path", path));
+    log_info("a kubeconfig that was awaited has come or changed: reloading", KV_STR("path", path));
     if (reloader_start(dm->reloader, false, &refusal) == 0)
         log_warn("reload refused", KV_STR("path", path), KV_STR("reason", refusal));
 }
@@ -501,8 +525,10 @@ static void on_reload_end(void *arg, const struct reloader_end *end)
     if (!end->dry_run && dm->state == DAEMON_READY)
         notify_ready();
     control_reloaded(dm->control, end);
-    if (dm->is_name_open && dm->exit_code != EXIT_CODE_OK)
+    if (dm->must_restart) {
+        dm->exit_code = EXIT_CODE_FAILED;
         stop(dm, "the name of the node is another one than at the start");
+    }
 }
 
 static void on_reloaded(void *arg, bool ok, int fd)
@@ -799,6 +825,7 @@ static void build(struct daemon *dm)
     dm->patience = deadline_create(dm->loop, on_patience, dm);
     dm->timer = deadline_create(dm->loop, on_timer, dm);
     dm->tell = deadline_create(dm->loop, tell_status, dm);
+    dm->retell = deadline_create(dm->loop, tell_status, dm);
     dm->once = deadline_create(dm->loop, on_once, dm);
     loop_catch(dm->loop, signal_numbers, ARRAY_LEN(signal_numbers), on_signal, dm);
     dm->watchdog = watchdog_create(dm->loop);
@@ -838,6 +865,7 @@ static void take_down(struct daemon *dm)
     helper_link_dispose(&dm->link);
     watchdog_dispose(&dm->watchdog);
     deadline_dispose(&dm->tell);
+    deadline_dispose(&dm->retell);
     deadline_dispose(&dm->patience);
     deadline_dispose(&dm->once);
     deadline_dispose(&dm->timer);

@@ -194,6 +194,21 @@ enum err_kind generation_create(struct str bundle, const struct conf *in_use,
     return kind;
 }
 
+void generation_find_lost(const struct generation *g, const struct reload_side *was,
+                          struct problems *p)
+{
+    for (size_t i = 0; i < g->conf->n_clusters; i++) {
+        const struct conf_cluster *now = &g->conf->clusters[i];
+        const struct conf_cluster *before = conf_find_cluster(was->conf, now->name.v);
+
+        if (g->cluster_access.v[i].awaits != NULL && before != NULL &&
+            was->cluster_access->v[before - was->conf->clusters].awaits == NULL)
+            problems_add(p, now->kubeconfig.at,
+                         "kubeconfig: %s: there is no such file, and cluster %s is in use",
+                         now->kubeconfig.v, now->name.v);
+    }
+}
+
 /* Compared are the settings that will be in use. Those of the files show what needs a restart. */
 struct reload_plan *generation_plan(const struct generation *g, const struct reload_side *was)
 {

@@ -61,6 +61,11 @@ bool generation_take_invalid(struct str *text) MUST_CHECK;
 enum err_kind generation_create(struct str bundle, const struct conf *in_use,
                                 struct generation **out, struct err *err) MUST_CHECK;
 
+/* Adds a problem for each cluster that has servers in `was` and whose kubeconfig does not exist any more. Waiting
+ * for it, as for that of a new cluster, would leave open watches with credentials that nobody renews. */
+void generation_find_lost(const struct generation *g, const struct reload_side *was,
+                          struct problems *p);
+
 /* The plan from `was` to g, with the settings of the files that need a restart. Release with
  * reload_plan_destroy(). */
 struct reload_plan *generation_plan(const struct generation *g,

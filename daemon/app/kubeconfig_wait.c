@@ -20,6 +20,7 @@ struct awaited {
     uint64_t tag;
     bool is_asked;    /* the helper is opening it */
     bool has_changed; /* meanwhile; so it is to be opened once more */
+    bool was_there;   /* and was told */
 };
 
 struct kubeconfig_wait {
@@ -27,7 +28,7 @@ struct kubeconfig_wait {
     struct deadline *check;
     struct awaited *files;
     size_t count;
-    kubeconfig_wait_cb *on_there;
+    kubeconfig_wait_cb *on_change;
     void *arg;
 };
 
@@ -59,9 +60,20 @@ static void drop_files(struct kubeconfig_wait *k)
     k->count = 0;
 }
 
+static bool is_awaited(const struct kubeconfig_wait *k, uint32_t file)
+{
+    for (size_t i = 0; i < k->count; i++)
+        if (k->files[i].file == file)
+            return true;
+    return false;
+}
+
+/* Clusters may wait for one file with two contexts. */
 static void add_files(struct kubeconfig_wait *k, const struct cluster_access *a, uint64_t *next_tag)
 {
     for (size_t i = 0; i < a->awaited_count; i++) {
+        if (is_awaited(k, a->awaited[i].file))
+            continue;
         k->files = mem_grow(k->files, k->count, sizeof(*k->files));
         k->files[k->count++] = (struct awaited){.path = mem_strdup(a->awaited[i].path),
                                                 .file = a->awaited[i].file,
@@ -97,8 +109,10 @@ bool kubeconfig_wait_opened(struct kubeconfig_wait *k, uint64_t tag, int fd, int
         w->is_asked = false;
         if (w->has_changed)
             look(k, w);
-        if (is_there(fd, error))
-            k->on_there(k->arg, w->path);
+        bool was_there = w->was_there;
+        w->was_there = is_there(fd, error);
+        if (was_there || w->was_there)
+            k->on_change(k->arg, w->path);
         return true;
     }
     return false;
@@ -112,10 +126,10 @@ void kubeconfig_wait_changed(struct kubeconfig_wait *k, uint32_t file)
 }
 
 struct kubeconfig_wait *kubeconfig_wait_create(struct loop *loop, struct helper_link *link,
-                                               kubeconfig_wait_cb *on_there, void *arg)
+                                               kubeconfig_wait_cb *on_change, void *arg)
 {
     struct kubeconfig_wait *k =
-        MEM_NEW(struct kubeconfig_wait, .link = link, .on_there = on_there, .arg = arg);
+        MEM_NEW(struct kubeconfig_wait, .link = link, .on_change = on_change, .arg = arg);
 
     k->check = deadline_create(loop, look_at_all, k);
     return k;

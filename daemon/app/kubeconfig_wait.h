@@ -16,14 +16,14 @@ struct helper_link;
 struct kubeconfig_wait;
 struct loop;
 
-/* path, borrowed: a kubeconfig that is there now, though perhaps not readable. Comes again when the file
- * has changed, until kubeconfig_wait_set() is called without it. From the loop; must not dispose the
- * object. */
+/* path, borrowed: a kubeconfig that is there now, though perhaps not readable; or that was, and is gone
+ * again. Comes again when the file has changed, until kubeconfig_wait_set() is called. From the loop; must
+ * not dispose the object. */
 typedef void kubeconfig_wait_cb(void *arg, const char *path);
 
 /* loop and link must outlive the object. Never NULL; release with kubeconfig_wait_dispose(). */
 struct kubeconfig_wait *kubeconfig_wait_create(struct loop *loop, struct helper_link *link,
-                                               kubeconfig_wait_cb *on_there, void *arg);
+                                               kubeconfig_wait_cb *on_change, void *arg);
 
 /* From now on these files are awaited: those that clusters of the list await. The helper must know the
  * list, and the numbers of its files. *next_tag is the first tag that no file has had; it is moved on. */

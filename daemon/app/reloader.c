@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "conf/problems.h"
 #include "io/deadline.h"
 #include "io/helper_link.h"
 #include "io/loop.h"
@@ -188,6 +189,32 @@ static int read_fd(int fd, struct buf *out)
     return 0;
 }
 
+/* The configuration is good by itself, and cannot take the place of the one in use. */
+static void refuse(struct reloader *r, struct generation **g, enum reloader_result result,
+                   const char *problems)
+{
+    helper_link_drop(r->link);
+    generation_destroy(g);
+    reload_plan_destroy(&r->plan);
+    fail(r, result, problems);
+}
+
+/* Returns whether a kubeconfig is gone, and has ended the reload then. */
+static bool refuse_lost(struct reloader *r, struct generation **g, const struct reload_side *was)
+{
+    struct problems p = {0};
+    struct buf text = {0};
+
+    generation_find_lost(*g, was, &p);
+    bool any = problems_count(&p) > 0;
+    problems_put(&p, &text);
+    problems_free(&p);
+    if (any)
+        refuse(r, g, RELOADER_INVALID, buf_cstr(&text));
+    buf_free(&text);
+    return any;
+}
+
 static void take_good(struct reloader *r, struct str bundle)
 {
     const struct reload_side was = r->events->in_use(r->arg);
@@ -200,12 +227,11 @@ static void take_good(struct reloader *r, struct str bundle)
         return;
     }
     deadline_stop(r->limit);
+    if (refuse_lost(r, &g, &was))
+        return;
     r->plan = generation_plan(g, &was);
     if (r->reading == ORDER_COMMIT && r->events->on_prepare(r->arg, g, &err) != ERR_OK) {
-        helper_link_drop(r->link);
-        generation_destroy(&g);
-        reload_plan_destroy(&r->plan);
-        fail(r, err.kind == ERR_CONFIG ? RELOADER_INVALID : RELOADER_FAILED, err.text);
+        refuse(r, &g, err.kind == ERR_CONFIG ? RELOADER_INVALID : RELOADER_FAILED, err.text);
         return;
     }
     if (r->reading == ORDER_COMMIT) {

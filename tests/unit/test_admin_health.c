@@ -324,6 +324,18 @@ static void test_names_of_objects_can_be_hidden(void **state)
                 "watch twin: 1 object is skipped, with the old state if there is one\n");
 }
 
+/* A setting such as `names` has them. */
+static void test_the_problem_of_a_reload_is_hidden(void **state)
+{
+    struct admin_world *t = *state;
+
+    fail_a_reload(t);
+    admin_world_expect_poor(t, "GET /healthz", 503, "f:1: no");
+    t->model.hides_keys = true;
+    admin_world_lacks(t, "GET /healthz", "f:1");
+    admin_world_expect_poor(t, "GET /healthz", 503, "informerctl status tells why");
+}
+
 /* The error may be about one object, or the server may name one. */
 static void test_an_error_is_hidden_where_it_may_name_an_object(void **state)
 {
@@ -356,6 +368,7 @@ int main(void)
         WITH_WORLD(test_the_form_is_chosen_by_the_query),
         WITH_WORLD(test_anonymous_peers_only_probe),
         WITH_WORLD(test_names_of_objects_can_be_hidden),
+        WITH_WORLD(test_the_problem_of_a_reload_is_hidden),
         WITH_WORLD(test_an_error_is_hidden_where_it_may_name_an_object),
     };
 

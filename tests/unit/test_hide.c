@@ -27,6 +27,7 @@ static void test_a_path_loses_its_folders(void **state)
                          "in .../b, \".../c\", (.../d) and x=.../e. End.");
     expect_without_paths("the folder /a/b/ is", "the folder .../ is");
     expect_without_paths("/f:3: no\n/g:4: no", ".../f:3: no\n.../g:4: no");
+    expect_without_paths("waiting for /a/b:/c/d.conf: it", "waiting for .../b:.../d.conf: it");
     /* These are none. */
     expect_without_paths("GET https://10.0.0.1:6443/api/v1/services: 1/2 of a and/or b",
                          "GET https://10.0.0.1:6443/api/v1/services: 1/2 of a and/or b");

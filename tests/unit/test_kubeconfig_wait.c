@@ -217,6 +217,22 @@ static void test_a_file_that_was_told_is_told_again_when_it_changes(void **state
     finish(&r);
 }
 
+/* The reload that follows clears the failure of the one before. */
+static void test_a_file_that_was_told_and_is_gone_again_is_told_once(void **state)
+{
+    struct rig r;
+
+    (void)state;
+    begin(&r);
+    r.error[FIRST] = EACCES;
+    set(&r, 1);
+    r.error[FIRST] = ENOENT;
+    tell_changed(&r, FIRST);
+    tell_changed(&r, FIRST);
+    assert_string_equal(r.there, "/etc/first /etc/first ");
+    finish(&r);
+}
+
 static void test_a_change_while_the_helper_is_slow_leads_to_one_more_look(void **state)
 {
     struct rig r;
@@ -278,6 +294,7 @@ int main(void)
         cmocka_unit_test(test_a_file_is_told_when_it_is_there),
         cmocka_unit_test(test_a_file_that_cannot_be_opened_is_there),
         cmocka_unit_test(test_a_file_that_was_told_is_told_again_when_it_changes),
+        cmocka_unit_test(test_a_file_that_was_told_and_is_gone_again_is_told_once),
         cmocka_unit_test(test_a_change_while_the_helper_is_slow_leads_to_one_more_look),
         cmocka_unit_test(test_files_are_looked_at_every_5_minutes),
         cmocka_unit_test(test_what_is_awaited_no_more_is_not_told),

@@ -85,6 +85,15 @@ static void test_a_watch_that_the_server_answers_has_contact(void **state)
     expect_line(t, "2 problems (informerctl status): failing: watch services: HTTP 500");
 }
 
+static void test_a_line_break_begins_no_message_to_systemd(void **state)
+{
+    struct admin_world *t = *state;
+
+    t->clusters[0].awaits = "/a\nWATCHDOG=trigger\n";
+    expect_line(
+        t, "cluster prod: waiting for /a?WATCHDOG=trigger?: the kubeconfig does not exist yet");
+}
+
 static void test_a_long_sentence_is_cut(void **state)
 {
     struct admin_world *t = *state;
@@ -111,6 +120,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_watch_without_contact_is_told_before_it_is_stale,
                                         admin_world_set_up, admin_world_tear_down),
         cmocka_unit_test_setup_teardown(test_a_watch_that_the_server_answers_has_contact,
+                                        admin_world_set_up, admin_world_tear_down),
+        cmocka_unit_test_setup_teardown(test_a_line_break_begins_no_message_to_systemd,
                                         admin_world_set_up, admin_world_tear_down),
         cmocka_unit_test_setup_teardown(test_a_long_sentence_is_cut, admin_world_set_up,
                                         admin_world_tear_down),

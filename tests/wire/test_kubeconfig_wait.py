@@ -93,17 +93,40 @@ def test_another_cluster_goes_on_meanwhile(api, new_api, factory, late, hook, ne
     assert d.control.status()["hooks"]["o"]["runs_ok"] == 1
 
 
-def test_a_kubeconfig_that_goes_away_leaves_its_watches_open(api, factory, late, hook):
-    """A reload finds no kubeconfig: what it said before serves until there is another one."""
+def test_a_reload_without_the_kubeconfig_of_a_cluster_in_use_is_refused(api, factory, late, hook):
+    """The cluster goes on as it is, with credentials that are renewed. So does a mistyped path."""
     late.put()
     d = factory.daemon(clusters={"prod": late.cluster}, hooks={"h": hook}).caught_up(api)
     late.path.unlink()
-    assert d.ctl("reload").returncode == 0
-    assert waits_for(d, late.path)
+    for flags in ((), ("--dry-run",)):
+        done = d.ctl("reload", *flags)
+        assert done.returncode == 78
+        assert f"kubeconfig: {late.path}: there is no such file, and cluster prod is in use" in done.stderr
     api.apply(service("n/later"))
     hook.wait_what("ADDED", "n/later")
     late.put()
+    assert d.ctl("reload").returncode == 0
     wait_until(lambda: d.control.status()["degraded"] == [])
+
+
+def test_a_bad_kubeconfig_that_goes_away_again_leaves_no_failed_reload(factory, late, hook):
+    d = factory.daemon(clusters={"prod": late.cluster}, hooks={"h": hook})
+    late.put("nonsense: [")
+    wait_until(lambda: d.control.status()["reload"]["result"] == "invalid")
+    late.path.unlink()
+    wait_until(lambda: d.control.status()["reload"]["result"] == "reloaded")
+    assert [waits_for(d, late.path)] == [True] and len(d.control.status()["degraded"]) == 1
+
+
+def test_two_clusters_that_wait_for_one_file_are_one_reload(api, factory, late, new_hook):
+    watch = {"resource": "services", "namespaces": ["*"]}
+    api.apply(service("n/a"))
+    d = factory.daemon(clusters={"prod": late.cluster, "too": late.cluster},
+                       watches={"one": {**watch, "cluster": "prod"}, "two": {**watch, "cluster": "too"}},
+                       hooks={name: hook_settings(new_hook(), sources=[name]) for name in ("one", "two")})
+    late.put()
+    wait_until(lambda: [h["handled"] for h in d.control.status()["hooks"].values()] == [1, 1])
+    assert len(d.log(msg="reloaded")) == 1
 
 
 def test_a_token_that_the_kubeconfig_names_may_come_later(api, factory, hook, tmp_path, authority):
@@ -145,3 +168,17 @@ def test_another_name_of_the_node_is_taken_by_a_restart(api, factory, late, hook
     d.again(api)
     d.expected_exit = 0
     assert hook.wait(1)[0].env["INFORMERD_NODE"] == "worker-17"
+
+
+@pytest.mark.parametrize("come", [False, True], ids=["it waits", "it has come"])
+def test_a_name_in_the_configuration_only_needs_a_restart(api, factory, late, hook, come):
+    """As at any other time: informerd goes on, and says so."""
+    d = factory.daemon(clusters={"prod": late.cluster}, hooks={"h": hook})
+    if come:
+        late.put()
+        wait_until(lambda: d.control.status()["reload"]["result"] == "reloaded")
+    d.settings["node_name"] = "worker-17"
+    d.write_config()
+    done = d.ctl("reload")
+    assert done.returncode == 0, done.stderr
+    assert "node_name" in done.stdout and d.running()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The status page at metrics.listen: its answers over HTTP. tests/page has it in a browser."""
+"""The status page at metrics.listen: its answers over HTTP. test_page_browser.py has it in a browser."""
 import http.client
 import json
 import re
