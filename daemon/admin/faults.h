@@ -12,11 +12,12 @@
 
 struct admin_model;
 
-/* Calls cb for each fault: the last reload has failed; the state cannot be written; a cluster is another one or has not said yet
- * which it is, its credentials cannot be used or expire soon, or its servers are not verified; a watch
- * is refused by the server, started stale, is stale, or fails before its first list is complete; the
- * guard holds a list; objects of a watch cannot be used; a key of a hook is pending, or a file of it
- * waits for apply, for longer than limits.pending; metrics.textfile cannot be written. A short interruption of a watch is no fault. */
+/* Calls cb for each fault: the last reload has failed; the state cannot be written; a cluster is
+ * another one or has not said yet which it is, its credentials cannot be used or expire soon, or its
+ * servers are not verified; a watch is refused by the server, started stale, is stale, or fails before
+ * its first list is complete; the guard holds a list; objects of a watch cannot be used; a key of a
+ * hook is pending, or a file of it waits for apply, for longer than limits.pending; metrics.textfile
+ * cannot be written. A short interruption of a watch is no fault. */
 void faults_each(const struct admin_model *m, uint64_t now_ms, finding_cb *cb, void *arg);
 
 #endif

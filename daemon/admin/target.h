@@ -21,8 +21,8 @@ struct target {
     size_t count;
 };
 
-/* Drops the query and splits the path; that of "/" has no parts. False: there is no path, or a percent sign is not followed
- * by two hex digits, or stands for NUL; then nothing is to be released. */
+/* Drops the query and splits the path; that of "/" has no parts. False: there is no path, or a percent
+ * sign is not followed by two hex digits, or stands for NUL; then nothing is to be released. */
 bool target_parse(struct target *t, struct str text) MUST_CHECK;
 
 /* Whether the parts match a pattern of TARGET_PARTS words, where "*" matches any part that is not

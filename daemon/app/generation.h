@@ -34,9 +34,9 @@ struct generation {
     struct buf warnings; /* what may be mended while informerd runs, one line each */
 };
 
-/* The checks of everything that a start or a reload refuses, but for check_kept(); both call this, so they
- * accept the same configurations. Loads cluster_access, which is empty, and adds the problems to p. Needs the rights of the
- * start: it looks at users and at files of root. */
+/* The checks of everything that a start or a reload refuses, but for check_kept(); both call this, so
+ * they accept the same configurations. Loads cluster_access, which is empty, and adds the problems to
+ * p. Needs the rights of the start: it looks at users and at files of root. */
 void generation_check(const struct conf *conf, struct file_set *files,
                       struct cluster_access_list *cluster_access, struct problems *p);
 
@@ -56,13 +56,15 @@ bool generation_build(void *arg, struct helper_params *params, struct buf *bundl
  * none, and the text says why the configuration could not be read at all. */
 bool generation_take_invalid(struct str *text) MUST_CHECK;
 
-/* Makes a generation of a bundle. in_use: as in conf_keep(). ERR_CONFIG, ERR_PROTOCOL: this process finds another configuration in
- * the bytes than the child did, which is a bug. Release with generation_destroy(). */
+/* Makes a generation of a bundle. in_use: as in conf_keep(). ERR_CONFIG, ERR_PROTOCOL: this process
+ * finds another configuration in the bytes than the child did, which is a bug. Release with
+ * generation_destroy(). */
 enum err_kind generation_create(struct str bundle, const struct conf *in_use,
                                 struct generation **out, struct err *err) MUST_CHECK;
 
-/* Adds a problem for each cluster that has servers in `was` and whose kubeconfig does not exist any more. Waiting
- * for it, as for that of a new cluster, would leave open watches with credentials that nobody renews. */
+/* Adds a problem for each cluster that has servers in `was` and whose kubeconfig does not exist any
+ * more. Waiting for it, as for that of a new cluster, would leave open watches with credentials that
+ * nobody renews. */
 void generation_find_lost(const struct generation *g, const struct reload_side *was,
                           struct problems *p);
 

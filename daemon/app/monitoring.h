@@ -56,8 +56,8 @@ struct monitoring_params {
 struct monitoring *monitoring_create(const struct monitoring_params *params);
 
 /* A reload: binds those addresses of conf that are new, but for one that is in use because m has its
- * port with an address that conf does not have: that one waits for monitoring_change(), before which nothing else changes. Fails as
- * monitoring_bind(); then nothing has changed. */
+ * port with an address that conf does not have: that one waits for monitoring_change(), before which
+ * nothing else changes. Fails as monitoring_bind(); then nothing has changed. */
 enum err_kind monitoring_prepare(struct monitoring *m, const struct conf *conf,
                                  struct err *err) MUST_CHECK;
 

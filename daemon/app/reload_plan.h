@@ -123,8 +123,8 @@ size_t reload_plan_count(const struct reload_entries *e, enum reload_change chan
  * name, change ("keep", "add", "change", "replace", "drop"), settings (an array of keys) and because
  * (null if there is nothing to say); a watch has same_as (the watch that it shares its connections
  * with, or null), a hook effect. "settings" is an array of keys, "needs_restart" one of objects with
- * setting, now, wanted and at (null: a default), "compares_programs" a bool. Values of other settings are not shown: they may be
- * secret. */
+ * setting, now, wanted and at (null: a default), "compares_programs" a bool. Values of other settings
+ * are not shown: they may be secret. */
 void reload_plan_put(const struct reload_plan *p, struct json_out *j);
 
 #endif

@@ -62,9 +62,9 @@ void log_set_format(enum log_format format);
 extern const char *const log_level_words[];
 extern const char *const log_format_words[];
 
-/* Writes one line to stderr or the journal; the macros below call it. fields end with KV_TYPE_END. Control bytes
- * and invalid UTF-8 in values are escaped, so a value never makes a second line. If the reader of
- * stderr has stopped, lines are dropped after a short wait, and a later line says how many
+/* Writes one line to stderr or the journal; the macros below call it. fields end with KV_TYPE_END.
+ * Control bytes and invalid UTF-8 in values are escaped, so a value never makes a second line. If the
+ * reader of stderr has stopped, lines are dropped after a short wait, and a later line says how many
  * (docs/decisions.md "Logging never holds the daemon up"). errno stays as it is. */
 void log_emit(enum log_level level, const char *msg, const struct kv *fields);
 

@@ -44,11 +44,11 @@ struct client_lines {
     uint64_t until_ms;  /* when no more lines are wanted (clock_ms()); 0 = never */
 };
 
-/* Sends a request (lines->method) whose answer has no end, and calls on_line for each line that comes, however long the
- * daemon is quiet. *refused is overwritten. ERR_OK with status 200: on_line has returned false,
- * the reader of out_fd is gone, or it is until_ms. ERR_OK with another status: the daemon has refused, and
- * refused->body, which the caller frees, says why. ERR_CLOSED: informerd has ended the answer.
- * ERR_TOO_BIG: a line is too long. Other errors are those of client_ask(). */
+/* Sends a request (lines->method) whose answer has no end, and calls on_line for each line that comes,
+ * however long the daemon is quiet. *refused is overwritten. ERR_OK with status 200: on_line has
+ * returned false, the reader of out_fd is gone, or it is until_ms. ERR_OK with another status: the
+ * daemon has refused, and refused->body, which the caller frees, says why. ERR_CLOSED: informerd has
+ * ended the answer. ERR_TOO_BIG: a line is too long. Other errors are those of client_ask(). */
 enum err_kind client_follow(const char *path, const char *target, const struct client_lines *lines,
                             struct client_reply *refused, struct err *err) MUST_CHECK;
 

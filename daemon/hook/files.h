@@ -80,10 +80,11 @@ void files_init(struct files *f, const char *template, bool from_members);
 void files_fini(struct files *f);
 
 /* Sets run->file to the path of the run's file before the run starts; NULL = the run has none. With
- * files_from it makes run->members: those that the object has, and those that go. The run gets all
- * of their files, or none of them. The first key with a path has the file until it is removed, or until the delivery queue does not know
- * that key any more. ERR_CONFIG, ERR_TOO_BIG: there can be no such file, or another key has it. A
- * run that is to remove such a file has nothing to do, which is no error. */
+ * files_from it makes run->members: those that the object has, and those that go. The run gets all of
+ * their files, or none of them. The first key with a path has the file until it is removed, or until
+ * the delivery queue does not know that key any more. ERR_CONFIG, ERR_TOO_BIG: there can be no such
+ * file, or another key has it. A run that is to remove such a file has nothing to do, which is no
+ * error. */
 enum err_kind files_claim(struct run *run, struct err *err) MUST_CHECK;
 
 /* Takes note of what the run, which ends, has done with its file. True if the file is to be

@@ -154,8 +154,8 @@ enum err_kind hook_run_manually(struct hook *h, struct str key, struct err *err)
  * readiness nor --once waits for such a hook. */
 bool hook_waits_for_people(const struct hooks *hs, const struct hook *h);
 
-/* Does readiness wait for the first runs of this hook (docs/design.md "Readiness")? Not if they have ended, well
- * or not, or hook_waits_for_people(), or a reload lets the hook retire. */
+/* Does readiness wait for the first runs of this hook (docs/design.md "Readiness")? Not if they have
+ * ended, well or not, or hook_waits_for_people(), or a reload lets the hook retire. */
 bool hook_holds_ready(const struct hooks *hs, const struct hook *h);
 
 /* Is that so for no hook? */

@@ -25,8 +25,8 @@ struct strays_driver_params {
     bool dry_run;        /* only logs which files it would remove */
 };
 
-/* For the hooks that there are now. swept runs when stray files that were due have been taken care of: from the loop, or inside
- * strays_driver_look(). Never NULL; release with strays_driver_dispose(). */
+/* For the hooks that there are now. swept runs when stray files that were due have been taken care of:
+ * from the loop, or inside strays_driver_look(). Never NULL; release with strays_driver_dispose(). */
 struct strays_driver *strays_driver_create(const struct strays_driver_params *params,
                                            void (*swept)(void *arg), void *arg);
 

@@ -87,8 +87,8 @@ struct catalog_hit {
     const struct catalog_resource *resource;
 };
 
-/* Adds *item at the end of the catalog, which takes it over. ERR_TOO_BIG: CATALOG_MAX_* leave no room for the group,
- * which is then freed; *item is zeroed in any case. */
+/* Adds *item at the end of the catalog, which takes it over. ERR_TOO_BIG: CATALOG_MAX_* leave no room
+ * for the group, which is then freed; *item is zeroed in any case. */
 enum err_kind catalog_add_group(struct catalog *to, struct catalog_group *item,
                                 struct err *err) MUST_CHECK;
 

@@ -11,7 +11,8 @@
 
 #include "base/str.h"
 
-/* Borrowed from the reader: until its callback returns, or until its next event. Empty strings could not be read. */
+/* Borrowed from the reader: until its callback returns, or until its next event. Empty strings could
+ * not be read. */
 struct unusable {
     const char *why; /* the reason, a constant text ("it ...", "its ...") */
     struct str key;  /* its key in a store; empty: it has no valid name */
