@@ -114,7 +114,8 @@ def test_health_says_what_the_status_says(api, probed, hook):
     d.config.write_text(good + "nonsense = 1;\n")
     assert d.ctl("reload").returncode == 78
     assert probes.reasons() == ["reload", "pending"]
-    assert probes.ask("/healthz")[2].splitlines()[1] == d.control.status()["degraded"][0]
+    assert "nonsense" in d.control.ask("/healthz")[2].decode()
+    assert "nonsense" not in probes.ask("/healthz")[2]      # a problem may name objects: page_keys
     d.config.write_text(good)
     assert d.ctl("reload").returncode == 0
     assert probes.reasons() == ["pending"]
@@ -245,7 +246,7 @@ def test_a_reload_to_an_address_that_is_taken_changes_nothing(probed):
         done = reload(d, "[::1]:0", address)
         assert done.returncode == 1 and address in done.stderr
         status, _headers, body = ask(addresses(d)[0], "/healthz")
-        assert status == 503 and "the last reload failed" in body and address in body
+        assert status == 503 and "the last reload failed" in body and address not in body
         with pytest.raises(ConnectionError):
             ask(addresses(d)[-1], "/livez")     # it was bound, and given up with the reload
         assert d.control.status()["reload"]["result"] == "failed"

@@ -162,9 +162,9 @@ def test_s123_a_proxy_that_dies_costs_no_list(api, through, hook, proxy):
     api.apply(service("n/a"))
     hook.wait(1)
     d.caught_up(api)
-    rv = api.rv
+    rv, before = api.rv, list(api.watchers)
     proxy.drop()
-    api.wait(lambda: not api.watchers)
+    api.wait(lambda: not [watcher for watcher in before if watcher in api.watchers])
     api.apply(service("n/b"))
     hook.wait_what("ADDED", "n/b")
     sequence = api.sequence("services")
