@@ -355,8 +355,10 @@ static void test_runs_go_on_over_a_commit(void **state)
 
     (void)state;
     open_rig(&w, "hook a\nhook b\n");
-    int killed = helper_rig_run(&w, 1, 0, "trap 'echo bye; exit 3' TERM; echo set; sleep 1000 & wait");
-    int stopped = helper_rig_run(&w, 2, 1, "trap 'echo bye; exit 4' TERM; echo set; sleep 1000 & wait");
+    int killed =
+        helper_rig_run(&w, 1, 0, "trap 'echo bye; exit 3' TERM; echo set; sleep 1000 & wait");
+    int stopped =
+        helper_rig_run(&w, 2, 1, "trap 'echo bye; exit 4' TERM; echo set; sleep 1000 & wait");
     helper_rig_expect_line(killed, "a\n");
     helper_rig_expect_line(stopped, "b\n");
     /* A signal before the trap is set would end the shell. */
