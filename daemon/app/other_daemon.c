@@ -68,6 +68,14 @@ const char *other_daemon_config(const char *cmdline, size_t n)
     return config[0] == '/' ? config : NULL;
 }
 
+/* Is it the helper of this process, which has not taken its name yet? */
+static bool is_own_child(const char *status)
+{
+    const char *parent = strstr(status, "\nPPid:\t");
+
+    return parent != NULL && strtol(parent + strlen("\nPPid:\t"), NULL, 10) == getpid();
+}
+
 /* A main of informerd, not of another container: its helper has another name, and a process of another
  * PID namespace has several pids. */
 static bool is_main(const char *pid)
@@ -78,7 +86,7 @@ static bool is_main(const char *pid)
         read_file(pid, "status", text) == 0)
         return false;
     const char *pids = strstr(text, "\nNSpid:\t");
-    return pids != NULL && strcspn(pids + 8, "\t") > strcspn(pids + 8, "\n");
+    return !is_own_child(text) && pids != NULL && strcspn(pids + 8, "\t") > strcspn(pids + 8, "\n");
 }
 
 /* Has the process the configuration file of this one? */
