@@ -37,6 +37,8 @@ def make_context(leaf, low="TLSv1_2", high="TLSv1_3", client_ca=None, client_req
                  alpn=("http/1.1",)):
     """A server context; client_ca (an Authority) asks clients for a certificate."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    # As with Go, the order of the client counts, also that of its signature algorithms.
+    context.options &= ~ssl.OP_CIPHER_SERVER_PREFERENCE
     if high == "TLSv1_1":   # OpenSSL 3 takes its hashes at security level 0 alone
         context.set_ciphers("DEFAULT@SECLEVEL=0")
     context.minimum_version = ssl.TLSVersion[low]
