@@ -445,7 +445,10 @@ class FakeApi:
                     if r.resource == resource and kind in (None, r.kind)]
 
     def forget(self):
-        """From now on only later requests count. To be called while no client sends any."""
+        """From now on only later requests count. To be called while no client sends any. A request of
+        a client that has ended may still lie in its socket: a few turns of the loop read it."""
+        for _ in range(8):
+            self.call(lambda: None)
         with self._cond:
             self.requests.clear()
             self.identity_requests.clear()

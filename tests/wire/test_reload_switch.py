@@ -69,7 +69,7 @@ def two(api, daemon, hook, other):
                                                 "other": hook_settings(other, **NOW)}, **settings)
         hook.wait(1)
         other.wait(1)
-        calm(d)
+        d.settled(api)
         hook.forget()
         other.forget()
         api.forget()
