@@ -20,6 +20,7 @@
 #include "app/persist_driver.h"
 #include "app/reload_plan.h"
 #include "app/reload_switch.h"
+#include "app/reload_wait.h"
 #include "app/reloader.h"
 #include "app/replay_player.h"
 #include "app/sources.h"
@@ -30,10 +31,6 @@
 #include "io/deadline.h"
 #include "io/helper_link.h"
 #include "io/loop.h"
-
-/* How long to wait for the end of runs after their SIGKILL. A process is gone at once then; a
- * helper that does not say so is not waited for any longer. */
-#define LAST_WAIT_MS 5000
 
 /* How long the state may take to be written at the end (docs/design.md "Programs"). After that the
  * daemon ends, and changes that were not written are lost. */
@@ -53,10 +50,11 @@ enum daemon_state {
     DAEMON_SAVING,   /* all runs have ended; the state is written to disk */
 };
 
-/* A reload waits for runs of the hooks that it replaces or drops. */
-enum reload_wait {
-    RELOAD_WAITS_FOR_RUNS,   /* the runs of hooks that it changes may end */
-    RELOAD_WAITS_FOR_KILLED, /* stop_timeout is over: they are being killed */
+/* The name of the node is a part of everything that is built at the start. */
+enum node_name_state {
+    NODE_NAME_SETTLED,
+    NODE_NAME_OPEN,  /* a kubeconfig that does not exist yet may give it another name */
+    NODE_NAME_OTHER, /* it has done so: informerd must be started again */
 };
 
 struct daemon {
@@ -70,13 +68,7 @@ struct daemon {
     char instance[32]; /* part of the ids of runs, different at each start */
     /* The configuration of the last reload, to which params point; NULL = there was none. */
     struct generation *generation;
-    /* A reload that waits until the hooks that it replaces or drops have retired; NULL = none. */
-    struct generation *next;
-    const struct reload_plan *plan; /* from generation to next; the reloader's */
-    enum reload_wait waits;         /* if next is not NULL */
-    struct deadline *patience;      /* FOR_RUNS: stop_timeout; FOR_KILLED: LAST_WAIT_MS */
-    struct loop_task change;        /* hooks may have retired */
-    uint64_t next_tag;              /* for files that the helper opens */
+    uint64_t next_tag; /* for files that the helper opens */
     char *agent;
     struct loop *loop;
     struct helper_link *link;
@@ -91,17 +83,18 @@ struct daemon {
     struct control *control;
     struct monitoring *monitoring; /* NULL = nothing listens */
     struct reloader *reloader;
+    struct reload_parts reload_parts; /* of this object */
+    struct reload_wait *reload_wait;
+    struct loop_task retired; /* hooks may have retired */
     struct kubeconfig_wait *kubeconfig_wait;
     struct watchdog *watchdog; /* NULL = systemd does not watch */
-    /* STARTING: ready_timeout; STOPPING: stop_timeout; KILLING: LAST_WAIT_MS. */
+    /* STARTING: ready_timeout; STOPPING: stop_timeout; KILLING: RUNNER_LAST_WAIT_MS. */
     struct deadline *timer;
     struct loop_task progress; /* queued: something has changed in this turn */
     struct deadline *tell;     /* the next look at the status after progress */
-    struct deadline *retell;   /* .. and without, as time alone makes faults, too */
+    struct deadline *retell;   /* the same without progress: time alone makes faults, too */
     struct deadline *once;     /* --timeout of --once */
-    /* The node's name may be another one when a kubeconfig is there that did not exist at the start. */
-    bool is_name_open;
-    bool must_restart; /* it is another one */
+    enum node_name_state node_name;
     struct buf status; /* the line that systemd has; "" = none */
 };
 
@@ -159,7 +152,7 @@ static void look_at_progress(struct loop_task *task)
 
     sources_progress(dm->sources);
     persist_driver_look(dm->persist, STATE_DRIVER_SOON);
-    loop_defer(dm->loop, &dm->change);
+    loop_defer(dm->loop, &dm->retired);
     control_progress(dm->control);
     runner_kick(dm->runner);
     if (!deadline_pending(dm->tell))
@@ -224,8 +217,7 @@ static void stop(struct daemon *dm, const char *why)
     dm->state = DAEMON_STOPPING;
     log_info("stopping", KV_STR("because", why), KV_U64("running", runner_running(dm->runner)));
     notify_stopping();
-    dm->plan = NULL;
-    deadline_stop(dm->patience); /* runs have all the time of the stop */
+    reload_wait_stop(dm->reload_wait); /* runs have all the time of the stop */
     reloader_stop(dm->reloader, "informerd is stopping: it starts nothing new");
     /* First the servers: without changes nothing new becomes due. */
     stop_clusters(dm);
@@ -276,7 +268,7 @@ static void on_runs(void *arg)
 
     if (dm->player != NULL)
         replay_player_poke(dm->player);
-    loop_defer(dm->loop, &dm->change);
+    loop_defer(dm->loop, &dm->retired);
     check_ready(dm);
     control_progress(dm->control);
     check_stopped(dm);
@@ -304,7 +296,7 @@ static void on_timer(void *arg)
                  KV_U64("running", runner_running(dm->runner)));
         runner_kill_all(dm->runner);
         /* Each hook gets kill_signal, and SIGKILL after its kill_grace. */
-        deadline_start(dm->timer, runner_longest_grace_ms(dm->runner) + LAST_WAIT_MS);
+        deadline_start(dm->timer, runner_longest_grace_ms(dm->runner) + RUNNER_LAST_WAIT_MS);
         break;
     case DAEMON_KILLING:
         save(dm);
@@ -343,97 +335,45 @@ static struct cluster_runtime *build_cluster(void *arg, const struct conf *conf,
 
 /* ---- A reload. */
 
-static struct reload_parts parts_of(struct daemon *dm)
+/* All hooks that the plan replaces or drops have retired. */
+static void on_retired(void *arg, struct generation *g, const struct reload_plan *plan)
 {
-    return (struct reload_parts){
-        .loop = dm->loop,
-        .link = dm->link,
-        .sources = dm->sources,
-        .hooks = &dm->hooks,
-        .persist = dm->persist,
-        .runner = dm->runner,
-        .runner_hooks = &dm->runner_hooks,
-        .clusters = &dm->clusters,
-        .cluster_count = &dm->cluster_count,
-        .control = dm->control,
-        .node_name = dm->params.node_name,
-        .build_cluster = build_cluster,
-        .arg = dm,
-    };
-}
-
-static void switch_over(struct daemon *dm, const struct reload_parts *parts)
-{
+    struct daemon *dm = arg;
     const struct conf *was = dm->params.conf;
-    const struct conf *conf = dm->next->conf;
 
-    deadline_stop(dm->patience);
-    reload_switch_over(parts, was, conf, &dm->next->cluster_access, dm->plan);
-    monitoring_change(dm->monitoring, conf, build_textfile_number(conf, &dm->next->cluster_access));
+    reload_switch_over(&dm->reload_parts, was, g->conf, &g->cluster_access, plan);
+    monitoring_change(dm->monitoring, g->conf, build_textfile_number(g->conf, &g->cluster_access));
     if (!dm->params.log_is_fixed)
-        control_log_level(dm->control, was, conf);
+        control_log_level(dm->control, was, g->conf);
     generation_destroy(&dm->generation);
-    dm->generation = dm->next;
-    dm->next = NULL;
-    dm->plan = NULL;
-    dm->params.conf = conf;
-    dm->params.cluster_access = &dm->generation->cluster_access;
-    kubeconfig_wait_set(dm->kubeconfig_wait, dm->params.cluster_access, &dm->next_tag);
-    dm->is_name_open = dm->is_name_open && cluster_access_awaits_any(dm->params.cluster_access);
+    dm->generation = g;
+    dm->params.conf = g->conf;
+    dm->params.cluster_access = &g->cluster_access;
+    kubeconfig_wait_set(dm->kubeconfig_wait, &g->cluster_access, &dm->next_tag);
+    if (!cluster_access_awaits_any(&g->cluster_access))
+        dm->node_name = NODE_NAME_SETTLED;
     reloader_committed(dm->reloader);
     on_progress(dm);
 }
 
-/* Runs have ended, or files were removed: a reload may go on. */
-static void look_at_change(struct loop_task *task)
+static void on_given_up(void *arg, const char *why)
 {
-    struct daemon *dm = container_of(task, struct daemon, change);
-    const struct reload_parts parts = parts_of(dm);
+    struct daemon *dm = arg;
 
-    if (dm->state >= DAEMON_STOPPING)
-        return;
-    if (dm->next != NULL && reload_switch_is_possible(&parts, dm->plan))
-        switch_over(dm, &parts);
-    reload_switch_renew(&parts, dm->params.conf, dm->plan);
-}
-
-/* No switch without the end of this run: the new hook could run beside it. */
-static void give_up(struct daemon *dm, const struct reload_parts *parts, const char *hook)
-{
-    char *why =
-        mem_printf("hook %s: its processes have not ended although they were killed, so the "
-                   "reload was given up: look at them, and reload again when they have "
-                   "ended\n",
-                   hook);
-
-    reload_switch_give_up(parts, dm->plan);
     monitoring_cancel(dm->monitoring);
-    generation_destroy(&dm->next);
-    dm->plan = NULL;
     reloader_give_up(dm->reloader, why);
-    free(why);
     on_progress(dm);
 }
 
-/* A process in an uninterruptible wait, as on a network file system that hangs, does not end by SIGKILL.
- * It must not stop all reloads. */
-static void on_patience(void *arg)
+/* Runs have ended, or files were removed: a reload may go on, and hooks may be renewed. */
+static void look_at_retired(struct loop_task *task)
 {
-    struct daemon *dm = arg;
-    const struct reload_parts parts = parts_of(dm);
-    const struct hook *hook = reload_switch_waits_for(&parts, dm->plan);
+    struct daemon *dm = container_of(task, struct daemon, retired);
 
-    if (hook == NULL) /* what the switch waits for otherwise has limits of its own */
+    if (dm->state >= DAEMON_STOPPING)
         return;
-    if (dm->waits == RELOAD_WAITS_FOR_KILLED) {
-        give_up(dm, &parts, hook->name);
-        return;
-    }
-    dm->waits = RELOAD_WAITS_FOR_KILLED;
-    log_warn("stop_timeout has passed: running hooks that the reload changes are killed",
-             KV_U64("running", runner_running(dm->runner)));
-    runner_kill_retiring(dm->runner);
-    deadline_start(dm->patience, runner_longest_grace_ms(dm->runner) + LAST_WAIT_MS);
+    reload_wait_look(dm->reload_wait);
+    reload_switch_renew(&dm->reload_parts, dm->params.conf, reload_wait_plan(dm->reload_wait));
 }
 
 /* Has a kubeconfig that was awaited given the node another name than it had at the start? */
@@ -449,18 +389,18 @@ static bool is_named_by_kubeconfig(const struct daemon *dm, const struct generat
         has_come = has_come || (was->v[i].awaits != NULL && c != NULL &&
                                 g->cluster_access.v[c - g->conf->clusters].awaits == NULL);
     }
-    return has_come && dm->is_name_open && g->wanted->node_name.v[0] == '\0' &&
+    return has_come && dm->node_name == NODE_NAME_OPEN && g->wanted->node_name.v[0] == '\0' &&
            strcmp(g->node_name, dm->params.node_name) != 0;
 }
 
-/* The sockets that a reload needs are bound before anything changes: without them it fails as a whole. So it
- * does if the node has another name, which is part of everything that was built at the start. */
+/* The sockets that a reload needs are bound before anything changes: without them it fails as a whole. It
+ * also fails if the node has another name now. */
 static enum err_kind on_prepare(void *arg, const struct generation *g, struct err *err)
 {
     struct daemon *dm = arg;
 
-    dm->must_restart = is_named_by_kubeconfig(dm, g);
-    if (dm->must_restart) {
+    if (is_named_by_kubeconfig(dm, g)) {
+        dm->node_name = NODE_NAME_OTHER;
         return err_set(
             err, ERR_IO, 0,
             "the kubeconfig says that this node is %s, not %s: informerd exits, and systemd "
@@ -486,17 +426,9 @@ static void on_kubeconfig(void *arg, const char *path)
 static void on_commit(void *arg, struct generation *g, const struct reload_plan *plan)
 {
     struct daemon *dm = arg;
-    const struct reload_parts parts = parts_of(dm);
 
-    dm->next = g;
-    dm->plan = plan;
-    dm->waits = RELOAD_WAITS_FOR_RUNS;
-    reload_switch_retire(&parts, plan);
-    deadline_start(dm->patience, dm->params.conf->limits.stop_timeout.v);
-    if (reload_switch_waits_for(&parts, plan) != NULL)
-        log_info("reload waits for runs of hooks that it changes",
-                 KV_U64("running", runner_running(dm->runner)));
-    loop_defer(dm->loop, &dm->change);
+    reload_wait_begin(dm->reload_wait, g, plan, dm->params.conf->limits.stop_timeout.v);
+    loop_defer(dm->loop, &dm->retired);
 }
 
 static struct reload_side in_use(void *arg)
@@ -525,7 +457,7 @@ static void on_reload_end(void *arg, const struct reloader_end *end)
     if (!end->dry_run && dm->state == DAEMON_READY)
         notify_ready();
     control_reloaded(dm->control, end);
-    if (dm->must_restart) {
+    if (dm->node_name == NODE_NAME_OTHER) {
         dm->exit_code = EXIT_CODE_FAILED;
         stop(dm, "the name of the node is another one than at the start");
     }
@@ -544,6 +476,28 @@ static void reload_for_signal(struct daemon *dm)
 
     if (reloader_start(dm->reloader, false, &refusal) == 0)
         log_warn("reload refused", KV_STR("signal", "SIGHUP"), KV_STR("reason", refusal));
+}
+
+static void build_reload_wait(struct daemon *dm)
+{
+    static const struct reload_wait_events events = {on_retired, on_given_up};
+
+    dm->reload_parts = (struct reload_parts){
+        .loop = dm->loop,
+        .link = dm->link,
+        .sources = dm->sources,
+        .hooks = &dm->hooks,
+        .persist = dm->persist,
+        .runner = dm->runner,
+        .runner_hooks = &dm->runner_hooks,
+        .clusters = &dm->clusters,
+        .cluster_count = &dm->cluster_count,
+        .control = dm->control,
+        .node_name = dm->params.node_name,
+        .build_cluster = build_cluster,
+        .arg = dm,
+    };
+    dm->reload_wait = reload_wait_create(dm->loop, &dm->reload_parts, &events, dm);
 }
 
 static void build_reloader(struct daemon *dm)
@@ -821,8 +775,7 @@ static void build(struct daemon *dm)
     dm->started_ms = loop_now_ms(dm->loop);
     snprintf(dm->instance, sizeof(dm->instance), "%" PRIx64, dm->started_ns);
     loop_task_init(&dm->progress, look_at_progress);
-    loop_task_init(&dm->change, look_at_change);
-    dm->patience = deadline_create(dm->loop, on_patience, dm);
+    loop_task_init(&dm->retired, look_at_retired);
     dm->timer = deadline_create(dm->loop, on_timer, dm);
     dm->tell = deadline_create(dm->loop, tell_status, dm);
     dm->retell = deadline_create(dm->loop, tell_status, dm);
@@ -846,6 +799,7 @@ static void build(struct daemon *dm)
         control_listen(dm->control, dm->params.control_fd);
     if (dm->params.sockets != NULL)
         build_monitoring(dm);
+    build_reload_wait(dm);
 }
 
 /* The reverse of build(): first everything that calls back, then the loop, whose end waits for the
@@ -860,18 +814,18 @@ static void take_down(struct daemon *dm)
         cluster_runtime_dispose(&dm->clusters[i]);
     runner_dispose(&dm->runner);
     persist_driver_dispose(&dm->persist);
+    reload_wait_dispose(&dm->reload_wait);
     reloader_dispose(&dm->reloader);
     kubeconfig_wait_dispose(&dm->kubeconfig_wait);
     helper_link_dispose(&dm->link);
     watchdog_dispose(&dm->watchdog);
     deadline_dispose(&dm->tell);
     deadline_dispose(&dm->retell);
-    deadline_dispose(&dm->patience);
     deadline_dispose(&dm->once);
     deadline_dispose(&dm->timer);
     sources_close(dm->sources);
     loop_cancel(&dm->progress);
-    loop_cancel(&dm->change);
+    loop_cancel(&dm->retired);
     loop_finish(&dm->loop);
     control_destroy(&dm->control);
     hooks_fini(&dm->hooks);
@@ -880,7 +834,6 @@ static void take_down(struct daemon *dm)
     free(dm->clusters);
     free(dm->agent);
     buf_free(&dm->status);
-    generation_destroy(&dm->next);
     generation_destroy(&dm->generation);
 }
 
@@ -891,8 +844,8 @@ int daemon_run(const struct daemon_params *params)
                                          ? EXIT_CODE_FAILED
                                          : EXIT_CODE_OK};
 
-    dm.is_name_open =
-        params->conf->node_name.v[0] == '\0' && cluster_access_awaits_any(params->cluster_access);
+    if (params->conf->node_name.v[0] == '\0' && cluster_access_awaits_any(params->cluster_access))
+        dm.node_name = NODE_NAME_OPEN;
     build(&dm);
     log_info("started", KV_STR("version", INFORMERD_VERSION), KV_STR("node", params->node_name),
              KV_U64("watches", params->conf->n_watches), KV_U64("hooks", dm.hooks.n));

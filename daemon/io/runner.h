@@ -21,6 +21,10 @@ struct runner;
 /* The most MiB that a command may print to become a file. */
 enum { RUNNER_OUTPUT_MIB = 64 };
 
+/* How long to wait for the end of runs after their SIGKILL, on top of the longest grace. A process is gone at
+ * once then; if the helper does not say so, nobody waits any longer. */
+#define RUNNER_LAST_WAIT_MS 5000
+
 /* The settings of one hook that the runner needs. */
 struct runner_hook {
     const char *program; /* command[0]: for messages */
