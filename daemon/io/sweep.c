@@ -9,15 +9,6 @@
 #include "io/deadline.h"
 #include "io/loop.h"
 
-/* The helper's process takes too long: it is killed, and files without an answer count as
- * failed. */
-static void on_late(void *arg)
-{
-    const struct sweep *w = arg;
-
-    helper_link_kill(w->params.link, &w->run, SIGKILL);
-}
-
 /* Takes one answer for each file that the helper was asked about. Answers carry no path: they
  * belong to the first `asked` files that are due, in the order of the list. A file that became due
  * meanwhile stands behind these (strays_look()). A file without a valid answer has failed. */
@@ -65,6 +56,16 @@ static size_t put_strays(const struct strays *s, struct buf *out)
     return n;
 }
 
+/* The run is over: files without an answer count as failed. */
+static void end_sweep(struct sweep *w, const unsigned char *answers, size_t n)
+{
+    close(w->answers);
+    w->answers = -1;
+    deadline_stop(w->timer);
+    take_answers(w, answers, n, w->asked);
+    w->params.on_swept(w->params.arg);
+}
+
 /* The helper's process has ended. The answers fit into the pipe, so they are complete. */
 static void on_exited(struct helper_run *run, const struct run_end *end)
 {
@@ -72,12 +73,19 @@ static void on_exited(struct helper_run *run, const struct run_end *end)
     unsigned char answers[WIRE_SWEEP_MAX];
     ssize_t n = read(w->answers, answers, sizeof(answers));
 
-    (void)end; /* files without an answer count as failed */
-    close(w->answers);
-    w->answers = -1;
-    deadline_stop(w->timer);
-    take_answers(w, answers, n > 0 ? (size_t)n : 0, w->asked);
-    w->params.on_swept(w->params.arg);
+    (void)end;
+    end_sweep(w, answers, n > 0 ? (size_t)n : 0);
+}
+
+/* The helper's process takes too long. SIGKILL does not end one that waits for a file system that hangs, so
+ * its end is not awaited. The helper starts no other one of the same hook beside it. */
+static void on_late(void *arg)
+{
+    struct sweep *w = arg;
+
+    helper_link_kill(w->params.link, &w->run, SIGKILL);
+    helper_run_forget(&w->run);
+    end_sweep(w, NULL, 0);
 }
 
 void sweep_init(struct sweep *w, const struct sweep_params *params)

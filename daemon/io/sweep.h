@@ -21,8 +21,8 @@ struct sweep;
 struct sweep_params {
     struct loop *loop;
     struct helper_link *link;
-    uint32_t number; /* of the hook in helper_params */
-    uint64_t timeout_ms;
+    uint32_t number;     /* of the hook in helper_params */
+    uint64_t timeout_ms; /* a run that takes longer is killed, and its files end as FAILED */
     /* The removal of a stray that was due has ended: it is due no more on return. */
     void (*on_stray)(void *arg, struct stray *x, enum stray_end end);
     /* Strays that were due have been taken care of. From the loop, or inside sweep_begin(). */

@@ -3,10 +3,12 @@
  * the test is the helper. */
 #include "io/gone_driver.h"
 
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "hook_rig.h"
 #include "loop_until.h"
+#include "play_clock.h"
 #include "silent_link.h"
 
 enum { NUMBER = 5, PLENTY_MS = 3600000 };
@@ -36,6 +38,7 @@ static struct gone_hook *add(const char *name, const char *a, const char *b)
 static int set_up(void **state)
 {
     hook_rig_set_up(state);
+    play_clock_stop();
     loop = loop_create();
     link_to = silent_link_create(loop, &far);
     swept = 0;
@@ -51,6 +54,7 @@ static int clean_up(void **state)
     helper_link_dispose(&link_to);
     loop_destroy(&loop);
     close(far);
+    play_clock_go();
     gone_fini(&gone);
     return hook_rig_clean_up(state);
 }
@@ -111,12 +115,39 @@ static void test_a_helper_that_does_not_answer_leaves_the_files(void **state)
     assert_true(gone_is_done(a) && a->removed == 0 && a->files.left == 2);
 }
 
+/* SIGKILL does not end a process that waits for a file system that hangs. A reload waits for the driver, so
+ * this must not last for ever. */
+static void test_a_process_that_cannot_be_killed_leaves_its_files(void **state)
+{
+    struct gone_hook *a = add("a", "/o/1", "/o/2");
+    struct wire_request_image kill;
+    int out;
+
+    (void)state;
+    gone_forget(a, &hook_rig.hooks, true);
+    gone_driver_look(driver);
+    loop_turns(loop, 1);
+    uint64_t id = silent_link_take(far, &out);
+    assert_true(gone_driver_is_on(driver));
+    play_clock_pass(PLENTY_MS);
+    turns_until(1);
+    assert_int_equal(recv(far, &kill, sizeof(kill), MSG_DONTWAIT), sizeof(kill));
+    assert_true(kill.type == WIRE_KILL && kill.id == id);
+    assert_false(gone_driver_is_on(driver));
+    assert_true(gone_is_done(a) && a->removed == 0 && a->files.left == 2);
+    close(out);
+    silent_link_end(far, id, (struct run_end){.kind = RUN_END_SIGNALED, .value = 9});
+    loop_turns(loop, 3);
+    assert_int_equal(swept, 1); /* nobody waits for its end any more */
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, clean_up)
     const struct CMUnitTest tests[] = {
         TEST(test_each_hook_has_its_turn),
         TEST(test_a_helper_that_does_not_answer_leaves_the_files),
+        TEST(test_a_process_that_cannot_be_killed_leaves_its_files),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
