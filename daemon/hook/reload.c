@@ -142,7 +142,7 @@ void hook_retire(struct hook *h)
 
 bool hook_is_retired(const struct hook *h)
 {
-    return h->stage == HOOK_RETIRES && hook_running(h) == 0 && h->strays.due == 0;
+    return h->stage == HOOK_RETIRES && hook_running(h) == 0;
 }
 
 static size_t place_of(const struct hooks *hs, const struct hook *h)

@@ -33,8 +33,8 @@ void hook_serve(struct hook *h);
 /* The hook starts no run from now on. It still takes changes of its sources. */
 void hook_retire(struct hook *h);
 
-/* Does the hook retire, and has everything ended that knows of it: its runs, and removals of stray
- * files? */
+/* Does the hook retire, and have its runs ended? A removal of its stray files may still be under way: it
+ * must end before the hook goes. Files that are due stay due, as their records are handed over or kept. */
 bool hook_is_retired(const struct hook *h);
 
 /* Frees a retired hook and sets *h to NULL. Hooks behind it in `after` do not wait for it any

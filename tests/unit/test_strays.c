@@ -6,6 +6,7 @@
 
 #include <unistd.h>
 
+#include "hook/reload.h"
 #include "io/helper_link.h"
 #include "io/loop.h"
 #include "io/strays_driver.h"
@@ -245,6 +246,23 @@ static void test_a_file_of_another_hook_is_no_stray(void **state)
     assert_true(list_is_empty(&restarted_hook.hook->strays.all));
 }
 
+/* Nothing removes its files before somebody resumes it; a reload that replaces it must not wait for that. */
+static void test_a_paused_hook_with_a_stray_that_is_due_retires(void **state)
+{
+    (void)state;
+    begin((struct hook_rig_hook){0});
+    restarted_hook.disk.row_count = 0; /* as if the watch had had another name, and no object */
+    restarted_hook.disk.files[0].seen.source = SIZE_MAX;
+    restart_with("/new/${name}");
+    hook_pause(restarted_hook.hook, true);
+    hook_rig_sync(1);
+    hook_rig_sync(0);
+    hook_rig_nothing();
+    only_stray(STRAY_DUE);
+    hook_retire(restarted_hook.hook);
+    assert_true(hook_is_retired(restarted_hook.hook));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, hook_rig_set_up, restarted_hook_clean_up)
 
 /* A driver that has asked a helper which never answers. */
@@ -335,6 +353,7 @@ int main(void)
         TEST(test_a_file_of_a_renamed_watch_is_taken_over),
         TEST(test_strays_stay_without_output),
         TEST(test_a_file_of_another_hook_is_no_stray),
+        TEST(test_a_paused_hook_with_a_stray_that_is_due_retires),
         TEST(test_a_stray_that_becomes_due_later_comes_behind_those_asked_about),
     };
 

@@ -839,6 +839,28 @@ def test_files_of_a_hook_that_goes_stay_and_those_of_an_edited_template_move(api
     assert "gone" in d.ctl("status").stdout
 
 
+@pytest.mark.parametrize("then", ["replaced", "dropped"])
+def test_a_paused_hook_with_files_to_remove_is_reloaded(api, two, other, place, then):
+    """The files are removed when a person resumes the hook, and the reload does not wait for that."""
+    d = two(watches={**SERVICES, **CONFIGMAPS}, limits={"stop_timeout": "100ms"})
+    base = {"shell": "echo $INFORMERD_NAME", "output": str(place / "${name}"), **NOW}
+    hooks = d.settings["hooks"]
+    reload(d, hooks={**hooks, "w": {**base, "sources": ["services", "configmaps"]}})
+    wait_until(lambda: (place / "a").exists() and (place / "b").exists(), what="files")
+    calm(d)
+    assert d.ctl("pause", "w").returncode == 0
+    w = {**base, "sources": ["configmaps"]}
+    reload(d, hooks={**hooks, "w": w})
+    api.apply(service("n/c"))
+    other.wait_what("ADDED", "n/c")  # a turn later they are due
+    reload(d, hooks={**hooks, **({"w": {**w, "environment": {"X": "1"}}} if then == "replaced" else {})})
+    assert (place / "a").exists()
+    reload(d, hooks={**hooks, "w": w})
+    assert d.ctl("resume", "w").returncode == 0
+    wait_until(lambda: not (place / "a").exists() and not (place / "b").exists(), what="they are gone")
+    calm(d)
+
+
 # ---- The end of a process
 
 def test_after_a_kill_behind_a_reload_nothing_runs_again(api, two, hook, other, new_hook):
