@@ -45,12 +45,17 @@ static const struct reload_entry *entry_of(const struct reload_plan *plan, const
     panic("a hook without an entry in the plan: %s", h->name);
 }
 
+static bool hook_leaves(const void *plan, const struct hook *h)
+{
+    return leaves(entry_of(plan, h));
+}
+
 /* ---- Hooks retire. */
 
 void reload_switch_retire(const struct reload_parts *p, const struct reload_plan *plan)
 {
     for (size_t i = 0; i < p->hooks->n; i++)
-        if (leaves(entry_of(plan, p->hooks->v[i])))
+        if (hook_leaves(plan, p->hooks->v[i]))
             hook_retire(p->hooks->v[i]);
 }
 
@@ -59,7 +64,7 @@ void reload_switch_give_up(const struct reload_parts *p, const struct reload_pla
     for (size_t i = 0; i < p->hooks->n; i++) {
         struct hook *h = p->hooks->v[i];
 
-        if (leaves(entry_of(plan, h)) && !persist_driver_renews(p->persist, h))
+        if (hook_leaves(plan, h) && !persist_driver_renews(p->persist, h))
             hook_serve(h);
     }
 }
@@ -70,10 +75,20 @@ const struct hook *reload_switch_waits_for(const struct reload_parts *p,
     for (size_t i = 0; i < p->hooks->n; i++) {
         const struct hook *h = p->hooks->v[i];
 
-        if (leaves(entry_of(plan, h)) && !hook_is_retired(h))
+        if (hook_leaves(plan, h) && !hook_is_retired(h))
             return h;
     }
     return NULL;
+}
+
+size_t reload_switch_running(const struct reload_parts *p, const struct reload_plan *plan)
+{
+    return runner_running_of(p->runner, hook_leaves, plan);
+}
+
+void reload_switch_kill(const struct reload_parts *p, const struct reload_plan *plan)
+{
+    runner_kill(p->runner, hook_leaves, plan);
 }
 
 bool reload_switch_is_possible(const struct reload_parts *p, const struct reload_plan *plan)
@@ -168,7 +183,7 @@ static void attach_hooks(const struct switching *s)
 static bool is_to_renew(const struct reload_parts *p, const struct reload_plan *plan,
                         const struct hook *h)
 {
-    return hook_is_retired(h) && (plan == NULL || !leaves(entry_of(plan, h))) &&
+    return hook_is_retired(h) && (plan == NULL || !hook_leaves(plan, h)) &&
            persist_driver_renews(p->persist, h);
 }
 

@@ -54,6 +54,12 @@ void reload_switch_give_up(const struct reload_parts *p, const struct reload_pla
 const struct hook *reload_switch_waits_for(const struct reload_parts *p,
                                            const struct reload_plan *plan);
 
+/* The number of their runs under way. */
+size_t reload_switch_running(const struct reload_parts *p, const struct reload_plan *plan);
+
+/* Their runs are killed (runner_kill()). */
+void reload_switch_kill(const struct reload_parts *p, const struct reload_plan *plan);
+
 /* Have they retired, and does the helper neither remove files nor compare programs now? Then
  * reload_switch_over() may come. */
 bool reload_switch_is_possible(const struct reload_parts *p, const struct reload_plan *plan);

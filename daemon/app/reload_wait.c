@@ -33,9 +33,10 @@ void reload_wait_begin(struct reload_wait *w, struct generation *g, const struct
     w->plan = plan;
     reload_switch_retire(w->parts, plan);
     deadline_start(w->patience, patience_ms);
-    if (reload_switch_waits_for(w->parts, plan) != NULL)
-        log_info("reload waits for runs of hooks that it changes",
-                 KV_U64("running", runner_running(w->parts->runner)));
+    const struct hook *hook = reload_switch_waits_for(w->parts, plan);
+    if (hook != NULL)
+        log_info("reload waits for runs of hooks that it changes", KV_STR("hook", hook->name),
+                 KV_U64("running", reload_switch_running(w->parts, plan)));
 }
 
 /* Nothing waits any more. The caller owns what is returned. */
@@ -88,8 +89,9 @@ static void on_patience(void *arg)
     }
     w->state = RELOAD_WAIT_KILLED;
     log_warn("stop_timeout has passed: running hooks that the reload changes are killed",
-             KV_U64("running", runner_running(w->parts->runner)));
-    runner_kill_retiring(w->parts->runner);
+             KV_STR("hook", hook->name),
+             KV_U64("running", reload_switch_running(w->parts, w->plan)));
+    reload_switch_kill(w->parts, w->plan);
     deadline_start(w->patience, runner_longest_grace_ms(w->parts->runner) + RUNNER_LAST_WAIT_MS);
 }
 

@@ -571,50 +571,63 @@ void runner_stop(struct runner *r)
     enter(r, RUNNER_STOPPING);
 }
 
-static bool is_of_retiring(const struct run *run)
+/* run NULL: the job only waits for the rest of its output. */
+static bool is_of(const struct run *run, runner_pick_cb *picks, const void *arg)
 {
-    bool retires = run->hook->stage == HOOK_RETIRES;
+    bool is = run != NULL && picks(arg, run->hook);
 
-    for (size_t i = 0; i < run->other_count; i++)
-        retires = retires || run->others[i].hook->stage == HOOK_RETIRES;
-    return retires;
+    for (size_t i = 0; !is && run != NULL && i < run->other_count; i++)
+        is = picks(arg, run->others[i].hook);
+    return is;
 }
 
-/* Ends runs as stopped: all of them, or those of hooks that retire. No program of an opening was
- * started. */
-static void kill_runs(struct runner *r, bool all, const char *why)
+/* No program of it was started. */
+static void end_opening(struct opening *o, const char *why)
 {
     const struct run_result result = {
         .end.cut = RUN_CUT_GIVEN_UP, .text = why, .wall_ns = loop_wall_ns(), .stopped = true};
+    struct runner *r = o->runner;
+    struct job *job = take_opening(o);
 
+    watch_oldest(r);
+    r->running--;
+    finish(r, job_run(job), &result);
+    job_dispose(&job);
+}
+
+/* Ends runs as stopped. */
+static void kill_runs(struct runner *r, runner_pick_cb *picks, const void *arg, const char *why)
+{
     list_each (pos, tmp, &r->openings) {
         struct opening *o = list_entry(pos, struct opening, link);
 
-        if (!all && !is_of_retiring(job_run(o->job)))
-            continue;
-        struct job *job = take_opening(o);
-        r->running--;
-        finish(r, job_run(job), &result);
-        job_dispose(&job);
+        if (is_of(job_run(o->job), picks, arg))
+            end_opening(o, why);
     }
-    watch_oldest(r);
     list_each (pos, tmp, &r->jobs) {
         struct job *job = job_of_link(pos);
 
-        if (all || (job_run(job) != NULL && is_of_retiring(job_run(job))))
+        if (is_of(job_run(job), picks, arg))
             job_kill(job);
     }
+}
+
+static bool is_any(const void *arg, const struct hook *h)
+{
+    (void)arg;
+    (void)h;
+    return true;
 }
 
 void runner_kill_all(struct runner *r)
 {
     enter(r, RUNNER_KILLING);
-    kill_runs(r, true, "not started: informerd ends");
+    kill_runs(r, is_any, NULL, "not started: informerd ends");
 }
 
-void runner_kill_retiring(struct runner *r)
+void runner_kill(struct runner *r, runner_pick_cb *picks, const void *arg)
 {
-    kill_runs(r, false, "not started: a reload changes the hook");
+    kill_runs(r, picks, arg, "not started: a reload changes the hook");
 }
 
 /* ---- A reload. */
@@ -670,6 +683,17 @@ uint64_t runner_longest_grace_ms(const struct runner *r)
 size_t runner_running(const struct runner *r)
 {
     return r->running;
+}
+
+size_t runner_running_of(const struct runner *r, runner_pick_cb *picks, const void *arg)
+{
+    size_t n = 0;
+
+    list_each (pos, tmp, &r->openings)
+        n += is_of(job_run(list_entry(pos, struct opening, link)->job), picks, arg);
+    list_each (pos, tmp, &r->jobs)
+        n += is_of(job_run(job_of_link(pos)), picks, arg);
+    return n;
 }
 
 void runner_dispose(struct runner **rp)

@@ -81,8 +81,11 @@ void runner_stop(struct runner *r);
  * wait for their records on disk end without being started. */
 void runner_kill_all(struct runner *r);
 
-/* The same for the runs of hooks that retire (hook/reload): a reload does not wait any longer. */
-void runner_kill_retiring(struct runner *r);
+/* Does the caller mean this hook? A run of apply that several hooks share is a run of each of them. */
+typedef bool runner_pick_cb(const void *arg, const struct hook *h);
+
+/* The same for the runs of these hooks: a reload does not wait for them any longer. */
+void runner_kill(struct runner *r, runner_pick_cb *picks, const void *arg);
 
 /* Does the helper remove stray files now? A reload waits for that before runner_before_change(). */
 bool runner_is_sweeping(const struct runner *r);
@@ -103,6 +106,9 @@ uint64_t runner_longest_grace_ms(const struct runner *r);
 
 /* The number of runs under way, with those that wait for their records on disk. */
 size_t runner_running(const struct runner *r);
+
+/* The same for the runs of these hooks. */
+size_t runner_running_of(const struct runner *r, runner_pick_cb *picks, const void *arg);
 
 /* The end for the user: *r is NULL; runs under way are no longer followed. NULL is fine. */
 void runner_dispose(struct runner **r);

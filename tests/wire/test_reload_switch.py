@@ -396,6 +396,31 @@ def test_a_changed_program_waits_for_the_run_of_the_one_before(api, two, hook):
     assert hook.most_at_once()[0] == 1
 
 
+def test_a_run_of_a_hook_that_waits_to_be_renewed_is_not_killed_for_another_hook(api, two, hook, other):
+    """The second reload replaces the other hook, whose run exceeds stop_timeout. Only that run ends."""
+    d = two(limits={"stop_timeout": "100ms"})
+    hook.block()
+    other.block()
+    api.apply(service("n/c"))
+    hook.wait(1)
+    other.wait(1)
+    hook.path.write_text(hook.path.read_text() + "# another version\n")
+    reload(d, hooks=change(d, "other", kill_grace="100ms"))
+    wait_until(lambda: d.log(msg="the programs or files of the hook have changed: it runs again "
+                                 "when its runs have ended"), what="the change is seen")
+    assert Waiting(d, hooks=change(d, "other", environment={"X": "1"})).end() == 0
+    for msg in ("reload waits for runs of hooks that it changes",
+                "stop_timeout has passed: running hooks that the reload changes are killed"):
+        [entry] = d.log(msg=msg)
+        assert (entry["running"], entry["hook"]) == (1, "other")
+    hook.release()
+    other.release()
+    hook.wait(4)
+    calm(d)
+    assert len(hook.runs()) == 4 and list(hook.codes().values()) == [0, 0, 0, 0]
+    assert [entry["hook"] for entry in d.log(msg="hook failed")] == ["other"]
+
+
 def test_a_program_that_is_put_back_leaves_the_hook_as_it_was(api, two, hook):
     """The second reload comes while the hook waits for a run to end, to run again for all objects."""
     d = two()
