@@ -17,8 +17,9 @@ enum textfile_state {
     TEXTFILE_OFF,     /* no file is wanted */
     TEXTFILE_WAITING, /* the timer begins the next write */
     TEXTFILE_WRITING, /* the timer kills the write */
-    /* The same, but the file of the write is not wanted any more: its end begins the first write of
-     * the new one, or nothing. */
+    TEXTFILE_KILLED,  /* the write was killed, and its end is awaited */
+    /* A write is under way whose file is not wanted any more: its end begins the first write of the
+     * new one, or nothing. The timer kills it. */
     TEXTFILE_OUTDATED,
 };
 
@@ -29,7 +30,7 @@ struct textfile {
     uint32_t number;
     struct deadline *timer;
     struct helper_run run;
-    int answers; /* WRITING, OUTDATED: of the write; else -1 */
+    int answers; /* WRITING, KILLED, OUTDATED: of the write; else -1 */
     char *trouble;
 };
 
@@ -59,7 +60,8 @@ static char *text_of(const struct textfile *t, const struct run_end *end)
 
 static bool is_writing(const struct textfile *t)
 {
-    return t->state == TEXTFILE_WRITING || t->state == TEXTFILE_OUTDATED;
+    return t->state == TEXTFILE_WRITING || t->state == TEXTFILE_KILLED ||
+           t->state == TEXTFILE_OUTDATED;
 }
 
 static void wait_then_write(struct textfile *t, uint64_t ms)
@@ -90,8 +92,10 @@ static void on_exited(struct helper_run *run, const struct run_end *end)
         begin_anew(t);
         return;
     }
+    bool is_told = t->state == TEXTFILE_KILLED && !run_end_is_good(end);
     wait_then_write(t, TEXTFILE_EVERY_MS);
-    set_trouble(t, run_end_is_good(end) ? NULL : text_of(t, end));
+    if (!is_told)
+        set_trouble(t, run_end_is_good(end) ? NULL : text_of(t, end));
 }
 
 static void begin_write(struct textfile *t)
@@ -111,12 +115,25 @@ static void begin_write(struct textfile *t)
     set_trouble(t, mem_printf("%s: %s", t->path, strerrordesc_np(errno)));
 }
 
+/* SIGKILL does not end a process that waits for a file system that hangs, so the trouble is told before the
+ * write ends. */
+static void kill_write(struct textfile *t)
+{
+    helper_link_kill(t->params.link, &t->run, SIGKILL);
+    if (t->path != NULL)
+        set_trouble(t, mem_printf("%s: the write%s has not ended within %d s", t->path,
+                                  t->state == TEXTFILE_OUTDATED ? " of the file before" : "",
+                                  TEXTFILE_TIME_MS / 1000));
+    if (t->state == TEXTFILE_WRITING)
+        t->state = TEXTFILE_KILLED;
+}
+
 static void on_timer(void *arg)
 {
     struct textfile *t = arg;
 
     if (is_writing(t))
-        helper_link_kill(t->params.link, &t->run, SIGKILL);
+        kill_write(t);
     else
         begin_write(t);
 }
@@ -138,11 +155,14 @@ void textfile_set(struct textfile *t, const char *path, uint32_t number)
     free(t->path);
     t->path = NULL; /* while its trouble ends, as it is not written again */
     set_trouble(t, NULL);
-    t->path = path != NULL ? mem_strdup(path) : NULL;
-    if (is_writing(t))
-        t->state = TEXTFILE_OUTDATED;
-    else
+    t->path = mem_strdup(path);
+    if (!is_writing(t)) {
         begin_anew(t);
+        return;
+    }
+    t->state = TEXTFILE_OUTDATED;
+    if (!deadline_pending(t->timer)) /* the write was killed, and does not end */
+        deadline_start(t->timer, TEXTFILE_TIME_MS);
 }
 
 void textfile_dispose(struct textfile **tp)

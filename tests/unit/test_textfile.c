@@ -97,6 +97,15 @@ static uint64_t expect_write(uint32_t number)
     return id;
 }
 
+static void expect_kill(uint64_t id)
+{
+    struct wire_request_image head;
+
+    assert_int_equal(recv(rig.far, &head, sizeof(head), MSG_DONTWAIT), sizeof(head));
+    assert_int_equal(head.type, WIRE_KILL);
+    assert_int_equal(head.id, id);
+}
+
 static const struct run_end good = {.kind = RUN_END_EXITED};
 static const struct run_end bad = {
     .kind = RUN_END_REFUSED, .stage = RUN_STAGE_SEND, .value = ENOENT};
@@ -174,8 +183,6 @@ static void test_a_write_that_hangs_is_killed(void **state)
 {
     (void)state;
     for (int wanted = 0; wanted <= 1; wanted++) {
-        struct wire_request_image head;
-
         textfile_set(rig.file, "/a.prom", 3);
         pass(AT_ONCE_MS);
         uint64_t id = expect_write(3);
@@ -183,12 +190,51 @@ static void test_a_write_that_hangs_is_killed(void **state)
         if (!wanted)
             textfile_set(rig.file, NULL, 0);
         pass(TEXTFILE_TIME_MS);
-        assert_int_equal(recv(rig.far, &head, sizeof(head), MSG_DONTWAIT), sizeof(head));
-        assert_int_equal(head.type, WIRE_KILL);
-        assert_int_equal(head.id, id);
+        expect_kill(id);
         end_write(id, (struct run_end){.kind = RUN_END_SIGNALED, .value = SIGKILL});
         assert_int_equal(rig.trouble != NULL, wanted);
     }
+}
+
+/* SIGKILL does not end a process that waits for a file system that hangs. */
+static void test_a_write_that_cannot_be_killed_is_told(void **state)
+{
+    (void)state;
+    textfile_set(rig.file, "/a.prom", 3);
+    pass(AT_ONCE_MS);
+    uint64_t id = expect_write(3);
+
+    pass(TEXTFILE_TIME_MS);
+    expect_kill(id);
+    assert_string_equal(rig.trouble, "/a.prom: the write has not ended within 60 s");
+    pass(HOUR_MS);
+    expect_no_request(); /* one write at a time */
+    end_write(id, (struct run_end){.kind = RUN_END_SIGNALED, .value = SIGKILL});
+    assert_string_equal(rig.trouble, "/a.prom: the write has not ended within 60 s");
+    pass(TEXTFILE_EVERY_MS);
+    end_write(expect_write(3), good);
+    assert_null(rig.trouble);
+}
+
+static void test_a_file_that_waits_for_a_write_which_cannot_be_killed_is_told(void **state)
+{
+    (void)state;
+    textfile_set(rig.file, "/a.prom", 3);
+    pass(AT_ONCE_MS);
+    uint64_t id = expect_write(3);
+
+    pass(TEXTFILE_TIME_MS);
+    expect_kill(id);
+    textfile_set(rig.file, "/b.prom", 4);
+    assert_null(rig.trouble);
+    pass(TEXTFILE_TIME_MS);
+    expect_kill(id);
+    assert_string_equal(rig.trouble,
+                        "/b.prom: the write of the file before has not ended within 60 s");
+    end_write(id, (struct run_end){.kind = RUN_END_SIGNALED, .value = SIGKILL});
+    pass(AT_ONCE_MS);
+    end_write(expect_write(4), good);
+    assert_null(rig.trouble);
 }
 
 int main(void)
@@ -204,6 +250,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             test_it_is_written_when_it_is_switched_off_and_on_during_a_write, set_up, clean_up),
         cmocka_unit_test_setup_teardown(test_a_write_that_hangs_is_killed, set_up, clean_up),
+        cmocka_unit_test_setup_teardown(test_a_write_that_cannot_be_killed_is_told, set_up,
+                                        clean_up),
+        cmocka_unit_test_setup_teardown(
+            test_a_file_that_waits_for_a_write_which_cannot_be_killed_is_told, set_up, clean_up),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
