@@ -218,6 +218,8 @@ static void stop(struct daemon *dm, const char *why)
     log_info("stopping", KV_STR("because", why), KV_U64("running", runner_running(dm->runner)));
     notify_stopping();
     reload_wait_stop(dm->reload_wait); /* runs have all the time of the stop */
+    if (dm->monitoring != NULL)
+        monitoring_cancel(dm->monitoring);
     reloader_stop(dm->reloader, "informerd is stopping: it starts nothing new");
     /* First the servers: without changes nothing new becomes due. */
     stop_clusters(dm);

@@ -2,6 +2,7 @@
 """The listener of metrics.listen: /livez, /readyz and /healthz over TCP, and nothing else."""
 import http.client
 import os
+import signal
 import socket
 import time
 
@@ -252,6 +253,27 @@ def test_a_reload_to_an_address_that_is_taken_changes_nothing(probed):
         assert d.control.status()["reload"]["result"] == "failed"
     assert reload(d, ANY_PORT).returncode == 0
     assert not [text for text in d.control.status()["degraded"] if "reload" in text]
+
+
+def test_a_stop_while_a_reload_waits_closes_the_new_address(api, probed, hook):
+    """Nobody would answer there until the run has ended."""
+    api.apply(service("n/a"))
+    d, _probes = probed(hooks={"h": hook_settings(hook)})
+    hook.wait(1)
+    hook.block()
+    api.apply(service("n/b"))
+    hook.wait(2)
+    d.settings["hooks"]["h"]["environment"] = {"X": "1"}
+    d.settings["metrics"]["listen"] = [ANY_PORT, "[::1]:0"]
+    d.write_config()
+    d.signal(signal.SIGHUP)
+    wait_until(lambda: d.log(msg="reload waits for runs of hooks that it changes"), what="it waits")
+    d.signal(signal.SIGTERM)
+    wait_until(lambda: d.log(msg="stopping"), what="it stops")
+    with pytest.raises(ConnectionError):
+        ask(addresses(d)[-1], "/livez")
+    hook.release()
+    assert d.wait_exit() == 0
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become another user")
