@@ -378,21 +378,21 @@ static void look_at_retired(struct loop_task *task)
     reload_switch_renew(&dm->reload_parts, dm->params.conf, reload_wait_plan(dm->reload_wait));
 }
 
-/* Has a kubeconfig that was awaited given the node another name than it had at the start? */
-static bool is_named_by_kubeconfig(const struct daemon *dm, const struct generation *g)
+static struct reload_side in_use(void *arg)
 {
-    const struct cluster_access_list *was = dm->params.cluster_access;
-    bool has_come = false;
+    const struct daemon *dm = arg;
 
-    for (size_t i = 0; i < was->n; i++) {
-        const struct conf_cluster *c =
-            conf_find_cluster(g->conf, dm->params.conf->clusters[i].name.v);
+    return (struct reload_side){dm->params.conf, dm->params.cluster_access, dm->params.node_name};
+}
 
-        has_come = has_come || (was->v[i].awaits != NULL && c != NULL &&
-                                g->cluster_access.v[c - g->conf->clusters].awaits == NULL);
-    }
-    return has_come && dm->node_name == NODE_NAME_OPEN && g->wanted->node_name.v[0] == '\0' &&
-           strcmp(g->node_name, dm->params.node_name) != 0;
+/* Does the node have another name than at the start, now that a kubeconfig has come? The name is that of
+ * the kubeconfig, or of the host. */
+static bool has_other_name(struct daemon *dm, const struct generation *g)
+{
+    const struct reload_side was = in_use(dm);
+
+    return dm->node_name == NODE_NAME_OPEN && generation_has_come(g, &was) &&
+           g->wanted->node_name.v[0] == '\0' && strcmp(g->node_name, was.node_name) != 0;
 }
 
 /* The sockets that a reload needs are bound before anything changes: without them it fails as a whole. It
@@ -401,13 +401,12 @@ static enum err_kind on_prepare(void *arg, const struct generation *g, struct er
 {
     struct daemon *dm = arg;
 
-    if (is_named_by_kubeconfig(dm, g)) {
+    if (has_other_name(dm, g)) {
         dm->node_name = NODE_NAME_OTHER;
-        return err_set(
-            err, ERR_IO, 0,
-            "the kubeconfig says that this node is %s, not %s: informerd exits, and systemd "
-            "restarts it",
-            g->node_name, dm->params.node_name);
+        return err_set(err, ERR_IO, 0,
+                       "this node is %s now, not %s as at the start: informerd exits, and systemd "
+                       "restarts it",
+                       g->node_name, dm->params.node_name);
     }
     return monitoring_prepare(dm->monitoring, g->conf, err);
 }
@@ -431,13 +430,6 @@ static void on_commit(void *arg, struct generation *g, const struct reload_plan 
 
     reload_wait_begin(dm->reload_wait, g, plan, dm->params.conf->limits.stop_timeout.v);
     loop_defer(dm->loop, &dm->retired);
-}
-
-static struct reload_side in_use(void *arg)
-{
-    const struct daemon *dm = arg;
-
-    return (struct reload_side){dm->params.conf, dm->params.cluster_access, dm->params.node_name};
 }
 
 static void on_reload_begin(void *arg)

@@ -194,19 +194,37 @@ enum err_kind generation_create(struct str bundle, const struct conf *in_use,
     return kind;
 }
 
+/* The way to the cluster that has this name in `was`; NULL = it has none. */
+static const struct cluster_access *access_before(const struct reload_side *was, const char *name)
+{
+    const struct conf_cluster *c = conf_find_cluster(was->conf, name);
+
+    return c != NULL ? &was->cluster_access->v[c - was->conf->clusters] : NULL;
+}
+
 void generation_find_lost(const struct generation *g, const struct reload_side *was,
                           struct problems *p)
 {
     for (size_t i = 0; i < g->conf->n_clusters; i++) {
         const struct conf_cluster *now = &g->conf->clusters[i];
-        const struct conf_cluster *before = conf_find_cluster(was->conf, now->name.v);
+        const struct cluster_access *before = access_before(was, now->name.v);
 
-        if (g->cluster_access.v[i].awaits != NULL && before != NULL &&
-            was->cluster_access->v[before - was->conf->clusters].awaits == NULL)
+        if (g->cluster_access.v[i].awaits != NULL && before != NULL && before->awaits == NULL)
             problems_add(p, now->kubeconfig.at,
                          "kubeconfig: %s: there is no such file, and cluster %s is in use",
                          now->kubeconfig.v, now->name.v);
     }
+}
+
+bool generation_has_come(const struct generation *g, const struct reload_side *was)
+{
+    for (size_t i = 0; i < g->conf->n_clusters; i++) {
+        const struct cluster_access *before = access_before(was, g->conf->clusters[i].name.v);
+
+        if (g->cluster_access.v[i].awaits == NULL && before != NULL && before->awaits != NULL)
+            return true;
+    }
+    return false;
 }
 
 /* Compared are the settings that will be in use. Those of the files show what needs a restart. */

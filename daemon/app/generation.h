@@ -68,6 +68,9 @@ enum err_kind generation_create(struct str bundle, const struct conf *in_use,
 void generation_find_lost(const struct generation *g, const struct reload_side *was,
                           struct problems *p);
 
+/* Is there a kubeconfig that a cluster of `was` awaited? */
+bool generation_has_come(const struct generation *g, const struct reload_side *was) MUST_CHECK;
+
 /* The plan from `was` to g, with the settings of the files that need a restart. Release with
  * reload_plan_destroy(). */
 struct reload_plan *generation_plan(const struct generation *g,

@@ -164,7 +164,7 @@ def test_another_name_of_the_node_is_taken_by_a_restart(api, factory, late, hook
     d.expected_exit = 1
     late.put()
     assert d.wait_exit() == 1
-    assert d.wait_problem("this node is worker-17", "systemd restarts it")
+    assert d.wait_problem("this node is worker-17 now, not ", "as at the start: informerd exits, and systemd restarts it")
     d.again(api)
     d.expected_exit = 0
     assert hook.wait(1)[0].env["INFORMERD_NODE"] == "worker-17"
