@@ -413,12 +413,14 @@ static enum err_kind on_prepare(void *arg, const struct generation *g, struct er
 
 /* Only a reload can use the kubeconfig: with it come servers, credentials and perhaps a plugin, which the
  * helper must know, too. The reload reads the whole configuration, as any other one. */
-static void on_kubeconfig(void *arg, const char *path)
+static void on_kubeconfig(void *arg, const char *path, bool is_there)
 {
     struct daemon *dm = arg;
     const char *refusal;
 
-    log_info("a kubeconfig that was awaited has come or changed: reloading", KV_STR("path", path));
+    log_info(is_there ? "a kubeconfig that was awaited is there: reloading"
+                      : "a kubeconfig that was awaited is gone again: reloading",
+             KV_STR("path", path));
     if (reloader_start(dm->reloader, false, &refusal) == 0)
         log_warn("reload refused", KV_STR("path", path), KV_STR("reason", refusal));
 }

@@ -112,7 +112,7 @@ bool kubeconfig_wait_opened(struct kubeconfig_wait *k, uint64_t tag, int fd, int
         bool was_there = w->was_there;
         w->was_there = is_there(fd, error);
         if (was_there || w->was_there)
-            k->on_change(k->arg, w->path);
+            k->on_change(k->arg, w->path, w->was_there);
         return true;
     }
     return false;

@@ -17,9 +17,10 @@ struct kubeconfig_wait;
 struct loop;
 
 /* path, borrowed: a kubeconfig that is there now, though perhaps not readable; or that was, and is gone
- * again. Comes again when the file has changed, until kubeconfig_wait_set() is called. From the loop; must
- * not dispose the object. */
-typedef void kubeconfig_wait_cb(void *arg, const char *path);
+ * again. Comes again when the file has changed, and every five minutes while it is there, until
+ * kubeconfig_wait_set() is called: the reload may have failed for another reason. From the loop; must not
+ * dispose the object. */
+typedef void kubeconfig_wait_cb(void *arg, const char *path, bool is_there);
 
 /* loop and link must outlive the object. Never NULL; release with kubeconfig_wait_dispose(). */
 struct kubeconfig_wait *kubeconfig_wait_create(struct loop *loop, struct helper_link *link,

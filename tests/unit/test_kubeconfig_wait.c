@@ -47,12 +47,12 @@ struct rig {
     char there[128]; /* the paths that were told */
 };
 
-static void on_there(void *arg, const char *path)
+static void on_there(void *arg, const char *path, bool is_there)
 {
     struct rig *r = arg;
     size_t n = strlen(r->there);
 
-    snprintf(r->there + n, sizeof(r->there) - n, "%s ", path);
+    snprintf(r->there + n, sizeof(r->there) - n, "%s%s ", is_there ? "" : "not ", path);
 }
 
 static void on_opened(void *arg, uint64_t tag, int fd, int error)
@@ -229,7 +229,7 @@ static void test_a_file_that_was_told_and_is_gone_again_is_told_once(void **stat
     r.error[FIRST] = ENOENT;
     tell_changed(&r, FIRST);
     tell_changed(&r, FIRST);
-    assert_string_equal(r.there, "/etc/first /etc/first ");
+    assert_string_equal(r.there, "/etc/first not /etc/first ");
     finish(&r);
 }
 
@@ -266,6 +266,24 @@ static void test_files_are_looked_at_every_5_minutes(void **state)
     finish(&r);
 }
 
+/* The reload that followed may have failed for a reason that the file does not show. */
+static void test_a_file_that_is_there_is_told_every_5_minutes(void **state)
+{
+    struct rig r;
+
+    (void)state;
+    begin(&r);
+    r.error[FIRST] = 0;
+    set(&r, 1);
+    play_clock_pass(CHECK_MS - 1000);
+    settle(&r);
+    assert_string_equal(r.there, "/etc/first ");
+    play_clock_pass(1000);
+    settle(&r);
+    assert_string_equal(r.there, "/etc/first /etc/first ");
+    finish(&r);
+}
+
 /* The answer belongs to a file that is awaited no more. */
 static void test_what_is_awaited_no_more_is_not_told(void **state)
 {
@@ -297,6 +315,7 @@ int main(void)
         cmocka_unit_test(test_a_file_that_was_told_and_is_gone_again_is_told_once),
         cmocka_unit_test(test_a_change_while_the_helper_is_slow_leads_to_one_more_look),
         cmocka_unit_test(test_files_are_looked_at_every_5_minutes),
+        cmocka_unit_test(test_a_file_that_is_there_is_told_every_5_minutes),
         cmocka_unit_test(test_what_is_awaited_no_more_is_not_told),
     };
 
