@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 #include "conf/main_conf.h"
+#include "conf/setting_compare.h"
 #include "conf_files.h"
 #include "reload_rig.h"
 #include "temp_folder.h"
@@ -462,6 +463,55 @@ static void test_each_setting_counts(void **state)
     assert_true(n >= 116); /* as many as there were when this test was written */
 }
 
+static void count_difference(void *arg, const struct setting_difference *d)
+{
+    size_t *n = arg;
+
+    (void)d;
+    ++*n;
+}
+
+/* The node's name is not read from the settings after the start, so conf_keep() leaves it out. */
+static bool is_kept(const struct leaf *l)
+{
+    return l->change == SETTING_RESTARTS && strcmp(l->key, "node_name") != 0;
+}
+
+/* Edits setting number i at the top; if only a restart can change it, it must be as before after
+ * conf_keep(). False: there is none. */
+static bool keep_one(const struct conf *was, size_t i, size_t *kept)
+{
+    struct reload_rig now;
+    struct leaf l;
+    size_t left = 0;
+
+    reload_rig_load(&now, full);
+    bool found = find_leaf(main_conf_settings, (char *)now.conf, NULL, &i, &l);
+    if (found && is_kept(&l)) {
+        edit(&l);
+        conf_keep(now.conf, was);
+        setting_compare(main_conf_settings, was, now.conf, count_difference, &left);
+        if (left > 0)
+            fail_msg("conf_keep() forgets %s", l.key);
+        ++*kept;
+    }
+    reload_rig_unload(&now);
+    return found;
+}
+
+static void test_each_setting_that_needs_a_restart_is_kept(void **state)
+{
+    struct reload_rig was;
+    size_t kept = 0;
+
+    (void)state;
+    reload_rig_load(&was, full);
+    for (size_t i = 0; keep_one(was.conf, i, &kept); i++)
+        continue;
+    reload_rig_unload(&was);
+    assert_true(kept >= 5); /* as many as there were when this test was written */
+}
+
 #define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, temp_folder_enter, temp_folder_leave)
 
 int main(void)
@@ -470,6 +520,7 @@ int main(void)
         IN_FOLDER(test_each_field_of_a_kubeconfig_counts),
         IN_FOLDER(test_names_in_a_kubeconfig_do_not_count),
         IN_FOLDER(test_each_setting_counts),
+        IN_FOLDER(test_each_setting_that_needs_a_restart_is_kept),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
