@@ -55,7 +55,6 @@ LONELY = {
     "app/check_access.h": "a step of app/start: the wire tests run it as --check-access",
     "app/cluster_client.h": "one of the ways of app/cluster_runtime, whose unit tests run it",
     "app/daemon.h": "a step of app/start: all wire tests run it",
-    "app/reload_wait.h": "a step of app/daemon: tests/wire/test_reload_switch.py runs it",
     "app/inspection.h": "what the machine tells informerctl doctor: tests/wire/test_doctor.py runs it",
     "ctl/findings.h": "a command of ctl/command: tests/wire/test_doctor.py runs it",
     "app/server_check.h": "one of those that app/check_access makes: the wire tests run it",
