@@ -18,6 +18,7 @@
 #include "admin/stream.h"
 #include "admin/target.h"
 #include "admin/wait.h"
+#include "base/mem.h"
 #include "cache/audit.h"
 #include "cache/source.h"
 #include "cache/store.h"
@@ -160,12 +161,34 @@ static void answer_verify(struct call *c)
         report_verify(c, w);
 }
 
+/* The cluster of the watch; NULL = there are none, as in a replay. */
+static const struct admin_cluster *cluster_of(const struct admin_model *m, const struct watch *w)
+{
+    for (size_t i = 0; i < m->cluster_count; i++)
+        if (strcmp(m->clusters[i].name, watch_cluster(w)) == 0)
+            return &m->clusters[i];
+    return NULL;
+}
+
+static void refuse_for_kubeconfig(struct call *c, const struct admin_cluster *of)
+{
+    char *text = mem_printf("cluster %s waits for its kubeconfig %s", of->name, of->awaits);
+
+    admin_refuse(c->out, 409, text);
+    free(text);
+}
+
 /* The watch of the path, if an action can be carried out on it now. A watch that waits for
  * discovery has no scopes yet. NULL: the answer is 404 or 409. */
 static struct watch *find_active(struct call *c)
 {
     struct watch *w = find_watch(c);
+    const struct admin_cluster *of = w != NULL ? cluster_of(c->m, w) : NULL;
 
+    if (of != NULL && of->awaits != NULL) {
+        refuse_for_kubeconfig(c, of);
+        return NULL;
+    }
     if (w == NULL || watch_wants(w) == NULL)
         return w;
     admin_refuse(c->out, 409,

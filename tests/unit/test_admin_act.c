@@ -181,6 +181,25 @@ static void test_watches_that_wait_for_discovery_cannot_be_acted_on(void **state
     expect_done(t, "");
 }
 
+/* The watches may have objects of an earlier process, but there is no server to ask. */
+static void test_a_cluster_that_waits_for_its_kubeconfig_cannot_be_acted_on(void **state)
+{
+    static const char *const requests[] = {
+        "POST /v1/watches/services/relist",
+        "POST /v1/watches/services/verify",
+        "POST /v1/watches/services/guard/accept",
+    };
+    struct admin_world *t = *state;
+
+    sync_services(t, "42", 3);
+    t->clusters[0].awaits = "/etc/kubernetes/kubelet.conf";
+    for (size_t i = 0; i < ARRAY_LEN(requests); i++)
+        admin_world_expect(t, requests[i], 409,
+                           "{\"error\":\"cluster prod waits for its kubeconfig "
+                           "/etc/kubernetes/kubelet.conf\"}\n");
+    expect_done(t, "");
+}
+
 static void test_names_that_are_not_there(void **state)
 {
     static const char *const requests[] = {
@@ -283,6 +302,7 @@ int main(void)
         WITH_WORLD(test_nothing_begins_while_the_daemon_stops),
         WITH_WORLD(test_actions_are_for_the_privileged),
         WITH_WORLD(test_watches_that_wait_for_discovery_cannot_be_acted_on),
+        WITH_WORLD(test_a_cluster_that_waits_for_its_kubeconfig_cannot_be_acted_on),
         WITH_WORLD(test_names_that_are_not_there),
         WITH_WORLD(test_each_path_has_its_methods),
     };
