@@ -114,7 +114,8 @@ enum err_kind cluster_access_read_item(const struct cluster_access_list *l,
 
 /* Is cluster a of one list reached in the same way, with the same credentials, as cluster b of
  * another? The contents of credential files make no difference, as whoever uses them follows their
- * changes; nor do texts for messages. */
+ * changes; nor do texts for messages. The runtime compares by cluster_settings_equal(), which leaves out
+ * who may own a file: a new number with the helper is enough for that. */
 bool cluster_access_equal(const struct cluster_access_list *in_a, size_t a,
                           const struct cluster_access_list *in_b, size_t b) MUST_CHECK;
 
