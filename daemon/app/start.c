@@ -297,11 +297,7 @@ static enum err_kind bind_all(const struct options *o, const struct conf *conf,
     if (kind != ERR_OK || o->once || o->dry_run)
         return kind;
     p->sockets = sockets;
-    kind = monitoring_bind(conf, sockets, err);
-    /* A socket file that no process listens on must not stay. */
-    if (kind != ERR_OK)
-        unlink(conf->control.socket.v);
-    return kind;
+    return monitoring_bind(conf, sockets, err);
 }
 
 /* Starts the helper, then the daemon. The order matters: users are looked up and the sockets are
