@@ -544,7 +544,8 @@ void hook_call_order(struct call *c)
                      "changed the hook, or informerd was restarted");
 }
 
-/* A hook that is paused already is left alone, so that `changed` says what this request did. */
+/* A hook that is paused already is left alone, so that `changed` counts only the hooks that this request
+ * has paused. */
 static void pause_one(struct call *c, struct json_out *j, struct hook *h, bool paused)
 {
     bool changed = h->paused != paused;

@@ -160,7 +160,8 @@ static void ask(struct access_reviews *r)
 
 /* ---- The resources */
 
-/* Fits the resource the watch? As at a start of the daemon, only with what discovery knows. */
+/* Fits the resource the watch? The watch is built as at a start of the daemon, and resolved with the
+ * resource that discovery has found. */
 static bool fits(const struct access_reviews *r, const struct wanted *w, struct err *err)
 {
     struct watch *watch = NULL;

@@ -30,7 +30,7 @@
  * filling the memory. */
 #define MAX_KUBECONFIG_BYTES ((size_t)1024 * 1024)
 
-/* The length of a DNS subdomain name, which is what Kubernetes takes as the name of a node. */
+/* The length of a DNS subdomain name: Kubernetes takes no other name for a node. */
 enum { NODE_NAME_MAX = 253 };
 
 /* Reads all of fd. Returns 0 or an errno. Stops when there is more than MAX_KUBECONFIG_BYTES, which
@@ -86,7 +86,7 @@ static struct path_trust path_trust_of(const struct file_set *files, const struc
 
 /* ---- Servers and their credentials */
 
-/* What the servers of one cluster have in common while they are put together. */
+/* The cluster whose servers are put together, and where files, problems and results go. */
 struct builder {
     struct file_set *files; /* NULL = nothing is read, and the environment does not count */
     struct cluster_access_list *list;
@@ -167,7 +167,7 @@ static bool is_loaded(const struct kubeconfig_texts *t, const char *path)
     return false;
 }
 
-/* What the set has of a file that the owners of the cluster's credentials may own. */
+/* Reads a file that the owners of the cluster's credentials may own, from the set. */
 static const struct file_set_file *read_from_set(const struct builder *b, const char *path,
                                                  const struct path_trust *trust)
 {

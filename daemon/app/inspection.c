@@ -146,8 +146,8 @@ static bool selects_by_node(const struct conf_watch *w)
     return selects;
 }
 
-/* Does the watch know for sure that its cluster has no Node of this name? It does if its cache is what
- * the server has, and if it selects all Nodes, or the one with this name. */
+/* Does the watch know for sure that its cluster has no Node of this name? It does if its cache has all
+ * objects as the server has them, and if it selects all Nodes, or the one with this name. */
 static bool lacks_node(const struct conf_watch *w, const struct watch *live, const char *node_name)
 {
     const struct resource *r = watch_target(live);

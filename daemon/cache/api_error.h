@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * api_error - what the server means by a response with an error status, read from its head and the
- * beginning of its body; pure.
+ * api_error - the meaning of a response with an error status, read from its head and the beginning of
+ * its body; pure.
  */
 #ifndef CACHE_API_ERROR_H
 #define CACHE_API_ERROR_H
@@ -19,7 +19,8 @@ struct api_error {
     int code;
     int64_t retry_after_s; /* <= 0 = the server gave none */
     struct buf body;
-    char location[100]; /* of a redirect, cut, without what may be secret; "" = none to show */
+    char location
+        [100]; /* of a redirect, cut, without its parts that may be secret; "" = none to show */
 };
 
 /* Takes the head of a response of any status: a good response may ask for patience, too. */

@@ -624,7 +624,7 @@ void list_watch_unanswered(struct list_watch *lw)
         buffering_unanswered(&lw->buffering);
 }
 
-/* Notes what the end of the response under way shows of proxies on the way. */
+/* Notes the signs of a buffering proxy that the end of the response under way gives. */
 static void end_buffering(struct list_watch *lw)
 {
     if (lw->events == NULL)

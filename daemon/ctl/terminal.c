@@ -17,7 +17,8 @@
 #define ENTER "\x1b[?1049h\x1b[?25l"
 #define LEAVE "\x1b[?25h\x1b[?1049l"
 
-/* The terminal keeps the flags: no global variable has to. Only what is safe in a signal handler. */
+/* The terminal keeps the flags, so no global variable has to. This runs in a signal handler, and calls
+ * only functions that are safe there. */
 static void set_raw(bool raw)
 {
     struct termios t;

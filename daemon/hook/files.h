@@ -87,7 +87,7 @@ void files_fini(struct files *f);
  * error. */
 enum err_kind files_claim(struct run *run, struct err *err) MUST_CHECK;
 
-/* Takes note of what the run, which ends, has done with its file. True if the file is to be
+/* Takes note of the write or removal of its file by the run, which ends. True if the file is to be
  * applied. */
 bool files_ended(const struct run *run, const struct run_result *result);
 

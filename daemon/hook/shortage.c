@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-/* Bits 1 << enum shortage: of what a step of a start can be short. */
+/* Bits 1 << enum shortage: the resources that a step of a start can be short of. */
 enum {
     FDS = 1 << SHORTAGE_DESCRIPTORS,
     PROCS = 1 << SHORTAGE_PROCESSES,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * request - one request of an API client: what its user asks for, hears of it, and may do with it
- * (io/api_client makes and sends it); driver.
+ * request - one request of an API client: its parameters, its callbacks, and the calls that its user may
+ * make (io/api_client makes and sends it); driver.
  */
 #ifndef IO_REQUEST_H
 #define IO_REQUEST_H

@@ -43,9 +43,9 @@ void attempts_answered(struct attempts *a, struct servers *s, size_t i, uint64_t
 bool attempts_left(const struct attempts *a, const struct servers *s, size_t but);
 
 /* The error of a request that no server is left for: that of the only server that was tried, or one
- * that says what each of them did. Then its kind is one that says nothing about the
- * resourceVersion, if any of the kinds is such a one: a server that could not be reached may be the
- * only one that is well. ERR_UNAUTHORIZED goes before all others. At least one server must have
+ * whose text says how each of them has failed. Of several kinds of errors the result gets one that says
+ * nothing about the resourceVersion, if there is such a kind: a server that could not be reached may be
+ * the only one that is well. ERR_UNAUTHORIZED goes before all others. At least one server must have
  * failed. */
 struct err attempts_sum(const struct attempts *a, const struct servers *s);
 

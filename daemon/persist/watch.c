@@ -451,8 +451,8 @@ static void resume_all(struct persist_watch *mw, const struct found *f, bool els
 }
 
 /* Writes the rows anew, for the scopes that there are now and as `persist` wants them now. If the
- * settings were others, the version says so until a list has shown what that means for the objects;
- * it has no resourceVersion, so that no watch goes on from it. */
+ * settings were others, the version says so until a list has shown which objects that changes; it has no
+ * resourceVersion, so that no watch goes on from it. */
 static void rewrite(struct persist_watch *mw, const struct found *f, struct batch *b)
 {
     struct buf text = {0};
