@@ -42,7 +42,7 @@ void measured(void (*work)(void *arg), void *arg)
         count_calls(false);
 }
 
-/* What the work of all pieces needs. */
+/* The objects that all pieces of work need. */
 struct cost {
     struct slices slices;
     struct graph *graph;

@@ -34,7 +34,7 @@ RETIRED = {
     "whys": "explain",
 }
 RETIRED_WORD = re.compile(rf"(?i)(?<![a-z])({'|'.join(RETIRED)})(?:s|ed)?(?![a-z])")
-# These must name what they forbid, or what a release of the past was called.
+# These must name the words that they forbid, or the messages of an older release.
 EXEMPT = ("tests/lint/language.py", "tests/lint/test_language.py", "CHANGELOG.md")
 
 
@@ -63,7 +63,7 @@ def squeezed(text):
 
 
 def anchor(heading):
-    """What a link to a heading is called."""
+    """The name of a heading in links."""
     return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 

@@ -96,7 +96,7 @@ void oracle_fini(struct oracle *o);
 /* Something happened in etcd. */
 void oracle_note(struct oracle *o);
 
-/* A daemon starts, and knows what is on disk. */
+/* A daemon starts, and knows the state on disk. */
 void oracle_begin(struct oracle *o, const struct disk *r);
 
 /* A reload has put another watch in the place of this one, with the objects that it had. */

@@ -76,7 +76,7 @@ class Runs:
                      "apply": apply}})
 
     def of(self, name):
-        """["ADDED a", ...], sorted: what the runs of this hook were about."""
+        """["ADDED a", ...], sorted: the events of the runs of this hook."""
         found = [dict(line.split("=", 1) for line in text.splitlines()
                       if line.startswith("INFORMERD_")) for text in self.node.out(name)]
         return sorted(f"{run['INFORMERD_EVENT']} {run['INFORMERD_NAME']}" for run in found)

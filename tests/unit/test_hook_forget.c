@@ -66,7 +66,7 @@ static void end_not_started(struct run *run)
     hooks_finish(&hook_rig.hooks, run, &refused, hook_rig.now);
 }
 
-/* What the run for an outage is doing when the source is forgotten. */
+/* The phase of the run for an outage when the source is forgotten. */
 enum step { WAITS, RUNS, NOT_STARTED, FAILED, STEPS };
 
 /* The source is stale before the hook sees it, so the outage is there from the beginning; it is

@@ -31,7 +31,7 @@ static void test_a_watch_whose_server_died_at_once_goes_on_elsewhere(void **stat
     reflector_rig_want_wait_then(800, "L(7)");
 }
 
-/* Whatever the servers' health says: after a series of one try for each other server it waits. */
+/* With any health of the servers it waits after a series of one try for each other server. */
 static void test_a_series_is_bounded_by_the_number_of_servers(void **state)
 {
     (void)state;

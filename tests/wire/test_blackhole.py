@@ -127,7 +127,7 @@ def shortened(api, d):
 
 
 def check_went_on(api, hook, rv):
-    """The watch went on where it was, and brought what was missed."""
+    """The watch went on where it was, and brought the missed changes."""
     hook.wait_what("ADDED", "n/c")
     sequence = api.sequence("services")
     assert sequence[:2] == ["L(0)", "W(2)"] and set(sequence[2:]) == {f"W({rv})"}
