@@ -320,7 +320,7 @@ static size_t put_units_of_hook(struct json_out *j, const struct call *c, const 
     struct why w = why_hook(c->m->hooks, h, c->now_ms);
     bool keyed = h->rules.mode == HOOK_OBJECT;
 
-    /* In mode object keys speak for themselves: "the hook is handled" above a list of pending keys
+    /* In mode object each key has a unit of its own: "the hook is handled" above a list of pending keys
      * would look like a contradiction. */
     if (!keyed || w.reason != WHY_HANDLED || h->queue.pending_count == 0)
         put_work_item(j, c, h, NULL, &w);

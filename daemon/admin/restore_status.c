@@ -32,8 +32,8 @@ bool restore_status_is(struct source c)
     return false;
 }
 
-/* Scopes of one watch may begin differently: the one with the least speaks for the watch, and an
- * edited one (EDITED, RESHAPED) for all. */
+/* Scopes of one watch may begin differently. The status shows the scope that begins with the least, and
+ * an edited one (EDITED, RESHAPED) before all others. */
 enum resume_kind restore_status_began(const struct watch *w)
 {
     enum resume_kind least = RESUME_WHOLE;

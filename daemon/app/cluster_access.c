@@ -277,8 +277,8 @@ static void note_field(const struct builder *b, struct cluster_server *s, enum c
 }
 
 /* A CA, certificate or key given as data wins over one given as a file; a token may have both
- * (docs/kubernetes-protocol.md "Kubeconfig fields"). Paths in a kubeconfig are the word of the owner
- * of the file that they stand in. */
+ * (docs/kubernetes-protocol.md "Kubeconfig fields"). The owner of a kubeconfig has chosen the paths in
+ * it: see named_by of struct path_trust. */
 static void use_kubeconfig(const struct builder *b, const struct kubeconfig_texts *t)
 {
     const struct kubeconfig *k = &b->access->kubeconfig;

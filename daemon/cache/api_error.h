@@ -33,8 +33,8 @@ enum err_kind api_error_type(const struct http_head *head, struct err *err);
 /* Takes a piece of the response's body. Returns false when no more of the body is needed. */
 bool api_error_body(struct api_error *r, const char *data, size_t n) MUST_CHECK;
 
-/* Call it when the body is complete, or when no more of it will come: fills *err with what the
- * server means, and takes over retryAfterSeconds of the Status if that is longer. */
+/* Call it when the body is complete, or when no more of it will come: fills *err with the server's
+ * error, and takes over retryAfterSeconds of the Status if that is longer. */
 void api_error_read(struct api_error *r, struct err *err);
 
 /* How long the server asked us to stay away, in ms; 0 = it did not ask. event_s is

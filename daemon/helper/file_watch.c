@@ -15,7 +15,7 @@
 
 enum {
     QUIET_MS = 200,  /* a burst is over when no event came for so long */
-    BURST_MS = 1000, /* .. or when it has lasted for so long */
+    BURST_MS = 1000, /* a burst is also over when it has lasted for so long */
     REST_MS = 1000,  /* from one time that a file is told to the next */
     READ_MS = 100,   /* from one reading of events to the next */
     LINKS_MAX = 40,  /* Linux follows as many */

@@ -141,7 +141,7 @@ static enum err_kind go_up(struct walk *w, struct err *err)
     return arrive(w, openat(w->at, "..", ROOT_FLAGS), err);
 }
 
-/* From here on the path is the word of another user than root. A second such user is refused: the
+/* From here on another user than root decides where the path leads. A second such user is refused: the
  * file at the end could be readable for one of them only. */
 static enum err_kind be_guided(struct walk *w, uid_t uid, struct err *err)
 {

@@ -137,8 +137,8 @@ static uint64_t larger(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-/* The program has failed for the hook, or could not be started: a change has it tried again, but not
- * at once (docs/design.md "Retry"), and be it a change of another hook. */
+/* The program has failed for the hook, or could not be started: a change has it tried again, but not at
+ * once (docs/design.md "Retry"). A change of another hook does so, too. */
 static void hear_failed(struct opinion *o, const struct hook *h, uint64_t now_ms)
 {
     const struct work_item *u = &h->apply.work_item;
@@ -293,9 +293,9 @@ const struct hook *apply_group_awaited(const struct hook *h, uint64_t now_ms)
 
 /* ---- The run. */
 
-/* The run has one timeout: the longest, so that no hook makes the program fail for another one. Of
- * equal ones it is the first hook of the configuration, so that the choice does not depend on who
- * came first. */
+/* The hook with the longest timeout runs the program, so that no hook makes it fail for another one. Of
+ * hooks with equal timeouts the first one of the configuration runs it, so that the choice does not
+ * depend on the order of their changes. */
 static struct hook *leading(struct hook *a, struct hook *b)
 {
     if (a->apply.timeout_ms != b->apply.timeout_ms)

@@ -15,9 +15,9 @@
 #include "hook/hook.h"
 
 /* Gives the hook other settings of time, retry, limits and order: rules.require, when_stale, after,
- * park_exit, parked_deletes and parked_age_ms, both work queues, and index. They count from now on,
- * also for what waits now: a pause or a settle time under way ends when the new settings say so, but
- * never later because retry became longer. Runs under way go on. Other members of params must be
+ * park_exit, parked_deletes and parked_age_ms, both work queues, and index. They count from now on, also
+ * for work items that wait now: a pause or a settle time under way ends when the new settings say so,
+ * but never later because retry became longer. Runs under way go on. Other members of params must be
  * those of the hook. Arrays are swapped: params has the old ones afterwards. */
 void hook_change(struct hook *h, struct hook_params *params, uint64_t now_ms);
 

@@ -40,8 +40,8 @@ struct list_watch_driver {
     uint64_t behind_ms; /* when a server was last found to be behind the version of the watch */
     uint64_t asked;     /* the server process of the last request (request_peer()); 0 = not known */
     struct api_client *asked_by; /* the client of that request */
-    uint64_t peer;               /* the last process that was known, .. */
-    uint64_t peer_ms;            /* .. and when its response ended */
+    uint64_t peer;               /* the last server process that was known */
+    uint64_t peer_ms;            /* when the response of that process ended */
     bool started;                /* list_watch_start() was called */
     /* The failure that was logged last; kind OK = none, or the watch has recovered since. */
     struct err logged;

@@ -27,8 +27,8 @@ enum server_fault {
 /* Zero-initialised: no server has failed the request. */
 struct attempts {
     uint64_t tried;       /* the servers that have failed it, as a set */
-    uint64_t unproven;    /* those of them with FAULT_UNPROVEN or FAULT_LAGS, .. */
-    uint64_t lagging;     /* .. and with FAULT_LAGS */
+    uint64_t unproven;    /* those of `tried` with FAULT_UNPROVEN or FAULT_LAGS */
+    uint64_t lagging;     /* those of `tried` with FAULT_LAGS */
     struct err *failures; /* why, for each server; NULL = none has failed it */
 };
 

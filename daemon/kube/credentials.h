@@ -44,9 +44,9 @@ enum credentials_state {
     CREDENTIALS_LACKING,     /* nothing could be used yet */
     CREDENTIALS_STANDING_IN, /* the fixed token serves */
     CREDENTIALS_USED,        /* those that were read last are in use */
-    /* Those that were read last cannot be used, and earlier ones serve: */
-    CREDENTIALS_DOUBTED, /* .. for a moment: files are replaced one after the other */
-    CREDENTIALS_OLD,     /* .. for longer than that */
+    /* With both states those that were read last cannot be used, and earlier ones serve. */
+    CREDENTIALS_DOUBTED, /* for a moment: files are replaced one after the other */
+    CREDENTIALS_OLD,     /* for longer than that */
 };
 
 enum credentials_turn {

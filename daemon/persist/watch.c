@@ -279,9 +279,9 @@ void persist_watch_put_all(struct persist_watch *mw, struct persist_now now, str
 struct found {
     const struct restore *r;
     bool any;               /* there is a version or an object */
-    bool edited;            /* a version was put with other settings, .. */
-    bool reselected;        /* .. which select other objects, .. */
-    struct digest settings; /* .. and these settings are the last such ones */
+    bool edited;            /* a version was put with other settings */
+    bool reselected;        /* the other settings select other objects */
+    struct digest settings; /* the last such settings */
     bool some_bodies;       /* objects with their bytes */
     bool some_bare;         /* objects without their bytes */
     size_t objects;

@@ -35,8 +35,8 @@ struct disk_hooks_file {
 
 /* The rows of one hook. */
 struct disk_hooks_hook {
-    bool known;        /* a process had the hook ... */
-    unsigned settings; /* ... with these settings */
+    bool known;        /* a process had the hook */
+    unsigned settings; /* the settings that it had then */
     struct disk_hooks_row rows[RULES_SOURCES][RULES_KEYS][2];
     bool seen[RULES_SOURCES];
     struct disk_hooks_file files[API_KEYS];

@@ -101,9 +101,9 @@ static void test_servers_that_die_make_no_watch_silent(void **state)
         cut_after(1000, others);
         reflector_rig_want("W(7)");
     }
-    cut_after(300000, 3); /* a silent watch counts even if its server died then, .. */
+    cut_after(300000, 3); /* a silent watch counts even if its server died then */
     reflector_rig_want("W(7)");
-    cut_after(300000, 3); /* .. as its version may be one of the future */
+    cut_after(300000, 3); /* its version may be one of the future */
     reflector_rig_want("P(-) limit=1");
 }
 
