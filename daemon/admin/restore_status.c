@@ -53,7 +53,7 @@ enum resume_kind restore_status_began(const struct watch *w)
 
 uint64_t restore_status_wall_ns(const struct admin_model *m, uint64_t then_ms)
 {
-    /* Counted from the start, not from the wall clock of now, which may be set meanwhile: the same
+    /* Counted from the start, not from the present wall clock, which may be set meanwhile: the same
      * moment gives the same time in each answer. */
     uint64_t ahead_ms = then_ms > m->started_ms ? then_ms - m->started_ms : 0;
 

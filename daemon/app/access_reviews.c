@@ -62,7 +62,7 @@ static void add_answer(const struct access_reviews *r, enum access_verdict verdi
     free(what);
 }
 
-/* Without its identity a cluster is told from others by its CA, so that right is no condition. */
+/* Without its identity a cluster is told from others by its CA, so informerd works without that right. */
 static void add_refusal(const struct access_reviews *r, struct buf *text, const char *why)
 {
     bool is_identity = r->questions.v[r->at].watch == NULL;

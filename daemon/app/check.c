@@ -155,7 +155,7 @@ static bool begins_with(const char *path, const char *member)
     return strncmp(path, member, n) == 0 && (path[n] == '\0' || path[n] == '.' || path[n] == '[');
 }
 
-/* Can an object of the watch have any member left? A path that begins with a bracket may mean
+/* Can keep and drop leave any member of an object? A path that begins with a bracket may mean
  * anything. */
 static bool keeps_members(const struct conf_watch *w)
 {

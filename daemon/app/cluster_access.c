@@ -409,8 +409,8 @@ static enum err_kind check_pod_ca(const struct builder *b, struct err *err)
     return tls_check_ca(&p, err);
 }
 
-/* A CA that cannot be used is no error, as for client-go. One that root may not trust (EPERM) is:
- * check_credentials() reports it. */
+/* A CA that cannot be used is no error, as for client-go. A CA that root may not trust (EPERM) is an
+ * error, and check_credentials() reports it. */
 static void set_pod_ca(const struct builder *b, struct cluster_server *s, struct where at)
 {
     struct err err;

@@ -37,7 +37,7 @@ static void tell(const struct inspection *to, enum finding_id id, const char *ki
     to->cb(to->arg, &f);
 }
 
-/* A program below a folder that only root may open is the helper's to see. */
+/* Only the helper can see a program below a folder that only root may open. */
 static void look_at_program(const struct inspection *to, const struct conf_hook *h,
                             const struct conf_list *command)
 {

@@ -56,7 +56,7 @@ static enum err_kind keep_hook(struct conf *conf, const char *name, struct err *
 
 enum err_kind replay_plan_fit(struct conf *conf, const char *hook, struct err *err)
 {
-    /* A recorded STALE is one at once: stale_after was over when it was recorded. */
+    /* A recorded STALE is delivered at once: stale_after was over when it was recorded. */
     for (size_t i = 0; i < conf->n_clusters; i++) {
         conf->clusters[i].stale_after.v = 0;
         conf->clusters[i].tuning.watch_list.v = CONF_WATCH_LIST_OFF;

@@ -75,7 +75,7 @@ struct ingest {
 /* A response begins: clears the members that describe the last one. */
 void ingest_reset(struct ingest *in);
 
-/* A second watch is asked for with the version of now: notes the events of the first one from here
+/* A second watch is asked for with the present version: notes the events of the first one from here
  * on. */
 void ingest_begin_renewal(struct ingest *in);
 

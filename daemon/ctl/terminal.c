@@ -13,7 +13,7 @@
 #include "base/buf.h"
 #include "ctl/write_out.h"
 
-/* xterm's names for them: alternate screen, cursor. All terminals of today know them. */
+/* xterm's names for them: alternate screen, cursor. All present terminals know them. */
 #define ENTER "\x1b[?1049h\x1b[?25l"
 #define LEAVE "\x1b[?25h\x1b[?1049l"
 

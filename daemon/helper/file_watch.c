@@ -346,8 +346,9 @@ static bool has_interest(const struct file_watch *w, struct interest in)
     return false;
 }
 
-/* Gives an interest in a file of before to all files of its path, with the burst that is to be told.
- * Two files of one path have the same interests, so each one meets the other's. */
+/* Gives an interest in a file of the old parameters to all new files with the same path, with the burst
+ * that is to be told. Two old files with one path have the same interests, so an interest may be there
+ * already. */
 static void move_interest(struct file_watch *w, const struct watched *before, struct interest in,
                           uint64_t now_ms)
 {

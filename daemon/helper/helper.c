@@ -33,7 +33,7 @@
 enum { SOCKET_FD = 3, FILE_MAX = 1024 * 1024 };
 
 struct helper {
-    const struct helper_params *params;   /* of now */
+    const struct helper_params *params;   /* the present ones */
     struct helper_params *reloaded;       /* the same, to be released; NULL = those of the start */
     const struct helper_reload *reloader; /* NULL = none */
     struct reload reload;

@@ -665,7 +665,7 @@ static void open_delivery(void *arg, struct delivery *dl)
     /* An incarnation that was delivered is not skipped, as the hook has to learn of its changes. */
     if (o->skip && has_state(dl) && dl->newest.type != DELTA_STALE && !known_is(&dl->delivered)) {
         accept_newest(o->q, dl, false);
-        if (dl->state == DELIVERED_HANDLED) /* else a run of before is under way */
+        if (dl->state == DELIVERED_HANDLED) /* else an earlier run is under way */
             dl->state = DELIVERED_SKIPPED;
     }
     settle_delivery(o->q, dl, o->now_ms);

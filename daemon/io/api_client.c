@@ -276,7 +276,7 @@ static void refused(struct request *r)
 }
 
 /* Does the head refuse credentials that were replaced since the request was sent? That says nothing
- * about those of now. */
+ * about the present ones. */
 static bool is_outdated(const struct request *r, const struct http_head *head)
 {
     const struct api_server *s = api_request_server(r);

@@ -82,7 +82,7 @@ struct oracle {
     uint64_t *features;          /* FEATURES counts */
     uint64_t worst_ms;           /* the longest time that a cache was old without a word */
     uint64_t worst_by[BEHINDS];  /* the same by its reason */
-    enum behind due_to[WATCHES]; /* the reason for the silence of now */
+    enum behind due_to[WATCHES]; /* the reason for the present silence */
     uint64_t worst_percent;      /* worst_ms in percent of silence_ms */
 };
 

@@ -12,7 +12,7 @@ from credential_files import KubeletPki, Volume, put
 from fakeapi import Authority, FakeApi
 
 LONGEST_STEP_S = 1.0
-GRACES_S = (0, 0.3, 1.5)    # how long a server takes the credentials of before
+GRACES_S = (0, 0.3, 1.5)    # how long a server takes the old credentials
 UNTOUCHED_S = 2.0           # a watch is not ended before: after a very short one a LIST is right
 CN = "system:node:node-1"
 

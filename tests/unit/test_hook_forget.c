@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hooks_forget(): a source shows another cluster by now, and its deliveries of before count for
- * nothing. */
+/* hooks_forget(): a source shows another cluster by now, and its earlier deliveries count for nothing. */
 #include "hook_rig.h"
 
 #include <errno.h>
@@ -223,7 +222,7 @@ static void test_a_hook_with_other_sources_waits_for_the_first_list_again(void *
     hook_rig_nothing();
 }
 
-/* A failure of before is no first run of the objects that come: hooks behind this one wait for it. */
+/* An earlier failure is no first run of the objects that come: hooks behind this one wait for it. */
 static void test_first_runs_begin_anew_after_a_failure(void **state)
 {
     static const enum hook_mode modes[] = {HOOK_BATCH, HOOK_SNAPSHOT};

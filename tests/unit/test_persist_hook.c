@@ -355,7 +355,7 @@ static void test_a_program_of_the_system_that_changes_with_the_upgrade_does_not_
     hook_rig_nothing();
 }
 
-/* The release before has run since, with other settings, and then the settings of before came back: the
+/* The release before has run since, with other settings, and then the first settings came back: the
  * effects of the hook with the other ones are not those that it would have now. */
 static void test_digests_from_before_a_downgrade_do_not_count(void **state)
 {

@@ -95,7 +95,7 @@ class Machine:
         return self.fact("token")
 
     def use_token(self, kubeconfig):
-        """The kubeconfig has the token of now, in a file beside it."""
+        """The kubeconfig has the present token, in a file beside it."""
         user = yaml.safe_load(kubeconfig.read_text())["users"][0]["user"]
         assert (kubeconfig.parent / user["tokenFile"]).read_text().strip() == self.fact("token")
 

@@ -156,7 +156,7 @@ def test_s59_a_black_hole_is_found_and_the_watch_goes_on_without_a_list(far, cab
 
 
 def test_s59_a_machine_that_lost_power_is_found_when_it_is_back(far, cable, hook):
-    """It knows nothing of the connections of before, and says so when a probe comes."""
+    """It knows nothing of the earlier connections, and says so when a probe comes."""
     api, d = far
     rv, before = api.rv, attempts(d)
     with shortened(api, d):

@@ -16,7 +16,7 @@ HOUR = datetime.timedelta(hours=1)
 
 
 def at(delta):
-    """The date of now + delta, as messages write dates."""
+    """The present date + delta, as messages write dates."""
     return (datetime.datetime.now(datetime.timezone.utc) + delta).strftime("%Y-%m-%d")
 
 
