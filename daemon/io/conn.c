@@ -69,7 +69,7 @@ struct conn {
 
 static void on_timer(uv_timer_t *timer);
 
-/* Io/dial has the deadlines of DIALING; OPEN has none: see conn.h. */
+/* DIALING has the deadlines of io/dial; OPEN has none: see conn.h. */
 static void enter(struct conn *c, enum conn_state state)
 {
     static const char *const names[] = {

@@ -688,8 +688,8 @@ static struct client *longest_idle(const struct listener *l, bool privileged)
     return NULL;
 }
 
-/* Whether there is a place for the client, perhaps that of an idle one, which is closed. Others
- * give way before privileged ones, and privileged ones only to their like. */
+/* Whether there is a place for the client, perhaps that of an idle one, which is closed. Other clients
+ * give way before privileged ones, and privileged ones only to privileged ones. */
 static bool make_place(const struct client *c)
 {
     const struct listener *l = c->listener;
