@@ -209,7 +209,8 @@ void generation_find_lost(const struct generation *g, const struct reload_side *
     }
 }
 
-/* Compared are the settings that will be in use. Those of the files show what needs a restart. */
+/* The plan compares the settings that will be in use. The settings in the files show which changes need
+ * a restart. */
 struct reload_plan *generation_plan(const struct generation *g, const struct reload_side *was)
 {
     const struct reload_side kept = {g->conf, &g->cluster_access, was->node_name};
