@@ -292,7 +292,7 @@ static void follow_source(struct call *c)
     c->out->stream = admin_streams_follow(c->m->streams, name, source, c->now_ms);
 }
 
-/* Every request that the socket understands. Whatever the path, POST is for privileged peers only:
+/* Every request that the socket understands. POST is for privileged peers only, on every path:
  * admin_handle() checks that. PROBE: GET or HEAD, and also for peers of which nothing is known. */
 #define PROBE "GET and HEAD"
 static const struct route {

@@ -71,7 +71,7 @@ struct admin_reload {
     const char *problems; /* lines; NULL or "" = none */
 };
 
-/* What the system says of this process, and the loop of itself. Zero: it does not say. */
+/* Figures of this process from /proc, and figures that the loop counts itself. 0 = not known. */
 struct admin_process {
     uint64_t cpu_ms; /* user and system */
     uint64_t resident_bytes;
@@ -150,8 +150,8 @@ struct admin_model {
     const struct log_levels *log_levels; /* as they are now */
     enum log_level log_configured;       /* the level of the configuration or the command line */
     const struct admin_actions *actions; /* may be NULL if no POST is handled */
-    /* Calls cb for what only this machine tells, as far as informerd may look (GET /v1/doctor). NULL =
-     * nothing. */
+    /* Calls cb for the findings that need a look at this machine, as far as informerd may look (GET
+     * /v1/doctor). NULL = there are none. */
     void (*inspect)(void *arg, finding_cb *cb, void *cb_arg);
     /* Fills *out for GET /metrics. NULL = nothing is known. */
     void (*measure)(void *arg, struct admin_process *out);

@@ -17,7 +17,7 @@
 
 #define NS_PER_MS 1000000U
 
-/* On top of what `settle` and `min_interval` hold a run back. */
+/* On top of the time for which `settle` and `min_interval` hold a run back. */
 enum { LOOP_GAP_MS = 2000 };
 
 /* Clocks that differ by more are wrong; a Date has whole seconds only. */

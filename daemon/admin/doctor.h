@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * doctor - answers `informerctl doctor`: everything that is wrong, each with its place and with what
- * to do (docs/doctor.md); pure.
+ * doctor - answers `informerctl doctor`: everything that is wrong, each with its place and with advice
+ * (docs/doctor.md); pure.
  */
 #ifndef ADMIN_DOCTOR_H
 #define ADMIN_DOCTOR_H

@@ -130,8 +130,8 @@ static void name_skipped(void *arg, const struct skip *s)
     buf_printf(n->out, " (%.*s)", STR_ARG(s->why));
 }
 
-/* Objects that cannot be used: of these the cache is not what the server has
- * (docs/design.md "Skipped objects"). */
+/* Objects that cannot be used: the cache does not have them as the server has them (docs/design.md
+ * "Skipped objects"). */
 static void put_skipped_sentence(const struct telling *t, const struct admin_model *m,
                                  const struct admin_watch *w)
 {

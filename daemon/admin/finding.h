@@ -23,12 +23,12 @@ enum finding_id {
     FINDING_SKIPPED,     /* objects cannot be used */
     FINDING_PENDING,     /* a key waits for too long */
     FINDING_TEXTFILE,    /* metrics.textfile cannot be written */
-    /* These are no faults of what runs; FINDING_PARKED must be the first of them. */
+    /* These are no faults of the daemon itself; FINDING_PARKED must be the first of them. */
     FINDING_PARKED,     /* keys are parked */
     FINDING_LEFT_FILES, /* files of hooks that are not configured any more */
     FINDING_LOOP,       /* a hook seems to trigger itself */
     FINDING_CLOCK_SKEW, /* the clock of a server is not that of this machine */
-    FINDING_BUFFERS,    /* a proxy seems to hold back what a watch gets */
+    FINDING_BUFFERS,    /* a proxy seems to hold back the responses of a watch */
     /* Only the machine tells these (admin_model.inspect). */
     FINDING_TWO_DAEMONS,  /* another daemon has the same configuration file */
     FINDING_NODE_NAME,    /* no Node has the name that watches select by */

@@ -320,7 +320,7 @@ static size_t put_units_of_hook(struct json_out *j, const struct call *c, const 
     struct why w = why_hook(c->m->hooks, h, c->now_ms);
     bool keyed = h->rules.mode == HOOK_OBJECT;
 
-    /* In mode object keys speak for themselves: "the hook is handled" above a list of pending keys
+    /* In mode object each key has a unit of its own: "the hook is handled" above a list of pending keys
      * would look like a contradiction. */
     if (!keyed || w.reason != WHY_HANDLED || h->queue.pending_count == 0)
         put_work_item(j, c, h, NULL, &w);
@@ -544,7 +544,8 @@ void hook_call_order(struct call *c)
                      "changed the hook, or informerd was restarted");
 }
 
-/* A hook that is paused already is left alone, so that `changed` says what this request did. */
+/* A hook that is paused already is left alone, so that `changed` counts only the hooks that this request
+ * has paused. */
 static void pause_one(struct call *c, struct json_out *j, struct hook *h, bool paused)
 {
     bool changed = h->paused != paused;

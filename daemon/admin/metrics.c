@@ -18,7 +18,7 @@
 #define NS_PER_MS 1000000U
 #define NS_PER_S  1000000000U
 
-/* A watch, once for each of its names, with what all of its families need. */
+/* A watch, once for each of its names, with the values that all of its families need. */
 struct watch_row {
     const struct watch *watch;
     struct watch_status status;

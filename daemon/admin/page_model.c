@@ -29,7 +29,8 @@ const char *page_model_level_name(enum page_level level)
 
 /* ---- Watches */
 
-/* BAD is what faults_each() tells, too. Of several words the worst is taken, as only one fits. */
+/* A watch or hook is BAD if faults_each() tells of it, too. Of several words the worst is taken, as only
+ * one fits. */
 static void judge_watch(struct page_watch *row, const struct watch *w, const struct watch_status *s)
 {
     bool old = s->synced && restore_status_is((struct source){.watch = w});
@@ -85,7 +86,7 @@ static void fill_watch(struct page_watch *row, const struct page_model *p,
 
 /* ---- Hooks */
 
-/* Of several words the worst is taken. BAD is what faults_each() tells, too. */
+/* Of several words the worst is taken. It is BAD if faults_each() tells of it, too. */
 static void judge_hook(struct page_hook *row, const struct hook *h, uint64_t limit_ms)
 {
     const struct {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * page_model - what the status page shows (docs/page.md): rows of watches and hooks, problems, and one
- * sentence about all; pure. admin/page_html and admin/page_json write it.
+ * page_model - the contents of the status page (docs/page.md): rows of watches and hooks, problems, and
+ * one sentence about all; pure. admin/page_html and admin/page_json write it.
  */
 #ifndef ADMIN_PAGE_MODEL_H
 #define ADMIN_PAGE_MODEL_H

@@ -32,8 +32,8 @@ bool restore_status_is(struct source c)
     return false;
 }
 
-/* Scopes of one watch may begin differently: the one with the least speaks for the watch, and an
- * edited one (EDITED, RESHAPED) for all. */
+/* Scopes of one watch may begin differently. The status shows the scope that begins with the least, and
+ * an edited one (EDITED, RESHAPED) before all others. */
 enum resume_kind restore_status_began(const struct watch *w)
 {
     enum resume_kind least = RESUME_WHOLE;
@@ -53,7 +53,7 @@ enum resume_kind restore_status_began(const struct watch *w)
 
 uint64_t restore_status_wall_ns(const struct admin_model *m, uint64_t then_ms)
 {
-    /* Counted from the start, not from the wall clock of now, which may be set meanwhile: the same
+    /* Counted from the start, not from the present wall clock, which may be set meanwhile: the same
      * moment gives the same time in each answer. */
     uint64_t ahead_ms = then_ms > m->started_ms ? then_ms - m->started_ms : 0;
 

@@ -12,7 +12,7 @@
 #include "cache/watch.h"
 #include "hook/hook.h"
 
-/* What is wrong: the first sentence, and how many there are. */
+/* The faults of the daemon: the sentence of the first one, and how many there are. */
 struct wrongs {
     struct buf first;
     size_t count;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * status_line - one sentence for `systemctl status`: the first fault, else a watch that has no contact,
- * else how far the start is, else what is followed; pure.
+ * else how far the start is, else how many watches are followed; pure.
  */
 #ifndef ADMIN_STATUS_LINE_H
 #define ADMIN_STATUS_LINE_H

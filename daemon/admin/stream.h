@@ -23,8 +23,8 @@ struct subscriber;
 struct journal;
 struct str;
 
-/* How many changes, and bytes of their objects, may wait for a reader. On top of them comes what
- * one list makes that replaces all objects of the source at once. */
+/* How many changes, and bytes of their objects, may wait for a reader. On top of them come the changes
+ * of one list that replaces all objects of the source at once. */
 enum { ADMIN_STREAM_BACKLOG = 10000, ADMIN_STREAM_BACKLOG_BYTES = 64 * 1024 * 1024 };
 
 /* Makes the hub of all open streams. journal is borrowed; the hub sets its only on_line
@@ -87,8 +87,8 @@ enum admin_stream_pulled {
     ADMIN_STREAM_ENDED  /* the stream is over: it was cut off, and its last line says so */
 };
 
-/* Appends whole lines until they have max bytes or just more. Whatever is returned, lines may have
- * been appended. */
+/* Appends whole lines until they have max bytes or just more. Lines may have been appended with every
+ * result. */
 enum admin_stream_pulled admin_stream_pull(struct admin_stream *s, struct buf *out, size_t max);
 
 /* Why the stream was cut off, for the log; NULL = it was not. */

@@ -53,7 +53,7 @@ void access_questions_add_identity(struct access_questions *q)
     add(q, NULL, &identity);
 }
 
-/* What all questions of one watch have in common. */
+/* The watch that questions are added for, and the parts that all its questions share. */
 struct asker {
     struct access_questions *q;
     const struct conf_watch *watch;

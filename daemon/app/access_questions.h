@@ -32,8 +32,8 @@ void access_questions_add_identity(struct access_questions *q);
 void access_questions_add_row(struct access_questions *q, const struct conf_watch *w,
                               enum access_verdict verdict, const char *text);
 
-/* Adds list and watch, with confirm_deletes also get, of each namespace times each name of a watch.
- * Its selectors get this node_name. r is what its resource means on the server. */
+/* Adds list and watch, with confirm_deletes also get, of each namespace times each name of a watch. Its
+ * selectors get this node_name. r is its resource, as the server knows it. */
 void access_questions_add_watch(struct access_questions *q, const struct conf_watch *w,
                                 const struct resource *r, const char *node_name);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * access_report - what --check-access prints: a block for each server, with a row for each check; pure.
+ * access_report - the output of --check-access: a block for each server, with a row for each check;
+ * pure.
  */
 #ifndef APP_ACCESS_REPORT_H
 #define APP_ACCESS_REPORT_H
@@ -30,8 +31,8 @@ void access_report_destroy(struct access_report **r);
 /* Adds a block with this heading (copied) and returns its number. */
 size_t access_report_add_block(struct access_report *r, const char *heading);
 
-/* Adds a row to a block: what was checked, and what was found. The texts are copied; both may come
- * from a server. */
+/* Adds a row to a block: the name of the check, and its result. The texts are copied; both may come from
+ * a server. */
 void access_report_add(struct access_report *r, size_t block, enum access_verdict verdict,
                        const char *what, const char *text);
 

@@ -62,7 +62,7 @@ static void add_answer(const struct access_reviews *r, enum access_verdict verdi
     free(what);
 }
 
-/* Without its identity a cluster is told from others by its CA, so that right is no condition. */
+/* Without its identity a cluster is told from others by its CA, so informerd works without that right. */
 static void add_refusal(const struct access_reviews *r, struct buf *text, const char *why)
 {
     bool is_identity = r->questions.v[r->at].watch == NULL;
@@ -160,7 +160,8 @@ static void ask(struct access_reviews *r)
 
 /* ---- The resources */
 
-/* Fits the resource the watch? As at a start of the daemon, only with what discovery knows. */
+/* Fits the resource the watch? The watch is built as at a start of the daemon, and resolved with the
+ * resource that discovery has found. */
 static bool fits(const struct access_reviews *r, const struct wanted *w, struct err *err)
 {
     struct watch *watch = NULL;

@@ -87,7 +87,7 @@ static void check_watch(const struct conf *conf, const struct conf_watch *w, str
     watch_destroy(&trial);
 }
 
-/* Checks what a view asks of its watches. If a watch is wrong in itself, check_watch() has reported
+/* Checks that the watches of a view fit it. If a watch is wrong in itself, check_watch() has reported
  * that, and there is nothing to compare. */
 static void check_view(const struct conf *conf, const struct conf_view *v, struct problems *p)
 {
@@ -155,7 +155,7 @@ static bool begins_with(const char *path, const char *member)
     return strncmp(path, member, n) == 0 && (path[n] == '\0' || path[n] == '.' || path[n] == '[');
 }
 
-/* Can an object of the watch have any member left? A path that begins with a bracket may mean
+/* Can keep and drop leave any member of an object? A path that begins with a bracket may mean
  * anything. */
 static bool keeps_members(const struct conf_watch *w)
 {
@@ -361,8 +361,8 @@ void check_kept(const struct conf *conf, struct problems *p)
         check_user(conf->user.v, "", conf->user.at, p);
 }
 
-/* Reports that the token of the pod cannot be read. What root may not trust is reported with all files of
- * credentials. */
+/* Reports that the token of the pod cannot be read. If root may not trust its path, check_credentials()
+ * reports that with all files of credentials. */
 static void check_pod_token(const struct cluster_access_list *l, size_t cluster,
                             const struct conf_cluster *c, struct problems *p)
 {

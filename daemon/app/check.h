@@ -13,8 +13,9 @@
  * paths in objects. */
 void check_settings(const struct conf *conf, struct problems *p);
 
-/* Adds to p what would keep the daemon from starting on this machine: users and groups of hooks, the name
- * of the node in paths; if started as root, also files that root may not trust. Asks no server. */
+/* Adds to p the problems that would keep the daemon from starting on this machine: users and groups of
+ * hooks, the name of the node in paths; if started as root, also files that root may not trust. Asks no
+ * server. */
 void check_machine(const struct conf *conf, const struct cluster_access_list *cluster_access,
                    struct problems *p);
 
@@ -32,16 +33,16 @@ void check_credentials(const struct conf *conf, const struct cluster_access_list
  * would start without state. A start finds that out when it opens the folder. */
 void check_state_folder(const struct conf *conf, struct problems *p, struct problems *warnings);
 
-/* Adds to p what may be mended while informerd runs: missing or not executable programs, missing files
- * and folders of hooks. A start and --check accept a configuration with these problems, and warn
- * (docs/decisions.md "A missing program is a warning"). */
+/* Adds to p the problems that may be mended while informerd runs: missing or not executable programs,
+ * missing files and folders of hooks. A start and --check accept a configuration with these problems,
+ * and warn (docs/decisions.md "A missing program is a warning"). */
 void check_surroundings(const struct conf *conf, struct problems *p);
 
 /* For --check: adds to p each hook of which a field takes data of a Secret. */
 void check_secret_fields(const struct conf *conf, struct problems *p);
 
-/* For --check: adds to p what a start, or the daemon when it runs, warns of besides: exec plugins that are
- * not installed, and what cluster_access_warn() tells. */
+/* For --check: adds to p the other warnings of a start, or of the daemon when it runs: exec plugins that
+ * are not installed, and the warnings of cluster_access_warn(). */
 void check_clusters(const struct conf *conf, const struct cluster_access_list *cluster_access,
                     struct problems *p);
 

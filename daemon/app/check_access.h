@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * check_access - `informerd --check-access`: checks each server of each cluster, side by side, and
- * prints what was found. No hook runs, and no file is written.
+ * prints the results. No hook runs, and no file is written.
  */
 #ifndef APP_CHECK_ACCESS_H
 #define APP_CHECK_ACCESS_H

@@ -30,7 +30,7 @@
  * filling the memory. */
 #define MAX_KUBECONFIG_BYTES ((size_t)1024 * 1024)
 
-/* The length of a DNS subdomain name, which is what Kubernetes takes as the name of a node. */
+/* The length of a DNS subdomain name: Kubernetes takes no other name for a node. */
 enum { NODE_NAME_MAX = 253 };
 
 /* Reads all of fd. Returns 0 or an errno. Stops when there is more than MAX_KUBECONFIG_BYTES, which
@@ -86,7 +86,7 @@ static struct path_trust path_trust_of(const struct file_set *files, const struc
 
 /* ---- Servers and their credentials */
 
-/* What the servers of one cluster have in common while they are put together. */
+/* The cluster whose servers are put together, and where files, problems and results go. */
 struct builder {
     struct file_set *files; /* NULL = nothing is read, and the environment does not count */
     struct cluster_access_list *list;
@@ -167,7 +167,7 @@ static bool is_loaded(const struct kubeconfig_texts *t, const char *path)
     return false;
 }
 
-/* What the set has of a file that the owners of the cluster's credentials may own. */
+/* Reads a file that the owners of the cluster's credentials may own, from the set. */
 static const struct file_set_file *read_from_set(const struct builder *b, const char *path,
                                                  const struct path_trust *trust)
 {
@@ -277,8 +277,8 @@ static void note_field(const struct builder *b, struct cluster_server *s, enum c
 }
 
 /* A CA, certificate or key given as data wins over one given as a file; a token may have both
- * (docs/kubernetes-protocol.md "Kubeconfig fields"). Paths in a kubeconfig are the word of the owner
- * of the file that they stand in. */
+ * (docs/kubernetes-protocol.md "Kubeconfig fields"). The owner of a kubeconfig has chosen the paths in
+ * it: see named_by of struct path_trust. */
 static void use_kubeconfig(const struct builder *b, const struct kubeconfig_texts *t)
 {
     const struct kubeconfig *k = &b->access->kubeconfig;
@@ -409,8 +409,8 @@ static enum err_kind check_pod_ca(const struct builder *b, struct err *err)
     return tls_check_ca(&p, err);
 }
 
-/* A CA that cannot be used is no error, as for client-go. One that root may not trust (EPERM) is:
- * check_credentials() reports it. */
+/* A CA that cannot be used is no error, as for client-go. A CA that root may not trust (EPERM) is an
+ * error, and check_credentials() reports it. */
 static void set_pod_ca(const struct builder *b, struct cluster_server *s, struct where at)
 {
     struct err err;

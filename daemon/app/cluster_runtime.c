@@ -384,9 +384,9 @@ static void on_latecomers(void *arg)
     begin(arg);
 }
 
-/* Watches begin when all servers have their credentials, so that the best tier is there; or a
- * moment after the first one has them, as the credentials of another one may be broken. Another way
- * takes over only with all of them: the one of now serves meanwhile. */
+/* Watches begin when all servers have their credentials, so that the best tier is there; or a moment
+ * after the first one has them, as the credentials of another one may be broken. Another way takes over
+ * only with all of them: the present one serves meanwhile. */
 static void on_login(void *arg, struct cluster_client *c, bool all)
 {
     struct cluster_runtime *s = arg;

@@ -14,8 +14,8 @@ struct contents {
 };
 
 /* Does the package manager own the program? The path decides as it is written, and links are not
- * followed: what lies below /usr/bin is often a link (/etc/alternatives, /usr/lib/jvm), and the
- * configuration alone says then what counts. A path that goes up is not trusted to stay there. */
+ * followed: many files below /usr/bin are links (/etc/alternatives, /usr/lib/jvm), and then only the
+ * path in the configuration counts. A path that goes up is not trusted to stay there. */
 static bool is_of_the_system(const char *path)
 {
     static const char *const folders[] = {"/usr/bin/", "/usr/sbin/", "/bin/", "/sbin/"};

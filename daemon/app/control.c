@@ -392,8 +392,8 @@ static void look_at(struct control *c, struct seen *seen, struct source source)
     *seen = is;
 }
 
-/* Looks at each watch once: a watch with several names is in the array several times, and its first
- * name speaks. */
+/* Looks at each watch once: a watch with several names is in the array several times, and only its first
+ * name is looked at. */
 void control_look(struct control *c)
 {
     const struct admin_watch *watches = sources_watches(c->params.sources);

@@ -208,8 +208,7 @@ static bool find(const struct cluster_access_list *l, size_t cluster, char **env
 }
 
 /* The plugin runs with the rights of main, which can have the helper open the credentials of other
- * clusters and run hooks. So the program, its arguments and its environment must not be the word of
- * a third user. */
+ * clusters and run hooks. So no third user may choose the program, its arguments and its environment. */
 static void check_author(const struct conf *conf, const struct cluster_access_list *l,
                          size_t cluster, struct problems *p)
 {

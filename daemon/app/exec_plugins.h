@@ -29,9 +29,9 @@ enum err_kind exec_plugins_fill(const struct conf *conf, const struct cluster_ac
                                 size_t cluster, struct helper_hook *out,
                                 struct err *err) MUST_CHECK;
 
-/* Adds to p what must not be as it is: a plugin that would run as root; if started as root, one that
- * somebody else than root could change, or that is the word of somebody else than root and the user
- * that main becomes; a cluster that does not fit into the environment. */
+/* Adds to p the problems that a start refuses: a plugin that would run as root; if started as root, one
+ * that somebody else than root could change, or whose kubeconfig belongs to another user than root and
+ * the one that main becomes; a cluster that does not fit into the environment. */
 void exec_plugins_check(const struct conf *conf, const struct cluster_access_list *l,
                         struct problems *p);
 

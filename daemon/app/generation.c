@@ -227,7 +227,8 @@ bool generation_has_come(const struct generation *g, const struct reload_side *w
     return false;
 }
 
-/* Compared are the settings that will be in use. Those of the files show what needs a restart. */
+/* The plan compares the settings that will be in use. The settings in the files show which changes need
+ * a restart. */
 struct reload_plan *generation_plan(const struct generation *g, const struct reload_side *was)
 {
     const struct reload_side kept = {g->conf, &g->cluster_access, was->node_name};

@@ -18,7 +18,7 @@
 #include "conf/conf.h"
 #include "helper/helper.h"
 
-/* What the child of the helper must know. Borrowed; the helper has a copy of the memory. */
+/* The input of a reading in the child of the helper. Borrowed; the helper has a copy of the memory. */
 struct generation_source {
     const char *path; /* of the main file, absolute */
     const struct conf
@@ -31,7 +31,7 @@ struct generation {
     struct conf *wanted; /* as the files have it */
     struct cluster_access_list cluster_access;
     char *node_name;     /* that a restart would find */
-    struct buf warnings; /* what may be mended while informerd runs, one line each */
+    struct buf warnings; /* problems that may be mended while informerd runs, one line each */
 };
 
 /* The checks of everything that a start or a reload refuses, but for check_kept(); both call this, so
@@ -40,15 +40,15 @@ struct generation {
 void generation_check(const struct conf *conf, struct file_set *files,
                       struct cluster_access_list *cluster_access, struct problems *p);
 
-/* Appends what check_surroundings() finds, one line each. */
+/* Appends the problems that check_surroundings() finds, one line each. */
 void generation_find_warnings(const struct conf *conf, struct buf *out);
 
-/* Logs each of these lines as a warning, and what cluster_access_warn() tells. */
+/* Logs each of these lines as a warning, and the warnings of cluster_access_warn(). */
 void generation_warn(const struct conf *conf, const struct cluster_access_list *cluster_access,
                      struct str warnings);
 
-/* A helper_build_cb for the child of the helper; arg is a struct generation_source. bundle becomes what
- * generation_create() reads. */
+/* A helper_build_cb for the child of the helper; arg is a struct generation_source. bundle gets the
+ * bytes that generation_create() reads. */
 bool generation_build(void *arg, struct helper_params *params, struct buf *bundle,
                       struct buf *problems);
 

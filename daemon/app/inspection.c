@@ -37,7 +37,7 @@ static void tell(const struct inspection *to, enum finding_id id, const char *ki
     to->cb(to->arg, &f);
 }
 
-/* A program below a folder that only root may open is the helper's to see. */
+/* Only the helper can see a program below a folder that only root may open. */
 static void look_at_program(const struct inspection *to, const struct conf_hook *h,
                             const struct conf_list *command)
 {
@@ -146,8 +146,8 @@ static bool selects_by_node(const struct conf_watch *w)
     return selects;
 }
 
-/* Does the watch know for sure that its cluster has no Node of this name? It does if its cache is what
- * the server has, and if it selects all Nodes, or the one with this name. */
+/* Does the watch know for sure that its cluster has no Node of this name? It does if its cache has all
+ * objects as the server has them, and if it selects all Nodes, or the one with this name. */
 static bool lacks_node(const struct conf_watch *w, const struct watch *live, const char *node_name)
 {
     const struct resource *r = watch_target(live);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * inspection - what informerctl doctor finds on this machine and in the configuration: programs of
+ * inspection - the findings of informerctl doctor about this machine and the configuration: programs of
  * hooks, the file system of the state, descriptors, units of systemd, the name of the node, other
  * daemons. It reads local files and asks nobody. Files that informerd may not see are no findings.
  */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * monitoring - lets others look at the daemon: the sockets of metrics.listen, and metrics.textfile
- * (docs/design.md "Metrics"). What they show comes from app/control; nothing can be ordered through
- * them.
+ * (docs/design.md "Metrics"). app/control has the figures that they show; nobody can order anything
+ * through them.
  */
 #ifndef APP_MONITORING_H
 #define APP_MONITORING_H
@@ -61,7 +61,7 @@ struct monitoring *monitoring_create(const struct monitoring_params *params);
 enum err_kind monitoring_prepare(struct monitoring *m, const struct conf *conf,
                                  struct err *err) MUST_CHECK;
 
-/* The reload is given up: closes what monitoring_prepare() has bound. */
+/* The reload is given up: closes the sockets that monitoring_prepare() has bound. */
 void monitoring_cancel(struct monitoring *m);
 
 /* The settings of conf take effect, for which monitoring_prepare() was the last call. Clients of

@@ -348,7 +348,7 @@ void persist_driver_renew(struct persist_driver *d, const struct hook *h)
     d->digests[h->index] = (struct digest_forms){0};
 }
 
-/* digest NULL: the programs could not be read. Then the hook keeps what it knew, and does not run
+/* digest NULL: the programs could not be read. Then the hook keeps its last digest, and does not run
  * again for that. */
 static void on_digest(void *arg, size_t hook, const struct digest_forms *digest,
                       const struct err *err)
@@ -368,9 +368,9 @@ static void on_digest(void *arg, size_t hook, const struct digest_forms *digest,
     d->events->on_progress(d->arg);
 }
 
-/* Without a state there is nothing to compare with: then hooks that wait for the comparison start. So does
- * a hook that waits for its runs to end since a reload before has found its programs changed: what it is
- * compared with now may be as it was. */
+/* Without a state there is nothing to compare with: then hooks that wait for the comparison start. A
+ * hook that waits for its runs to end, because a reload before has found its programs changed, starts as
+ * well: the programs that this reload compares may be the old ones again. */
 static void serve_hooks(struct persist_driver *d)
 {
     for (size_t i = 0; i < d->params.hooks->n; i++) {

@@ -65,9 +65,8 @@ struct persist_driver *persist_driver_create(const struct persist_driver_params 
  * the loop runs. */
 void persist_driver_follow(struct persist_driver *d, struct cluster_runtime *const *clusters);
 
-/* Puts what has changed in watches and hooks since the last call into the batch of the state
- * driver. haste: of the records of hooks. Call it before the changes are written: at the latest in
- * on_batch. */
+/* Puts the changes of watches and hooks since the last call into the batch of the state driver. haste:
+ * of the records of hooks. Call it before the changes are written: at the latest in on_batch. */
 void persist_driver_look(struct persist_driver *d, enum state_driver_haste haste);
 
 /* Has a cluster sent first lists without having said yet which cluster it is? Then runs wait for

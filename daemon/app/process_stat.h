@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * process_stat - what /proc says of this process.
+ * process_stat - the figures of /proc about this process.
  */
 #ifndef APP_PROCESS_STAT_H
 #define APP_PROCESS_STAT_H

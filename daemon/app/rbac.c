@@ -182,7 +182,7 @@ static void put_groups(const struct holder *h, struct buf *out)
     }
 }
 
-/* Adds one line of what the credential must be allowed to impersonate. */
+/* Adds one line for a user, group or extra value that the credential must be allowed to impersonate. */
 static void put_impersonated(const char *resource, char *const *names, size_t n, struct buf *out)
 {
     for (size_t i = 0; i < n; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * reload_plan - compares two configurations that were checked: what a reload keeps, adds, changes,
- * replaces and drops, and what only a restart can change; pure.
+ * reload_plan - compares two configurations that were checked: which clusters, watches, views and hooks
+ * a reload keeps, adds, changes, replaces and drops, and which settings only a restart can change; pure.
  */
 #ifndef APP_RELOAD_PLAN_H
 #define APP_RELOAD_PLAN_H
@@ -19,11 +19,11 @@ enum reload_change {
     RELOAD_KEEP, /* nothing changes but perhaps its index */
     RELOAD_ADD,
     RELOAD_CHANGE,  /* goes on with other settings */
-    RELOAD_REPLACE, /* a new one takes its place, and what it has of objects or records */
+    RELOAD_REPLACE, /* a new one takes its place, its objects and its records */
     RELOAD_DROP,
 };
 
-/* What a change means for the runs of a hook. */
+/* The runs of a hook that a change brings about. */
 enum reload_effect {
     RELOAD_NO_RUN,
     RELOAD_RUNS_FOR_UNHANDLED, /* ADD: it may have handled objects when it was configured before */
@@ -46,9 +46,9 @@ struct reload_entry {
     size_t was; /* its index in the old configuration; ADD: RELOAD_NONE */
     size_t now; /* its index in the new configuration; DROP: RELOAD_NONE */
 
-    /* Watches: conf_watch.first in the new configuration, DROP: in the old one. If it is not the index of
-     * this entry, the name is an alias, and its change says what the hooks of this name notice: KEEP and
-     * CHANGE, that they have the same struct watch as before. */
+    /* Watches: conf_watch.first in the new configuration, DROP: in the old one. If it is not the index
+     * of this entry, the name is an alias, and `change` is the one that the hooks of this name notice.
+     * With KEEP and CHANGE these hooks have the same struct watch as before. */
     size_t first;
 
     enum reload_effect effect; /* hooks */
@@ -56,7 +56,8 @@ struct reload_entry {
     /* The keys that differ: those of its own table ("retry.max"), others with their whole path
      * ("limits.object_size"), and "kubeconfig content" and the like. */
     struct reload_texts settings;
-    char *because; /* of what it uses, for people: "watch services is replaced"; NULL = nothing */
+    char *because; /* the change of another entry that made this one, for people: "watch services is
+                    * replaced"; NULL = none did */
 };
 
 /* First all of the new configuration, in its order: v[i].now is i. Then those that are dropped. Each of
@@ -95,8 +96,8 @@ struct reload_plan {
     size_t restart_count;
 };
 
-/* One of the configurations, with what was found out for it on this machine. All is borrowed for the
- * time of the call. */
+/* One of the configurations, with the facts that were found out for it on this machine. All is borrowed
+ * for the time of the call. */
 struct reload_side {
     const struct conf *conf;
     const struct cluster_access_list *cluster_access;

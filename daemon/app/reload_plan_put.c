@@ -26,7 +26,7 @@ static void put_texts(struct json_out *j, const char *key, const struct reload_t
     json_out_close(j, ']');
 }
 
-/* Writes what only watches or only hooks have; NULL = nothing. */
+/* Writes the members that only watches or only hooks have; NULL = there are none. */
 typedef void put_more(struct json_out *j, const struct reload_entries *all,
                       const struct reload_entry *e);
 

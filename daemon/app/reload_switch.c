@@ -169,7 +169,7 @@ static void change_hooks(const struct switching *s)
     }
 }
 
-/* Shows the new hooks what their sources have. */
+/* Shows the new hooks the objects of their sources. */
 static void attach_hooks(const struct switching *s)
 {
     for (size_t i = 0; i < s->plan->hooks.n; i++) {

@@ -45,8 +45,8 @@ struct reloader_events {
     struct reload_side (*in_use)(void *arg);
     /* A read has begun for an order that is no dry run. */
     void (*on_begin)(void *arg);
-    /* The configuration is good, and on_commit() follows, unless the receiver cannot get what it needs for
-     * g: the reload fails with the error, whole. */
+    /* The configuration is good, and on_commit() follows, unless the receiver cannot get the sockets
+     * that it needs for g: then the whole reload fails with the error. */
     enum err_kind (*on_prepare)(void *arg, const struct generation *g, struct err *err);
     /* The helper is ready: the receiver switches over to g, which it takes, and then calls
      * reloader_committed(), now or in a later turn. plan is borrowed until on_end(). */

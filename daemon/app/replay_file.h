@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * replay_file - reads what `informerd --replay` plays: the lines of a recording one after the other,
+ * replay_file - reads the input of `informerd --replay`: the lines of a recording one after the other,
  * or the objects of a folder, as lines without a source. Each error names file and line.
  */
 #ifndef APP_REPLAY_FILE_H

@@ -56,12 +56,12 @@ static enum err_kind keep_hook(struct conf *conf, const char *name, struct err *
 
 enum err_kind replay_plan_fit(struct conf *conf, const char *hook, struct err *err)
 {
-    /* A recorded STALE is one at once: stale_after was over when it was recorded. */
+    /* A recorded STALE is delivered at once: stale_after was over when it was recorded. */
     for (size_t i = 0; i < conf->n_clusters; i++) {
         conf->clusters[i].stale_after.v = 0;
         conf->clusters[i].tuning.watch_list.v = CONF_WATCH_LIST_OFF;
     }
-    /* The guard has let pass what was recorded, and a recorded DELETED was confirmed. */
+    /* The guard has let every recorded change pass, and a recorded DELETED was confirmed. */
     for (size_t i = 0; i < conf->n_watches; i++) {
         conf->watches[i].guard.relist_deletes.v = CONF_GUARD_OFF;
         conf->watches[i].confirm_deletes.v = false;
@@ -119,7 +119,7 @@ static bool is_needed(const struct conf *conf, const struct conf_watch *w)
 
 /* ---- Reading it all */
 
-/* What a pass over the file has found. */
+/* The findings of one pass over the file. */
 struct reading {
     const struct conf *conf;
     struct replay_plan *plan;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * replay_plan - what `informerd --replay` plays to which watch of the configuration: reads the whole
- * file once before anything starts, so that a mistake in its last line is known before the first
+ * replay_plan - which watch of the configuration gets which objects of `informerd --replay`: reads the
+ * whole file once before anything starts, so that a mistake in its last line is known before the first
  * hook runs.
  */
 #ifndef APP_REPLAY_PLAN_H
@@ -16,7 +16,7 @@
 #include "conf/conf.h"
 #include "kube/resource.h"
 
-/* What one watch gets. */
+/* The part of the recording that one watch gets. */
 struct replay_route {
     struct resource resource; /* of the watch, as far as the configuration tells it */
     char *source;             /* the name in the recording; NULL = it has nothing for this watch */

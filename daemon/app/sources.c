@@ -219,7 +219,7 @@ static void add_move(struct sources_moves *m, const struct sources_move *move)
     m->v[m->n++] = *move;
 }
 
-/* The name that has the objects of before for a new watch: the first of its names that was in the same
+/* The name whose old watch has the objects for a new watch: the first of its names that was in the same
  * cluster before. */
 static const struct reload_entry *find_before(const struct reload_entry *entries, size_t n,
                                               size_t first)
@@ -230,7 +230,7 @@ static const struct reload_entry *find_before(const struct reload_entry *entries
     return &entries[first];
 }
 
-/* The watch of an entry that is the first of equal ones: that of before, or a new one. */
+/* The watch of an entry that is the first of equal ones: the old watch, or a new one. */
 static struct watch *change_watch(struct sources *s, const struct sources *was,
                                   const struct reload_plan *plan, size_t first, struct now now,
                                   struct sources_moves *m)

@@ -437,7 +437,7 @@ static int run_chosen(const struct options *o, const struct conf *conf,
     return o->check ? EXIT_CODE_OK : run_checked(o, conf, cluster_access);
 }
 
-/* What is wrong with the configuration, and what a start accepts with a warning. */
+/* The problems of the configuration that a start refuses, and those that it accepts with a warning. */
 struct findings {
     struct problems errors;
     struct problems warnings;

@@ -48,7 +48,7 @@ static void set_trouble(struct textfile *t, char *trouble)
     free(before);
 }
 
-/* The way to the file, not the file, is what an administrator can mend. */
+/* An administrator can mend only the path to the file, not the file itself. */
 static char *text_of(const struct textfile *t, const struct run_end *end)
 {
     if (end->kind == RUN_END_REFUSED)

@@ -16,9 +16,10 @@ struct digest {
     uint64_t hi;
 };
 
-/* Two digests of one thing: what counts for this release, and what counted for the release before. A
- * state of that release is compared by `former`, and the state keeps both, so that each of the two can
- * go on with what the other has left (docs/decisions.md "The state has two digests of a hook"). */
+/* Two digests of one thing: the one that this release compares, and the one that the release before
+ * compared. A state of that release is compared by `former`, and the state keeps both, so that each of
+ * the two releases can go on with the state that the other has left (docs/decisions.md "The state has
+ * two digests of a hook"). */
 struct digest_forms {
     struct digest now;
     struct digest former;

@@ -17,7 +17,7 @@
     XX(TIMEOUT, "timeout")           /* a deadline of ours passed */                              \
     XX(CLOSED, "closed")             /* the peer ended it */                                      \
     XX(TLS, "tls")                   /* handshake, certificate or record failed */                \
-    XX(PROTOCOL, "protocol")         /* bytes that are not what the protocol says */              \
+    XX(PROTOCOL, "protocol")         /* bytes that break the rules of the protocol */             \
     XX(TOO_BIG, "too_big")           /* larger than a limit */                                    \
     XX(UNAUTHORIZED, "unauthorized") /* HTTP 401 */                                               \
     XX(FORBIDDEN, "forbidden")       /* HTTP 403 */                                               \

@@ -93,8 +93,8 @@ void file_set_add_name(struct file_set *s, const char *pattern, const char *name
  * order of the machine. The bytes may hold secrets. */
 void file_set_encode(const struct file_set *s, struct buf *out);
 
-/* Reads what file_set_encode() has written into *s, which is empty; no source. ERR_PROTOCOL: other
- * bytes; *s is empty then. */
+/* Reads the bytes that file_set_encode() has written into *s, which is empty and gets no source.
+ * ERR_PROTOCOL: other bytes; *s is empty then. */
 enum err_kind file_set_decode(struct str bytes, struct file_set *s, struct err *err) MUST_CHECK;
 
 /* Frees everything, and wipes the texts. */

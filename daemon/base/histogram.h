@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The last bucket takes what is longer than every bound. */
+/* The last bucket counts the times that are longer than every bound. */
 enum { HISTOGRAM_BOUNDS = 17, HISTOGRAM_BUCKETS = HISTOGRAM_BOUNDS + 1 };
 
 /* Zero-initialised is empty. */

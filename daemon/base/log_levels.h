@@ -10,7 +10,7 @@
 
 #include "base/log.h"
 
-/* What a line is about, as its fields say (watch="services"). ALL stands for every line. */
+/* The kind of thing that a line is about, as its fields say (watch="services"). ALL stands for every line. */
 enum log_subject { LOG_SUBJECT_ALL, LOG_SUBJECT_WATCH, LOG_SUBJECT_HOOK };
 
 /* The level of one watch or hook. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * memfile - a document as a sealed file in memory: the stdin of a hook
- * (docs/design.md "Hook input"), and what a child of the helper has read. A program can seek in it
- * and open it again as /dev/stdin; nobody can change it. In base because io and helper make them.
+ * memfile - a document as a sealed file in memory: the stdin of a hook (docs/design.md "Hook input"),
+ * and the configuration that a child of the helper has read. A program can seek in it and open it again
+ * as /dev/stdin; nobody can change it. In base because io and helper make them.
  */
 #ifndef BASE_MEMFILE_H
 #define BASE_MEMFILE_H

@@ -9,7 +9,7 @@
 
 /* A search. Zero-initialise all but word. */
 struct nearest {
-    const char *word;  /* what the user wrote */
+    const char *word;  /* the word that the user wrote */
     const char *found; /* the best candidate so far, borrowed; NULL = none is near */
     size_t distance;   /* its letters that are wrong, missing, too many, or swapped */
 };

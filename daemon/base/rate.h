@@ -14,8 +14,8 @@
 
 /* Zero-initialise all but the first three. */
 struct rate {
-    uint64_t window_ms; /* in a window of this length .. */
-    size_t bytes;       /* .. so many bytes must come */
+    uint64_t window_ms; /* the length of a window */
+    size_t bytes;       /* so many bytes must come in a window */
     uint64_t pause_ms;  /* a longer silence counts as this much time */
     uint64_t heard_ms;  /* when bytes came last */
     uint64_t took_ms;   /* time that counts for the current window */

@@ -12,9 +12,9 @@
 #include "base/str.h"
 
 /* Reads a date-time of RFC 3339 5.6. *ms is the time in milliseconds since 1970, less than 0 before
- * that; what the fraction has below a millisecond is cut off. False, with *ms unchanged: the text is
- * none, or names a day or hour that does not exist. A second 60 is a leap second and counts as the
- * next second, as the system's clock has no leap seconds. */
+ * that; digits of the fraction below a millisecond are cut off. False, with *ms unchanged: the text is
+ * none, or names a day or hour that does not exist. A second 60 is a leap second and counts as the next
+ * second, as the system's clock has no leap seconds. */
 bool rfc3339_read(struct str text, int64_t *ms) MUST_CHECK;
 
 #endif

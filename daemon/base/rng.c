@@ -20,7 +20,7 @@ uint64_t rng_next(struct rng *r)
 
 double rng_fraction(struct rng *r)
 {
-    /* 53 bits are what a double holds exactly, so the result never is 1. */
+    /* A double holds 53 bits exactly, so the result never is 1. */
     return (double)(rng_next(r) >> 11) * 0x1.0p-53;
 }
 

@@ -61,8 +61,8 @@ static inline int str_cmp(struct str a, struct str b)
     return a.n < b.n ? -1 : a.n > b.n;
 }
 
-/* Takes the decimal digits at the beginning of *s, and leaves what is behind them in *s. False if
- * there is none, or if the number does not fit: *out is 0 then, and *s as it was. */
+/* Takes the decimal digits at the beginning of *s, and leaves the rest in *s. False if there is none, or
+ * if the number does not fit: *out is 0 then, and *s as it was. */
 bool str_take_u64(struct str *s, uint64_t *out);
 
 /* Copies the bytes to *at, where the caller has made room for them, and moves *at behind them.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * api_error - what the server means by a response with an error status, read from its head and the
- * beginning of its body; pure.
+ * api_error - the meaning of a response with an error status, read from its head and the beginning of
+ * its body; pure.
  */
 #ifndef CACHE_API_ERROR_H
 #define CACHE_API_ERROR_H
@@ -19,7 +19,8 @@ struct api_error {
     int code;
     int64_t retry_after_s; /* <= 0 = the server gave none */
     struct buf body;
-    char location[100]; /* of a redirect, cut, without what may be secret; "" = none to show */
+    char location
+        [100]; /* of a redirect, cut, without its parts that may be secret; "" = none to show */
 };
 
 /* Takes the head of a response of any status: a good response may ask for patience, too. */
@@ -32,8 +33,8 @@ enum err_kind api_error_type(const struct http_head *head, struct err *err);
 /* Takes a piece of the response's body. Returns false when no more of the body is needed. */
 bool api_error_body(struct api_error *r, const char *data, size_t n) MUST_CHECK;
 
-/* Call it when the body is complete, or when no more of it will come: fills *err with what the
- * server means, and takes over retryAfterSeconds of the Status if that is longer. */
+/* Call it when the body is complete, or when no more of it will come: fills *err with the server's
+ * error, and takes over retryAfterSeconds of the Status if that is longer. */
 void api_error_read(struct api_error *r, struct err *err);
 
 /* How long the server asked us to stay away, in ms; 0 = it did not ask. event_s is

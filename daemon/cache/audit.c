@@ -150,8 +150,8 @@ void audit_version(struct audit *a, size_t scope, struct str rv)
     a->versions[scope] = mem_strndup(rv.n > 0 ? rv.p : "", rv.n);
 }
 
-/* Notes what the list says of the key, in a new entry with room for its texts. `touched` of the old
- * entry is kept. */
+/* Notes the object that the list has of the key, in a new entry with room for its texts. `touched` of
+ * the old entry is kept. */
 static struct entry *list_key(struct audit *a, size_t scope, struct str key,
                               const struct entry *says)
 {

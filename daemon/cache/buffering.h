@@ -46,7 +46,7 @@ enum buffering_sign {
     BUFFERING_BODIES, /* events and bookmarks come late and together */
 };
 
-/* What is known now. */
+/* The sign of buffering that the counts give at this time. */
 enum buffering_sign buffering_look(const struct buffering *b, uint64_t now_ms);
 
 #endif

@@ -84,7 +84,7 @@ static void on_unusable(void *arg, const struct unusable *u)
     store_stage_kept(in->store, in->scope, u);
 }
 
-/* The watch tells what an object is like; a LIST beside it tells only that the object is there. */
+/* The watch gives the contents of an object; a LIST beside it shows only that the object is there. */
 static void on_present(void *arg, struct object *o, bool selected)
 {
     struct ingest *in = arg;
@@ -137,8 +137,8 @@ static void log_applied(const struct ingest *in, bool older, size_t deletes)
                         KV_U64("deletes", deletes)));
 }
 
-/* The cause of the events that the list makes (docs/design.md "Events"). Only the first list after
- * a start compares with what an earlier process has left. */
+/* The cause of the events that the list makes (docs/design.md "Events"). Only the first list after a
+ * start compares with the objects that an earlier process has left. */
 static enum delta_cause cause_of(const struct ingest *in, enum relist_reason why)
 {
     switch (in->resume) {

@@ -24,9 +24,9 @@ enum ingest_stop {
     INGEST_GOES_ON,
     /* A list or bookmark is older than the one before it; doubt says so in words. */
     INGEST_BACKWARDS,
-    INGEST_HELD,     /* the guard holds the list */
-    INGEST_OVERDUE,  /* the response is too silent; set by list_watch.c */
-    INGEST_MISFIT,   /* a renewed watch does not repeat what the one before it has sent */
+    INGEST_HELD,    /* the guard holds the list */
+    INGEST_OVERDUE, /* the response is too silent; set by list_watch.c */
+    INGEST_MISFIT, /* a renewed watch does not repeat the events that the watch before it has sent */
     INGEST_UNPROVEN, /* the list may be committed only after the proof in wants */
 };
 
@@ -63,7 +63,8 @@ struct ingest {
     char *rv;                /* UNPROVEN: the version of the list; owned */
     /* Of all responses. */
     struct err doubt;
-    enum resume_kind resume; /* what the scope goes on from; OVER = it is synced */
+    enum resume_kind
+        resume; /* the kind of resume point that the scope goes on from; OVER = it is synced */
     uint64_t event_ms;
     uint64_t bookmark_ms;
     uint64_t events;
@@ -74,7 +75,7 @@ struct ingest {
 /* A response begins: clears the members that describe the last one. */
 void ingest_reset(struct ingest *in);
 
-/* A second watch is asked for with the version of now: notes the events of the first one from here
+/* A second watch is asked for with the present version: notes the events of the first one from here
  * on. */
 void ingest_begin_renewal(struct ingest *in);
 

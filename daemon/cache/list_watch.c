@@ -462,8 +462,8 @@ static struct list_watch_action stopped(struct list_watch *lw, enum ingest_stop 
         lw->last_error = (struct err){0};
         liveness_current(&lw->liveness, now_ms);
         return act(lw, reflector_held(lw->reflector, guard_wait_ms(&lw->in.guard, now_ms)));
-    /* The driver drops a watch that is too silent, or of whose events nobody knows which are new.
-     * It resumes from its version without a list. */
+    /* The driver drops a watch that is too silent, or whose old and new events cannot be told apart. It
+     * resumes from its version without a list. */
     case INGEST_OVERDUE:
     case INGEST_MISFIT:
     case INGEST_GOES_ON:
@@ -624,7 +624,7 @@ void list_watch_unanswered(struct list_watch *lw)
         buffering_unanswered(&lw->buffering);
 }
 
-/* Notes what the end of the response under way shows of proxies on the way. */
+/* Notes the signs of a buffering proxy that the end of the response under way gives. */
 static void end_buffering(struct list_watch *lw)
 {
     if (lw->events == NULL)

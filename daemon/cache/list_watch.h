@@ -105,7 +105,7 @@ bool list_watch_compare_end(struct list_watch *lw, const struct err *err,
  * it? Then it can be renewed without a gap, when its connection has older credentials
  * (docs/design.md "New credentials"). */
 bool list_watch_can_renew(const struct list_watch *lw);
-/* Returns the request of a second watch from the version of now. The first one goes on. The second
+/* Returns the request of a second watch from the present version. The first one goes on. The second
  * request ends with it: drop both then. */
 struct list_watch_action list_watch_renew(struct list_watch *lw, uint64_t now_ms);
 /* As list_watch_is_ahead(), for the second request and the version that it asks for: end it with

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * list_watch_params - what a list_watch is made from; pure.
+ * list_watch_params - the parameters of a list_watch; pure.
  */
 #ifndef CACHE_LIST_WATCH_PARAMS_H
 #define CACHE_LIST_WATCH_PARAMS_H

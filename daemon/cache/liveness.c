@@ -104,7 +104,7 @@ uint64_t liveness_silent_ms(const struct liveness *p, uint64_t now_ms)
     return now_ms - p->contact_ms;
 }
 
-/* The state decides what silence means; liveness_due_ms() has the limits. */
+/* How long silence is accepted depends on the state; liveness_due_ms() has the limits. */
 enum liveness_sign liveness_look(struct liveness *p, bool had_bookmark, uint64_t now_ms)
 {
     if (now_ms < liveness_due_ms(p, had_bookmark))

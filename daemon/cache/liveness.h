@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * liveness - the signs of life of one scope: when its server was heard last, when its cache last
- * was what the server has, and when a response has been silent for too long
+ * liveness - the signs of life of one scope: when its server was heard last, when its cache last was
+ * equal to the server's objects, and when a response has been silent for too long
  * (docs/kubernetes-protocol.md "Dead connections"); pure. Used by list_watch only.
  */
 #ifndef CACHE_LIVENESS_H
@@ -27,7 +27,7 @@ struct liveness {
     enum liveness_state state;
     uint64_t since_ms;   /* when it became RESUMED, FILLING or FOLLOWS */
     uint64_t warn_ms;    /* INITIAL: when the pause is worth a warning */
-    uint64_t follow_ms;  /* when the cache last was what the server has, 0 = never */
+    uint64_t follow_ms;  /* when the cache last was equal to the server's objects, 0 = never */
     uint64_t contact_ms; /* when the last good byte came, 0 = never */
 };
 
@@ -53,7 +53,7 @@ bool liveness_watches(const struct liveness *p);
 /* Readable bytes came. */
 void liveness_heard(struct liveness *p, uint64_t now_ms);
 
-/* The cache is what the server has, or the difference is our own choice (a list that the guard
+/* The cache is equal to the server's objects, or the difference is our own choice (a list that the guard
  * holds). */
 void liveness_current(struct liveness *p, uint64_t now_ms);
 

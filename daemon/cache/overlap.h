@@ -17,8 +17,8 @@
 
 #include "base/str.h"
 
-/* What two events that are the same have in common. A DELETED may have the version of the MODIFIED
- * before it, as some servers give it no version of its own. */
+/* The fields by which the same event of both watches is known. A DELETED may have the version of the
+ * MODIFIED before it, as some servers give it no version of its own. */
 struct overlap_event {
     struct str rv; /* empty = not known */
     struct str key;

@@ -24,7 +24,7 @@ void pages_ask(struct pages *p, const char *token);
 enum err_kind pages_check(struct pages *p, const struct list_page *page,
                           struct err *err) MUST_CHECK;
 
-/* Frees what it holds; no list is under way then. */
+/* Frees its memory; no list is under way then. */
 void pages_fini(struct pages *p);
 
 #endif

@@ -49,7 +49,7 @@ static const char *const member_names[MEMBERS] = {
     "object",
 };
 
-/* What one pass over the tokens of a line finds. */
+/* The findings of one pass over the tokens of a line. */
 struct scan {
     struct str text;
     enum member at; /* the value that comes next at depth 1; MEMBERS = one that does not count */
@@ -113,8 +113,8 @@ static char *copy(const struct scan *s, enum member m)
 
 /* ---- Objects */
 
-/* An object without limits and with all its bytes. What the watch that it is played to keeps of
- * it is decided by that watch. */
+/* Reads an object without limits and with all its bytes. The watch that it is played to decides which of
+ * its parts are kept. */
 static enum err_kind read_object(struct str text, struct object **out, struct err *err)
 {
     const struct object_rules rules = {.object_size = SIZE_MAX / 2};

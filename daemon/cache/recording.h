@@ -25,11 +25,11 @@ enum recording_what {
 /* One line; release with recording_line_fini(). */
 struct recording_line {
     enum recording_what what;
-    int64_t at_ms;        /* when it was written, in ms since 1970; 0 = not told */
-    char *source;         /* the watch; NULL = HEAD */
-    char *resource;       /* WATCH: what it watches, for people; "" = not told */
-    char *why;            /* CUT: the reason, for people */
-    bool stale;           /* SYNCED: the watch is stale */
+    int64_t at_ms;  /* when it was written, in ms since 1970; 0 = not told */
+    char *source;   /* the watch; NULL = HEAD */
+    char *resource; /* WATCH: the resource and scope that it watches, for people; "" = not told */
+    char *why;      /* CUT: the reason, for people */
+    bool stale;     /* SYNCED: the watch is stale */
     enum delta_type type; /* CHANGE */
     enum delta_cause cause;
     bool final_state_unknown;

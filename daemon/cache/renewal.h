@@ -46,8 +46,8 @@ enum renewal_outcome {
 /* Takes a piece of the body. */
 enum renewal_outcome renewal_body(struct renewal *r, const char *data, size_t n) MUST_CHECK;
 
-/* The trial is over. Hands the reader, with the events that wait in it, and what the head said over
- * to the caller. */
+/* The trial is over. Hands over to the caller the reader, with the events that wait in it, and the
+ * values of the head. */
 struct event_reader *renewal_take(struct renewal *r, struct api_error *api_error);
 
 /* Why the second watch has failed. err NULL: its response is complete or was given up by

@@ -21,7 +21,7 @@ struct replay {
 
 /* ---- The resource */
 
-/* The version in an apiVersion: all of it without a group. *group is what stands before. */
+/* The version in an apiVersion: all of it without a group. *group is the part before it. */
 static struct str split(struct str api_version, struct str *group)
 {
     const char *slash = memchr(api_version.p, '/', api_version.n);
@@ -219,7 +219,8 @@ static struct object *cut(const struct replay *r, const struct object *o, bool *
     return kept;
 }
 
-/* What the change is for this watch: its selectors may be others than those of the recording. */
+/* The type that a recorded change has for this watch, whose selectors may be others than those of the
+ * recording. */
 static enum delta_type type_for(enum delta_type type, bool server_takes, bool match_takes)
 {
     if (type == DELTA_DELETED || type == DELTA_LEFT)

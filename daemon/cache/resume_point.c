@@ -41,7 +41,7 @@ static char *copy_unless_empty(const char *text)
 void resume_points_set(struct resume_points *p, size_t scope, const struct resume_point *resume)
 {
     ensure(scope < p->n && resume->kind != RESUME_OVER);
-    /* The objects were loaded before, so what resume_points_note() has found stays. */
+    /* The objects were loaded before, so the result of resume_points_note() stays. */
     bool bare = p->v[scope].bare;
 
     forget(&p->v[scope]);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * resume_point - what an earlier process has left of the scopes of a watch, beside the objects;
- * pure.
+ * resume_point - the versions and rows that an earlier process has left of the scopes of a watch, beside
+ * the objects; pure.
  */
 #ifndef CACHE_RESUME_POINT_H
 #define CACHE_RESUME_POINT_H
@@ -53,10 +53,10 @@ struct resume_points {
 /* Nothing was left of n scopes. Release with resume_points_fini(). */
 void resume_points_init(struct resume_points *p, size_t n);
 
-/* Frees what it holds. */
+/* Frees its memory. */
 void resume_points_fini(struct resume_points *p);
 
-/* Sets what was left of a scope; copied. */
+/* Sets the resume point of a scope; copied. */
 void resume_points_set(struct resume_points *p, size_t scope, const struct resume_point *resume);
 
 /* An object was left of this scope: WHOLE is PARTIAL if the object is bare. */

@@ -68,8 +68,8 @@ void skips_stage_present(struct skips *s, struct str key);
 /* Has the list shown an object with this uid whose name is not valid? */
 bool skips_has_odd(const struct skips *s, struct str uid);
 
-/* The list is complete: its staged skips take the place of the scope's records. beside: it is a
- * LIST beside a watch, which alone tells what objects are like; then a record goes only if its key
+/* The list is complete: its staged skips take the place of the scope's records. beside: it is a LIST
+ * beside a watch, and only the watch gives the contents of objects; then a record goes only if its key
  * is usable by now, or neither the list nor the watch has shown the key since the list began. */
 void skips_commit(struct skips *s, size_t scope, bool beside);
 

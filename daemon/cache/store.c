@@ -159,9 +159,9 @@ static bool same_incarnation(const struct object *a, const struct object *b)
     return str_eq(object_uid(a), object_uid(b));
 }
 
-/* Is the object the same as the stored one, as far as its list or watch can prove that? Some
- * aggregated APIs list objects without a version: these are compared by their bytes. So are bare
- * objects, whose bytes are not known, and which therefore equal nothing that a server sends. */
+/* Is the object the same as the stored one, as far as its list or watch can prove that? Some aggregated
+ * APIs list objects without a version: these are compared by their bytes. Bare objects are compared by
+ * their bytes, too: these are not known, so a bare object equals nothing that a server sends. */
 static bool is_known(const struct store_scope *p, const struct object *stored,
                      const struct object *o)
 {

@@ -27,7 +27,7 @@ void store_destroy(struct store **s);
 /* A list of this scope begins; items that an unfinished list has staged are dropped. */
 void store_begin(struct store *s, size_t scope);
 
-/* The list that has just begun is one beside a watch, which alone tells what objects are like:
+/* The list that has just begun is one beside a watch, and only the watch gives the contents of objects:
  * objects that the watch could not use stay skipped. */
 void store_compare(struct store *s, size_t scope);
 

@@ -149,8 +149,8 @@ void view_restored(struct view *v, struct now now)
         view_join_flush(v->join, now);
 }
 
-/* Is no better content of this watch on its way? If a watch is stale, a new list may not come for
- * long, and the view goes on with what it has (docs/design.md "Views"). */
+/* Is no better content of this watch on its way? If a watch is stale, a new list may not come for long,
+ * and the view goes on with the objects that it has (docs/design.md "Views"). */
 static bool is_settled(const struct watch *w)
 {
     return watch_settled(w) || watch_stale(w);
@@ -264,8 +264,8 @@ static bool is_of(const struct watch *w, const struct need *need)
            strcmp(r->group, need->group) == 0;
 }
 
-/* Appends what the watch would keep of the sample: the check uses the code that prunes objects, so
- * the two cannot disagree. */
+/* Appends the sample as the watch would keep it. The check uses the code that prunes objects, so the two
+ * cannot disagree. */
 static void put_kept(struct buf *out, const struct watch *w, const struct need *need)
 {
     struct object_scan *scan = object_scan_create(list_watch_rules(watch_list_watch(w, 0)));

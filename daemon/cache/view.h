@@ -3,12 +3,12 @@
  * view - a cache that is computed from watches: service_endpoints joins Services with all their
  * EndpointSlices (or Endpoints), one object per Service (docs/design.md "Views"); pure.
  *
- * A view subscribes to its two watches as a hook does; each delta is only noted. view_tick()
- * joins what was touched and sends what really differs from what the view sent before, so a burst
- * of changes, or a list that is committed, is one change. While a watch lists anew, the view sends
- * nothing: else a new Service would be seen without its slices only because these are listed a
- * moment later. If the watch cannot list, it becomes stale; then the view is stale, too, and goes
- * on with the objects that it has.
+ * A view subscribes to its two watches as a hook does; each delta is only noted. view_tick() joins the
+ * Services that were touched and sends those objects that differ from the last ones sent, so a burst of
+ * changes, or a list that is committed, is one change. While a watch lists anew, the view sends nothing:
+ * else a new Service would be seen without its slices only because these are listed a moment later. If
+ * the watch cannot list, it becomes stale; then the view is stale, too, and goes on with the objects
+ * that it has.
  *
  *   watches --delta--> view --> view_join   which slices belong to which Service, which
  *                                           changed, and the object of one Service
@@ -53,10 +53,10 @@ enum view_setting {
     VIEW_SETTING_LOCAL_ONLY,
 };
 
-/* Can a view be made of these watches? NONE: it can. Else *err says why not: a watch is of a
- * resource that the view cannot use, or its keep and drop leave out what the view reads; the
- * watches are of two clusters; or local_only is set on a node without a name. Only the settings of
- * the watches count. */
+/* Can a view be made of these watches? NONE: it can. Else *err says why not: a watch is of a resource
+ * that the view cannot use, or its keep and drop leave out paths that the view reads; the watches are of
+ * two clusters; or local_only is set on a node without a name. Only the settings of the watches
+ * count. */
 enum view_setting view_check(const struct view_params *params, struct err *err) MUST_CHECK;
 
 /* Takes in the objects that the watches have already, and subscribes to both. params must have
@@ -74,9 +74,9 @@ void view_destroy(struct view **v);
  * anew and is not synced; no callback runs. Other watches are ignored. */
 void view_forget(struct view *v, const struct watch *w);
 
-/* The watches were given what an earlier process has left, and none of them follows its server yet:
- * tells of these objects, so that later deletes of them can be told. The view does not become
- * synced by this; a synced view tells nothing. */
+/* The watches were given the objects that an earlier process has left, and none of them follows its
+ * server yet: tells of these objects, so that later deletes of them can be told. The view does not
+ * become synced by this; a synced view tells nothing. */
 void view_restored(struct view *v, struct now now);
 
 /* Joins the changes that were noted, and looks at the watches and the clock. Call it after bytes

@@ -41,8 +41,8 @@ void view_join_service(struct view_join *j, const struct delta *d);
 /* Takes a change of a slice (or Endpoints). */
 void view_join_backends(struct view_join *j, const struct delta *d);
 
-/* Joins what has changed since the last call, and ends holds that are over. The
- * end of a hold is a change that is received now. */
+/* Joins the Services that have changed since the last call, and ends holds that are over. The end of a
+ * hold is a change that is received now. */
 void view_join_flush(struct view_join *j, struct now now);
 
 /* Would a flush now have anything to do? */

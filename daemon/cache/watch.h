@@ -120,9 +120,10 @@ void watch_load_skip(struct watch *w, const struct skip *s);
  * skip records, before the first list_watch starts. */
 void watch_resume(struct watch *w, size_t scope, const struct resume_point *resume);
 
-/* A reload: w, which is new, takes objects, skips and resume points of the watch whose place it
- * takes. What a list says then of edited settings is decided as after a restart. Subscribers of `from`
- * know the objects, so w does not show them. If `from` is synced and no server answers, w begins stale. */
+/* A reload: w, which is new, takes objects, skips and resume points of the watch whose place it takes.
+ * With edited settings the first list decides, as after a restart, which objects are DELETED or LEFT.
+ * Subscribers of `from` know the objects, so w does not show them. If `from` is synced and no server
+ * answers, w begins stale. */
 void watch_inherit(struct watch *w, const struct watch *from, struct now now);
 
 /* Shows all objects that were loaded to the subscribers (on_restored), as if they had just been

@@ -7,8 +7,8 @@
 #include "base/buf.h"
 #include "base/mem.h"
 
-/* A release that makes other bytes from the same settings must have another number here: what an
- * earlier one has kept would not compare. */
+/* A release that makes other bytes from the same settings must have another number here: digests that an
+ * earlier release has kept would not compare. */
 #define FORM "1"
 
 /* With its NUL, so that two settings never look like two others. */
@@ -60,8 +60,8 @@ static uint64_t selection_of(const struct watch_params *p)
     return number_of(&b);
 }
 
-/* The half that says which parts of objects are kept, and of which namespaces and names: the latter
- * do not change what is selected there, and scopes are known by name. */
+/* The half that says which parts of objects are kept, and of which namespaces and names: other
+ * namespaces and names do not change the selection in those that stay, and scopes are known by name. */
 static uint64_t extent_of(const struct watch_params *p)
 {
     struct buf b = {0};

@@ -27,7 +27,7 @@ struct conf_backoff {
  * "Streaming lists"). AUTO: docs/decisions.md "watch_list auto lists first and streams later". */
 enum conf_watch_list { CONF_WATCH_LIST_AUTO, CONF_WATCH_LIST_ON, CONF_WATCH_LIST_OFF };
 
-/* What the server may compress: nothing, or lists (docs/kubernetes-protocol.md "Compression"). */
+/* The responses that the server may compress: none, or lists (docs/kubernetes-protocol.md "Compression"). */
 enum conf_compression { CONF_COMPRESSION_OFF, CONF_COMPRESSION_GZIP };
 
 /* The most servers of a cluster. */
@@ -49,8 +49,8 @@ struct conf_tuning {
     struct conf_backoff backoff;
 };
 
-/* One server of several that serve the same cluster. What is not written is as in the cluster. Two
- * pairs count as one choice each: certificate and key; CA and insecure_skip_tls_verify. */
+/* One server of several that serve the same cluster. A setting that is left out is as in the cluster.
+ * Two pairs count as one choice each: certificate and key; CA and insecure_skip_tls_verify. */
 struct conf_server {
     struct conf_str name;
     struct conf_str url;

@@ -52,7 +52,7 @@ struct conf_start_stale {
 struct conf_file {
     char *path;
     char *shown;    /* as messages name it; struct where borrows it */
-    bool stands_in; /* what was read is the text of another file (file_set_put()) */
+    bool stands_in; /* the text that was read is that of another file (file_set_put()) */
 };
 
 struct conf {

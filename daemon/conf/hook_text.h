@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hook_text - what the configuration says of a hook's program, identity, input and output, as one
- * canonical text; pure. A hook whose text is another one than in the process before, or in the
- * release before, is renewed (docs/design.md "Renewal").
+ * hook_text - the settings of a hook's program, identity, input and output, as one canonical text; pure.
+ * A hook whose text is another one than in the process before, or in the release before, is renewed
+ * (docs/design.md "Renewal").
  */
 #ifndef CONF_HOOK_TEXT_H
 #define CONF_HOOK_TEXT_H

@@ -37,11 +37,11 @@ enum setting_type {
     SETTING_NAMED, /* a group of named groups; the table group fills one element from each */
 };
 
-/* What a change of a setting means. For a hook: for what the hook has done with the value of before
- * (docs/design.md "Renewal"). */
+/* The class of a setting: how a change of it takes effect. For a hook the class says whether the runs
+ * with the old value still count (docs/design.md "Renewal"). */
 enum setting_change {
-    SETTING_NO_CLASS, /* in tables that are not of a hook; a reload says what it means */
-    SETTING_IN_PLACE, /* time, retry, limits and order: what was handled stays handled */
+    SETTING_NO_CLASS, /* in tables that are not of a hook; app/reload_plan decides how it takes effect */
+    SETTING_IN_PLACE, /* time, retry, limits and order: handled objects stay handled */
     SETTING_RENEWS,   /* program, identity, input or output: the hook runs again for all objects */
     SETTING_RESTARTS, /* at the top: has its effect before main parts from the helper, or gives up
                        * rights, so a reload cannot change it */

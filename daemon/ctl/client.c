@@ -125,7 +125,7 @@ static bool wait_for_more(const struct conversation *c)
     return p[1].revents == 0 && p[0].revents != 0;
 }
 
-/* Returns what recv() does. */
+/* Returns the result of recv(). */
 static ssize_t receive(struct conversation *c)
 {
     ssize_t n;

@@ -65,9 +65,9 @@ enum err_kind client_stream_open(const char *path, const char *target,
 /* The socket, for poll(). */
 int client_stream_fd(const struct client_stream *s);
 
-/* Calls on_line for each whole line that has come. receives: first takes what the socket has; else
- * only what came with the head is left. ERR_OK also if on_line has returned false. ERR_CLOSED,
- * ERR_TOO_BIG and others: as client_follow(). */
+/* Calls on_line for each whole line that has come. receives: first takes the bytes that the socket has;
+ * else only the bytes that came with the head are left. ERR_OK also if on_line has returned false.
+ * ERR_CLOSED, ERR_TOO_BIG and others: as client_follow(). */
 enum err_kind client_stream_read(struct client_stream *s, bool receives,
                                  struct err *err) MUST_CHECK;
 

@@ -326,7 +326,7 @@ static enum command_exit run_stream(const struct args *a, struct buf *out, struc
     return follow_daemon(a, "/v1/sources/%1/stream", NULL, complaint);
 }
 
-/* In the order of the help text: first what exists, then hooks, then actions on watches. */
+/* In the order of the help text: first the commands that show things, then hooks, then actions on watches. */
 static const struct command commands[] = {
     {
      .name = "status",

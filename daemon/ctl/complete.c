@@ -32,7 +32,7 @@ struct line {
 
 /* ---- Candidates */
 
-/* Appends the candidate if it begins with what was typed. */
+/* Appends the candidate if it begins with the typed word. */
 static void offer(const struct line *l, struct str candidate)
 {
     size_t n = strlen(l->last);
@@ -263,8 +263,7 @@ static void split_last(struct line *l)
     l->last = equals + 1;
 }
 
-/* Reads the words before the last one. bash makes words of their own of "=" and of what is behind
- * it. */
+/* Reads the words before the last one. bash makes words of their own of "=" and of the text behind it. */
 static void read_line(struct line *l, int count, const char *const *words)
 {
     for (int i = 0; i < count - 1; i++) {

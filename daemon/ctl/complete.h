@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * complete - what the shell offers when the user presses Tab: commands, options, and names that the
- * running daemon knows; driver. The scripts in packaging/completion call it.
+ * complete - the words that the shell offers when the user presses Tab: commands, options, and names
+ * that the running daemon knows; driver. The scripts in packaging/completion call it.
  */
 #ifndef CTL_COMPLETE_H
 #define CTL_COMPLETE_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * findings - shows what informerctl doctor has found; pure.
+ * findings - shows the findings of informerctl doctor; pure.
  */
 #ifndef CTL_FINDINGS_H
 #define CTL_FINDINGS_H

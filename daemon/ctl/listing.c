@@ -347,7 +347,7 @@ static bool is_shown(const struct walk *w, size_t column)
     return w->look->wide || w->listing->columns[column].when != LISTING_WIDE;
 }
 
-/* Hides columns that say nothing, and cuts what has no room. */
+/* Hides columns that say nothing, and cuts cells that have no room. */
 static void fit(const struct walk *w)
 {
     size_t n = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * reload - orders a reload, waits for its result, and prints what has changed; driver.
+ * reload - orders a reload, waits for its result, and prints the changes; driver.
  */
 #ifndef CTL_RELOAD_H
 #define CTL_RELOAD_H

@@ -15,9 +15,9 @@
 typedef enum command_exit repeat_ask(void *arg, struct buf *json, struct buf *out,
                                      struct buf *complaint);
 
-/* Asks each second, and writes to stdout what `ask` has appended to out, if more has changed than ages;
- * a blank line goes before it from the second time on. Returns when `ask` fails, or when nobody reads
- * stdout any more (EXIT_FINE). */
+/* Asks each second, and writes the text that `ask` has appended to out to stdout, if more has changed
+ * than ages; a blank line goes before it from the second time on. Returns when `ask` fails, or when
+ * nobody reads stdout any more (EXIT_FINE). */
 enum command_exit repeat_run(repeat_ask *ask, void *arg, struct buf *complaint);
 
 /* Appends all of the answer (JSON) that is no age and no duration: members whose name ends with

@@ -24,9 +24,10 @@ struct table {
     const char *const *headings;
     size_t columns;
     size_t rows;
-    size_t room;   /* cells that fit into `cells` */
-    char **cells;  /* row by row; each cell is allocated on its own */
-    size_t *width; /* of each column: of its widest cell or heading, or what it was cut to */
+    size_t room;  /* cells that fit into `cells` */
+    char **cells; /* row by row; each cell is allocated on its own */
+    size_t *
+        width; /* of each column: that of its widest cell or heading, or the width to which it was cut */
     enum column_state *state;
     bool colour;
 };

@@ -39,8 +39,8 @@ void table_may_cut(struct table *t, size_t column);
  * is not enough. */
 void table_may_shorten(struct table *t, size_t column);
 
-/* Cuts cells of such columns, the widest ones first, until the lines have at most so many characters,
- * or nothing more can be cut. '~' stands for what is left out. */
+/* Cuts cells of such columns, the widest ones first, until the lines have at most so many characters, or
+ * nothing more can be cut. '~' stands for the characters that are left out. */
 void table_fit(struct table *t, size_t width);
 
 /* Headings and cells are printed in their tones (ctl/tone); without this, no colours. */

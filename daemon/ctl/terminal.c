@@ -13,11 +13,12 @@
 #include "base/buf.h"
 #include "ctl/write_out.h"
 
-/* xterm's names for them: alternate screen, cursor. All terminals of today know them. */
+/* xterm's names for them: alternate screen, cursor. All present terminals know them. */
 #define ENTER "\x1b[?1049h\x1b[?25l"
 #define LEAVE "\x1b[?25h\x1b[?1049l"
 
-/* The terminal keeps the flags: no global variable has to. Only what is safe in a signal handler. */
+/* The terminal keeps the flags, so no global variable has to. This runs in a signal handler, and calls
+ * only functions that are safe there. */
 static void set_raw(bool raw)
 {
     struct termios t;

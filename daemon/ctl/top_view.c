@@ -177,7 +177,7 @@ void top_fini(struct top *t)
 
 /* ---- Order */
 
-/* The larger ones come first; what is not known comes last. */
+/* The larger ones come first; rows whose value is not known come last. */
 static int larger_first(uint64_t a, uint64_t b)
 {
     a = a == TOP_UNKNOWN ? 0 : a + 1;
@@ -426,8 +426,7 @@ static void put_hook_headings(struct buf *out, const struct top_look *look)
     put_line(out, look, TONE_HEADING, &line);
 }
 
-/* How many lines each of the two tables gets: each at least half of what there is, or all that it
- * needs. */
+/* How many lines each of the two tables gets: each at least half of the lines, or all that it needs. */
 static void share(const struct top *t, const struct top_look *look, size_t *watches, size_t *hooks)
 {
     size_t room = look->rows > OTHER_LINES ? look->rows - OTHER_LINES : 0;

@@ -85,7 +85,7 @@ struct top_look {
 enum err_kind top_read(struct top *t, struct str json, uint64_t at_ms, const struct top *before,
                        struct err *err) MUST_CHECK;
 
-/* Frees what it holds, and empties it. */
+/* Frees its memory, and empties it. */
 void top_fini(struct top *t);
 
 /* Appends the screen: lines of at most look->columns, look->rows at most, each with a line end. Sorts

@@ -12,8 +12,8 @@
 /* Writes all bytes. Returns 0 or an errno. Safe in a signal handler. */
 int write_out(struct str bytes);
 
-/* Judges what write_out() has returned: an error is complained of, unless the reader has enough (EPIPE).
- * Returns EXIT_FINE or EXIT_NO. */
+/* Judges the result of write_out(): complains of an error, unless the reader has closed the pipe
+ * (EPIPE). Returns EXIT_FINE or EXIT_NO. */
 enum command_exit write_out_judge(int error, struct buf *complaint);
 
 #endif

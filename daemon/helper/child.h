@@ -19,7 +19,7 @@
 
 struct child_spec {
     const struct helper_hook *hook;
-    enum run_program program; /* what argv or work is */
+    enum run_program program; /* the kind of program that argv or work is */
     const char *const *argv;  /* the program, which runs as the hook's user; NULL = work */
     /* Runs instead of a program, as the helper's user, with all signals blocked and descriptors 0,
      * 1 and 2 set up. *out is a good end at first: it changes kind, stage and value. */

@@ -15,7 +15,7 @@
 
 enum {
     QUIET_MS = 200,  /* a burst is over when no event came for so long */
-    BURST_MS = 1000, /* .. or when it has lasted for so long */
+    BURST_MS = 1000, /* a burst is also over when it has lasted for so long */
     REST_MS = 1000,  /* from one time that a file is told to the next */
     READ_MS = 100,   /* from one reading of events to the next */
     LINKS_MAX = 40,  /* Linux follows as many */
@@ -346,8 +346,9 @@ static bool has_interest(const struct file_watch *w, struct interest in)
     return false;
 }
 
-/* Gives an interest in a file of before to all files of its path, with the burst that is to be told.
- * Two files of one path have the same interests, so each one meets the other's. */
+/* Gives an interest in a file of the old parameters to all new files with the same path, with the burst
+ * that is to be told. Two old files with one path have the same interests, so an interest may be there
+ * already. */
 static void move_interest(struct file_watch *w, const struct watched *before, struct interest in,
                           uint64_t now_ms)
 {

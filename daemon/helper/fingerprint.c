@@ -80,8 +80,8 @@ static int add_chunks(int fd, struct buf *sums, uint64_t *size)
     return error;
 }
 
-/* Adds the chunks and the size of one file. A file longer than what is read has its real size
- * added, so that a change of the length behind 64 MiB shows. */
+/* Adds the chunks and the size of one file. Of a file only the first 64 MiB are read. If it is longer,
+ * its real size is added, so that a change of the length shows. */
 static int add_file(const struct path_trust *path_trust, const char *path, struct buf *sums)
 {
     uint64_t size = NO_FILE;

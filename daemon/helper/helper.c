@@ -33,7 +33,7 @@
 enum { SOCKET_FD = 3, FILE_MAX = 1024 * 1024 };
 
 struct helper {
-    const struct helper_params *params;   /* of now */
+    const struct helper_params *params;   /* the present ones */
     struct helper_params *reloaded;       /* the same, to be released; NULL = those of the start */
     const struct helper_reload *reloader; /* NULL = none */
     struct reload reload;
@@ -256,9 +256,9 @@ static void tell_changes(struct helper *h)
     }
 }
 
-/* From here on all numbers are those of the new parameters. What was told with the old numbers, and
- * main reads only now, is told again by file_watch. The memory of the old parameters goes: no run
- * points to it. */
+/* From here on all numbers are those of the new parameters. file_watch tells again of the files of which
+ * main reads an event with an old number only now. The memory of the old parameters goes: no run points
+ * to it. */
 static enum err_kind on_commit(struct helper *h, const struct wire_request *req, struct err *err)
 {
     struct helper_params *params;

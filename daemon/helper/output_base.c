@@ -53,8 +53,8 @@ static int move(struct walk *w, int fd)
     return 0;
 }
 
-/* Is root the only one who could have put a link of root's into that folder? Whoever may write to
- * the folder could move a link of root's there from another place. In a sticky folder others cannot
+/* Is root the only one who could have put a link of root's into that folder? Another user who may write
+ * to the folder could move a link of root's there from another place. In a sticky folder others cannot
  * rename files of root. */
 static bool is_roots_alone(const struct stat *folder)
 {

@@ -193,10 +193,10 @@ static void mark_file(const struct output_run *r, int fd)
         output_mark_set(fd, r->spec->hook->name);
 }
 
-/* Is the target a file with the wanted owner and the bytes of stdin? If so, it gets the wanted mode
- * if it has another one, and a new file that a crash left is removed. A file with a second name is
- * replaced, not touched: the other name may be in somebody else's folder, who would get the new
- * mode. So is a file of another owner, who may still have it open for writing. */
+/* Is the target a file with the wanted owner and the bytes of stdin? If so, it gets the wanted mode if
+ * it has another one, and a new file that a crash left is removed. A file with a second name is
+ * replaced, not touched: the other name may be in somebody else's folder, who would get the new mode. A
+ * file of another owner is replaced, too, as the owner may still have it open for writing. */
 static bool is_same(const struct output_run *r)
 {
     struct stat st;
@@ -631,7 +631,7 @@ static size_t walk(struct output_run *all, size_t n, const struct phase *phases,
 {
     size_t failed = 0;
 
-    umask(0); /* modes are what they are set to */
+    umask(0); /* files get exactly the mode that is set */
     for (size_t k = 0; k < count && failed == 0; k++)
         for (size_t i = 0; i < n && failed == 0; i++) {
             if (!run_phase(&all[i], &phases[k]))

@@ -169,8 +169,7 @@ static enum wire_swept sweep(struct sweep *s)
     return swept;
 }
 
-/* Takes the next stray file off the input. False: the input is over, or what is left is not a whole
- * entry. */
+/* Takes the next stray file off the input. False: the input is over, or the rest is not a whole entry. */
 static bool take(struct buf *input, struct sweep *s)
 {
     struct wire_stray head;

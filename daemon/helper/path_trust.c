@@ -77,9 +77,9 @@ static enum err_kind check_owner(const struct walk *w, const char *path, uid_t u
                    path, (unsigned)uid, (unsigned)(owners[1] != 0 ? owners[1] : owners[0]));
 }
 
-/* Checks the file or folder at done, which is no link, and notes what check_end() needs. A folder
- * that not everybody may enter is secret, but not from its owner: if the guide owns it, he can read
- * what is in it. */
+/* Checks the file or folder at done, which is no link, and notes the facts that check_end() needs. A
+ * folder that not everybody may enter is secret, but not from its owner: if the guide owns it, he can
+ * read its files. */
 static enum err_kind check_one(struct walk *w, struct err *err)
 {
     const struct stat *st = &w->st;
@@ -141,7 +141,7 @@ static enum err_kind go_up(struct walk *w, struct err *err)
     return arrive(w, openat(w->at, "..", ROOT_FLAGS), err);
 }
 
-/* From here on the path is the word of another user than root. A second such user is refused: the
+/* From here on another user than root decides where the path leads. A second such user is refused: the
  * file at the end could be readable for one of them only. */
 static enum err_kind be_guided(struct walk *w, uid_t uid, struct err *err)
 {
@@ -344,7 +344,7 @@ static int open_seen(int folder, const char *name, const struct stat *seen, int 
     return error;
 }
 
-/* Without root: the kernel checks what the user may read, and there is nobody to protect from the
+/* Without root: the kernel checks which files the user may read, and there is nobody to protect from the
  * user's own links. */
 static int open_plain(const char *path, int *fd)
 {

@@ -20,8 +20,8 @@
  * descriptors on. */
 enum { CHILD_TABLES = STDIN_FILENO, CHILD_ANSWER = STDOUT_FILENO };
 
-/* What the child reports as its value: no exit code, so a library that calls exit() reports
- * nothing. As it is no good end, runs_reap() kills whatever is left of the child. */
+/* The values that the child reports. They are no exit codes, so a library that calls exit() reports
+ * nothing. Neither is a good end, so runs_reap() kills all processes that are left of the child. */
 enum { CHILD_READY = 256, CHILD_REFUSED };
 
 static void enter(struct reload *r, enum reload_state state)
@@ -130,7 +130,7 @@ static char *describe(const struct run_end *end)
                       end->value, bug);
 }
 
-/* ---- What the child has read */
+/* ---- The tables that the child has made */
 
 /* Makes the new parameters of the tables file. */
 static enum err_kind load(struct reload *r, struct err *err)

@@ -30,8 +30,8 @@ struct slot {
     enum slot_kind wq;
 };
 
-/* A CLEAR follows a command that has ended: at a time there are as many as commands at most, which
- * is one of each hook and the shared ones. */
+/* A CLEAR follows a command that has ended. So there are never more of them than commands: one for each
+ * hook, and the shared ones. */
 static size_t clear_most(const struct helper_params *params)
 {
     return params->hook_count + params->shared_runs;

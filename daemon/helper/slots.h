@@ -32,7 +32,7 @@ struct slots {
     unsigned shared; /* how many of the shared slots are taken */
     unsigned shared_most;
     size_t clears;     /* CLEARs under way */
-    size_t clear_most; /* by the configuration of now */
+    size_t clear_most; /* by the present configuration */
     size_t clear_more; /* by the one before: its commands may still end */
 };
 

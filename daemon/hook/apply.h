@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * apply - what a hook has to apply (docs/design.md "Apply"); pure. It has a work queue of its own
- * beside that of the hook's command, with one work item. Files that are written in one burst are
+ * apply - whether a hook has something to apply (docs/design.md "Apply"); pure. It has a work queue of
+ * its own beside that of the hook's command, with one work item. Files that are written in one burst are
  * applied once, and a failed apply is tried again although no file changes. hook/apply_group decides
  * when it starts. Used by the files of hook/hook alone.
  */

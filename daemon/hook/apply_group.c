@@ -13,7 +13,7 @@ static struct hook *hook_at(struct list *link)
     return container_of(list_entry(link, struct apply, link), struct hook, apply);
 }
 
-/* ---- Who is in it. */
+/* ---- The members of a group */
 
 static struct apply_group *find(const struct hooks *hs, const char *key)
 {
@@ -91,13 +91,14 @@ static bool is_running(const struct hook *h)
     return h->apply.work_item.state == WORK_ITEM_RUNNING;
 }
 
-/* A command under way, or about to start, or stray files: they may change what is to be applied. */
+/* A command under way, or about to start, or stray files: they may write or remove files that are to be
+ * applied. */
 static bool is_busy(const struct hook *h, uint64_t now_ms)
 {
     return scheduler_is_busy(&h->work_queue, now_ms) || h->strays.due > 0;
 }
 
-/* Does a change of the hook settle, or what it has written? */
+/* Does a change of the hook settle, or do its written files? */
 static bool settles(const struct hook *h, uint64_t now_ms)
 {
     const struct work_item *u = &h->apply.work_item;
@@ -113,8 +114,8 @@ static bool begins(const struct hooks *hs, const struct hook *h)
     return has_first_runs(h) && (h->gate != GATE_CLOSED || gate_before(hs, h) == NULL);
 }
 
-/* What the hooks of a group say, taken together. A hook that is paused, or retires, has no say, but
- * for a run that is under way. */
+/* The needs of the hooks of a group, taken together. A hook that is paused, or retires, counts only for
+ * its run that is under way. */
 struct opinion {
     uint64_t since_ms; /* the first write, or manual run, that waits; NEVER_MS = none */
     uint64_t last_start_ms;
@@ -136,8 +137,8 @@ static uint64_t larger(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-/* The program has failed for the hook, or could not be started: a change has it tried again, but not
- * at once (docs/design.md "Retry"), and be it a change of another hook. */
+/* The program has failed for the hook, or could not be started: a change has it tried again, but not at
+ * once (docs/design.md "Retry"). A change of another hook does so, too. */
 static void hear_failed(struct opinion *o, const struct hook *h, uint64_t now_ms)
 {
     const struct work_item *u = &h->apply.work_item;
@@ -195,9 +196,9 @@ static bool waits_for_others(const struct opinion *o)
     return o->settling > 0 && !own;
 }
 
-/* Until when more files may be written that the same run could apply; 0 = none are to come. What
- * settles does so for its time at most, so that a hook that never comes to rest delays the others
- * by no more than itself. */
+/* Until when more files may be written that the same run could apply; 0 = none are to come. A change
+ * settles for settle_max at most, so that a hook that never comes to rest delays the others by no more
+ * than itself. */
 static uint64_t gathers_until(const struct opinion *o, bool is_shared)
 {
     bool waits = o->busy || (is_shared && o->opens && o->begins);
@@ -292,9 +293,9 @@ const struct hook *apply_group_awaited(const struct hook *h, uint64_t now_ms)
 
 /* ---- The run. */
 
-/* The run has one timeout: the longest, so that no hook makes the program fail for another one. Of
- * equal ones it is the first hook of the configuration, so that the choice does not depend on who
- * came first. */
+/* The hook with the longest timeout runs the program, so that no hook makes it fail for another one. Of
+ * hooks with equal timeouts the first one of the configuration runs it, so that the choice does not
+ * depend on the order of their changes. */
 static struct hook *leading(struct hook *a, struct hook *b)
 {
     if (a->apply.timeout_ms != b->apply.timeout_ms)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * apply_group - hooks that share one program `apply`, for example the reload of one nginx, and when
- * it runs (docs/design.md "Apply"); pure. What is to be applied, and whether it was, each hook knows
- * by itself (hook/apply); one run is for all of them that have something to apply. A hook that
- * shares its program with nobody is a group of one. Used by the files of hook/hook alone.
+ * apply_group - hooks that share one program `apply`, for example the reload of one nginx, and when it
+ * runs (docs/design.md "Apply"); pure. Each hook knows by itself whether it has something to apply
+ * (hook/apply); one run is for all hooks that do. A hook that shares its program with nobody is a group
+ * of one. Used by the files of hook/hook alone.
  */
 #ifndef HOOK_APPLY_GROUP_H
 #define HOOK_APPLY_GROUP_H

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * delivery_log - the part of a delivery queue that outlives the process: for each incarnation of a
- * key a delivery record of what the hook got (docs/design.md "At least once"). Records go out
- * through a sink as they change, and are restored before the first change of their source. The
- * sink's owner decides where they are kept; pure.
+ * delivery_log - the part of a delivery queue that outlives the process: for each incarnation of a key a
+ * delivery record of the states that the hook got (docs/design.md "At least once"). Records go out
+ * through a sink as they change, and are restored before the first change of their source. The sink's
+ * owner decides where they are kept; pure.
  */
 #ifndef HOOK_DELIVERY_LOG_H
 #define HOOK_DELIVERY_LOG_H

@@ -168,8 +168,8 @@ static bool has_state(const struct delivery *dl)
     return ev->object != NULL && (ev->type == DELTA_STALE || !object_is_bare(ev->object));
 }
 
-/* The event's type follows from what the hook knows, not from the change that brought the state: an
- * ADDED and a MODIFIED that merge are ADDED. STALE has no content that could be modified. */
+/* The event's type follows from the state that the hook knows, not from the change that brought the new
+ * one: an ADDED and a MODIFIED that merge are ADDED. STALE has no content that could be modified. */
 static struct delivery_event event_as(enum delta_type type, const struct delivery_event *newest)
 {
     struct delivery_event ev = *newest;
@@ -299,8 +299,8 @@ static void accept_newest(struct delivery_queue *q, struct delivery *dl, bool sa
     /* A hook without ADDED: only a run for this incarnation would give the end up, and none comes. */
     if (dl->state == DELIVERED_SUPERSEDED)
         forget_delivered(q, dl);
-    /* Only what the records show makes the delivery dirty. Most changes that a filter ignores come
-     * here, and none of them costs a write. */
+    /* Only a change of a field that the record has makes the delivery dirty. Most changes that a filter
+     * ignores come here, and none of them costs a write. */
     bool differs = !same || !known_has(&dl->delivered, dl->newest.object);
     if (differs || delivery_is_attempted(dl) != attempted)
         delivery_touch(q, dl);
@@ -316,7 +316,7 @@ static void accept_newest(struct delivery_queue *q, struct delivery *dl, bool sa
     delivery_set_paths(dl, (struct str){0});
 }
 
-/* ---- What is due */
+/* ---- Due events */
 
 /* Puts the delivery on the list of those with something due, or takes it off. One that is on it
  * keeps its place and its waiting time. */
@@ -378,7 +378,7 @@ static void end_renewal(struct delivery_queue *q, struct delivery *dl)
     dl->renew = false;
 }
 
-/* Finds out what is due after any change of the delivery. This is the only place that decides
+/* Finds out which event is due after any change of the delivery. This is the only place that decides
  * whether the key is on the list of pending ones. As long as the source is not open nothing is due,
  * though ends that the hook does not take are forgotten already. */
 static void settle_delivery(struct delivery_queue *q, struct delivery *dl, uint64_t now_ms)
@@ -441,7 +441,7 @@ bool delivery_is_due(const struct delivery *dl)
     return !list_is_empty(&dl->pending);
 }
 
-/* Has the newest change made a difference in what is due, as the filter sees it? Only then does it
+/* Has the newest change made a difference in the due event, as the filter sees it? Only then does it
  * count for settle. */
 static bool is_news(const struct delivery_queue *q, const struct delivery *dl,
                     const struct object *was)
@@ -528,10 +528,10 @@ void delivery_ended(struct delivery_queue *q, struct delivery *dl)
     dl->pins--;
 }
 
-/* Puts back what the start of the run changed, but keeps what happened since: an end that came
- * meanwhile to an incarnation that counts as delivered before and after, or an incarnation that is
- * back. An end that the hook does not take was not kept when it came; so an incarnation that is
- * dead and has no end here is forgotten. */
+/* Puts back the fields that the start of the run changed, but keeps later changes: an end that came
+ * meanwhile to an incarnation that counts as delivered before and after, or an incarnation that is back.
+ * An end that the hook does not take was not kept when it came; so an incarnation that is dead and has
+ * no end here is forgotten. */
 void delivery_not_started(struct delivery_queue *q, struct delivery *dl,
                           const struct delivery_snapshot *was)
 {
@@ -599,7 +599,7 @@ void delivery_handled(struct delivery_queue *q, struct delivery *dl,
     else
         state_handled(q, dl, ev);
     end_renewal(q, dl);
-    /* The waiting time begins anew: a run has just succeeded, and what is due now came later. */
+    /* The waiting time begins anew: a run has just succeeded, and the event that is due now came later. */
     set_pending(q, dl, false, now_ms);
     settle_delivery(q, dl, now_ms);
     ensure(delivery_is_legal(q, dl));
@@ -642,9 +642,8 @@ struct opening {
     uint64_t now_ms;
 };
 
-/* An incarnation that an earlier process delivered may have ended without any event. This is the
- * one rule that restored records add to what is due
- * (docs/decisions.md "Restored records add one rule to what is due"). */
+/* An incarnation that an earlier process delivered may have ended without any event. This is the one
+ * rule that restored records add (docs/decisions.md "Restored records add one rule to what is due"). */
 static void end_unseen(struct delivery_queue *q, struct delivery *dl)
 {
     /* The record of the predecessor may be missing. */
@@ -666,7 +665,7 @@ static void open_delivery(void *arg, struct delivery *dl)
     /* An incarnation that was delivered is not skipped, as the hook has to learn of its changes. */
     if (o->skip && has_state(dl) && dl->newest.type != DELTA_STALE && !known_is(&dl->delivered)) {
         accept_newest(o->q, dl, false);
-        if (dl->state == DELIVERED_HANDLED) /* else a run of before is under way */
+        if (dl->state == DELIVERED_HANDLED) /* else an earlier run is under way */
             dl->state = DELIVERED_SKIPPED;
     }
     settle_delivery(o->q, dl, o->now_ms);

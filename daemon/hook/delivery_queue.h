@@ -119,7 +119,7 @@ void delivery_not_started(struct delivery_queue *q, struct delivery *dl,
 void delivery_handled(struct delivery_queue *q, struct delivery *dl,
                       const struct delivery_event *ev, uint64_t now_ms);
 
-/* The run failed, or was not started: finds out anew what is due. After a failed rerun the object
+/* The run failed, or was not started: finds out anew which event is due. After a failed rerun the object
  * is due, although it was not before. */
 void delivery_failed(struct delivery_queue *q, struct delivery *dl, uint64_t now_ms);
 

@@ -87,7 +87,7 @@ void files_fini(struct files *f);
  * error. */
 enum err_kind files_claim(struct run *run, struct err *err) MUST_CHECK;
 
-/* Takes note of what the run, which ends, has done with its file. True if the file is to be
+/* Takes note of the write or removal of its file by the run, which ends. True if the file is to be
  * applied. */
 bool files_ended(const struct run *run, const struct run_result *result);
 
@@ -114,8 +114,8 @@ void files_restore(struct files *f, const struct files_seen *seen);
 /* The key of the object in the key of a file or of its record. */
 struct str files_object(const struct files *f, struct str key);
 
-/* Appends the path of a file by the template of today; key as in struct file, empty in modes batch
- * and snapshot. False: there can be no such file. */
+/* Appends the path of a file by the present template; key as in struct file, empty in modes batch and
+ * snapshot. False: there can be no such file. */
 bool files_path(const struct hook *h, size_t source, struct str key, struct buf *path) MUST_CHECK;
 
 /* Does a key have the file with this path? */

@@ -67,7 +67,7 @@ struct gone_hook *gone_find(const struct gone *g, struct str name)
     return NULL;
 }
 
-/* The templates of today count, too: the other hook may not have written the file yet. */
+/* The present templates count, too: the other hook may not have written the file yet. */
 bool gone_is_left(const struct hooks *hs, const struct stray *x)
 {
     for (size_t i = 0; i < hs->n; i++)

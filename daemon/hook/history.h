@@ -51,15 +51,15 @@ struct history {
     size_t n;
 };
 
-/* What the process has counted of a hook, for people and metrics: nothing is decided by it. A reload that
- * replaces the hook hands all of it to the new one. Zero-initialised is empty. */
+/* The counters of a hook since the start of the process, for people and metrics: nothing is decided by
+ * them. A reload that replaces the hook hands all of them to the new one. Zero-initialised is empty. */
 struct hook_figures {
     uint64_t runs_ok;
     uint64_t runs_failed;       /* with those that timed out */
     uint64_t runs_timed_out;    /* killed at `timeout` */
     struct histogram durations; /* of the same runs, good or not */
-    /* From when a key became due until a run has handled it; in modes batch and snapshot also, each
-     * key by itself. Reruns and manual runs of what was handled do not count. */
+    /* From when a key became due until a run has handled it; in modes batch and snapshot also, each key
+     * by itself. Reruns and manual runs of handled objects do not count. */
     struct latency latency;
     /* From the change that a controller has noted in the object (hook/trigger_time) until a run has
      * handled it. */

@@ -346,8 +346,9 @@ static void idle_delivery(void *arg, struct delivery *dl)
     delivery_release(&h->queue, dl);
 }
 
-/* If a run under way turns out not to have started, its deliveries become what they were before it
- * (delivery_not_started()): nothing, as they are forgotten. An outage is not forgotten. */
+/* If a run under way turns out not to have started, delivery_not_started() puts its deliveries back as
+ * they were before the run. As they are forgotten, it must find nothing to put back. An outage is not
+ * forgotten. */
 static void forget_snapshots(const struct hooks *hs, const struct hook *h, size_t source)
 {
     list_each (pos, tmp, &hs->runs) {

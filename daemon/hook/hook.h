@@ -71,7 +71,7 @@ struct hook {
     char last_error[200];
 };
 
-/* Does the process start runs? Only what `why` says depends on it: the runner asks for no runs
+/* Does the process start runs? Only the answer of `why` depends on it: the runner asks for no runs
  * unless it does. */
 enum hooks_phase {
     HOOKS_RUN,

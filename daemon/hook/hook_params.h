@@ -86,7 +86,7 @@ struct hook_params {
     uint64_t timeout_ms; /* of a run of apply */
 };
 
-/* Frees the arrays and what they own. */
+/* Frees the arrays and their elements. */
 void hook_rules_fini(struct hook_rules *r);
 
 #endif

@@ -20,7 +20,7 @@ void hook_record_restore(struct hook *h, const struct hook_record *m, uint64_t n
 {
     h->restored = true;
     h->forgotten += m->forgotten;
-    /* The mode may have been edited since: only what fits the mode of today is taken over. */
+    /* The mode may have been edited since: only the values that fit the present mode are taken over. */
     h->snapshot_due = h->snapshot_due || (m->owes_snapshot && h->rules.mode == HOOK_SNAPSHOT);
     h->renew = h->renew || (m->owes_renewal && h->rules.mode != HOOK_OBJECT);
     if (m->owes_apply)

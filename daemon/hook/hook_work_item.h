@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hook_work_item - what is due for a work item of a hook: for a key in mode object, for the whole
- * hook in the other modes; pure. Functions of hook/hook for other files of this folder alone. dl is
- * the delivery of the work item, NULL in modes batch and snapshot.
+ * hook_work_item - which events are due for a work item of a hook: for a key in mode object, for the
+ * whole hook in the other modes; pure. Functions of hook/hook for other files of this folder alone. dl
+ * is the delivery of the work item, NULL in modes batch and snapshot.
  */
 #ifndef HOOK_HOOK_WORK_ITEM_H
 #define HOOK_HOOK_WORK_ITEM_H

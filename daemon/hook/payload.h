@@ -27,15 +27,15 @@ void payload_put_run_id(struct buf *out, const struct payload_context *ctx, uint
 enum err_kind payload_put_env(struct buf *out, const struct payload_context *ctx,
                               const struct run *run, struct err *err) MUST_CHECK;
 
-/* Takes what is in out, and empties it, each time when that has become much, between two objects. */
+/* Takes the contents of out, and empties it, each time when there is much in it, between two objects. */
 struct payload_drain {
     void (*fn)(void *arg, struct buf *out);
     void *arg;
 };
 
-/* Appends the input document and a newline. The document of a run of `apply` has no events. now_ms:
- * the age of sources is counted to this time. drain may be NULL; what is left in out at the end is the
- * caller's to take. */
+/* Appends the input document and a newline. The document of a run of `apply` has no events. now_ms: the
+ * age of sources is counted to this time. drain may be NULL; the caller takes the rest that is left in
+ * out at the end. */
 void payload_put_json(struct buf *out, const struct payload_context *ctx, const struct run *run,
                       uint64_t now_ms, const struct payload_drain *drain);
 

@@ -285,7 +285,7 @@ struct hook *hooks_replace(struct hooks *hs, struct hook *old, struct hook_param
     return h;
 }
 
-/* ---- A hook gets what is there. */
+/* ---- A hook gets the objects that there are */
 
 /* Argument of show(). */
 struct attaching {

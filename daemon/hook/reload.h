@@ -15,9 +15,9 @@
 #include "hook/hook.h"
 
 /* Gives the hook other settings of time, retry, limits and order: rules.require, when_stale, after,
- * park_exit, parked_deletes and parked_age_ms, both work queues, and index. They count from now on,
- * also for what waits now: a pause or a settle time under way ends when the new settings say so, but
- * never later because retry became longer. Runs under way go on. Other members of params must be
+ * park_exit, parked_deletes and parked_age_ms, both work queues, and index. They count from now on, also
+ * for work items that wait now: a pause or a settle time under way ends when the new settings say so,
+ * but never later because retry became longer. Runs under way go on. Other members of params must be
  * those of the hook. Arrays are swapped: params has the old ones afterwards. */
 void hook_change(struct hook *h, struct hook_params *params, uint64_t now_ms);
 
@@ -42,15 +42,15 @@ bool hook_is_retired(const struct hook *h);
 void hooks_remove(struct hooks *hs, struct hook **h);
 
 /* Puts a new hook in the place of a retired one, which is freed, and gives it the records of the old
- * one: delivery records of sources that both have by name, files, and what the hook owes. All
- * records of the old hook must have been put (delivery_log_put(), files_put(), strays_put()), as the
- * new one counts them as kept. Its gate is closed, as at a start. hook_record_renew() may follow,
- * then hook_attach(). */
+ * one: delivery records of sources that both have by name, files, and the outages, renewals and manual
+ * runs that the hook owes. All records of the old hook must have been put (delivery_log_put(),
+ * files_put(), strays_put()), as the new one counts them as kept. Its gate is closed, as at a start.
+ * hook_record_renew() may follow, then hook_attach(). */
 struct hook *hooks_replace(struct hooks *hs, struct hook *old, struct hook_params *params,
                            struct now now);
 
-/* Shows the hook what its sources have already told other hooks, as watch_restore() does at a start,
- * and which of them are stale. Once, after its records were restored. */
+/* Shows the hook the objects that its sources have already told other hooks, as watch_restore() does at
+ * a start, and which of them are stale. Once, after its records were restored. */
 void hook_attach(struct hook *h, struct now now);
 
 #endif

@@ -39,10 +39,10 @@ const char *run_key(const struct run *run)
     return re != NULL ? re->delivery->key : "";
 }
 
-/* `changed` of an event (docs/decisions.md "changed names all that a run must see to"): the paths
- * that differ from the last handled state, and those that runs since then got, as they may have had
- * effects. The newest state differs from what those runs saw at no other path. "*" if only an
- * earlier process knew the handled state. */
+/* `changed` of an event (docs/decisions.md "changed names all that a run must see to"): the paths that
+ * differ from the last handled state, and those that runs since then got, as they may have had effects.
+ * At all other paths the newest state is equal to the states that those runs saw. "*" if only an earlier
+ * process knew the handled state. */
 static struct buf changed_paths(const struct delivery *dl, const struct delivery_event *ev)
 {
     const struct object *base = delivery_base(dl, ev);

@@ -114,7 +114,7 @@ void scheduler_add(struct scheduler *s, struct work_queue *wq,
 void scheduler_remove(struct work_queue *wq);
 /* Gives the work queue other settings; scheduler_follow() comes next for each of its work items. */
 void scheduler_change(struct work_queue *wq, const struct work_queue_params *params);
-/* What the work item waits for follows from the new settings instead of *was. A pause after a
+/* Moves the time for which the work item waits from the settings *was to the new ones. A pause after a
  * failure is never made longer. */
 void scheduler_follow(struct work_queue *wq, struct work_item *u,
                       const struct work_queue_params *was);

@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-/* Bits 1 << enum shortage: of what a step of a start can be short. */
+/* Bits 1 << enum shortage: the resources that a step of a start can be short of. */
 enum {
     FDS = 1 << SHORTAGE_DESCRIPTORS,
     PROCS = 1 << SHORTAGE_PROCESSES,
@@ -22,8 +22,8 @@ static const unsigned needs[RUN_STAGES] = {
     [RUN_STAGE_DESCRIPTORS] = FDS | MEMORY,
     [RUN_STAGE_SETGROUPS] = MEMORY,
     [RUN_STAGE_SETGID] = MEMORY,
-    [RUN_STAGE_SETUID] = PROCS | MEMORY,     /* RLIMIT_NPROC of the hook's user ... */
-    [RUN_STAGE_EXEC] = FDS | PROCS | MEMORY, /* ... which newer kernels look at here */
+    [RUN_STAGE_SETUID] = PROCS | MEMORY,     /* RLIMIT_NPROC of the hook's user */
+    [RUN_STAGE_EXEC] = FDS | PROCS | MEMORY, /* newer kernels look at RLIMIT_NPROC here */
 };
 
 static enum shortage kind_of(int error)

@@ -20,9 +20,9 @@ enum shortage {
 
 /* The resource whose lack kept all programs of the run from being started. A program that does not
  * exist, may not be executed or is no program, and a user that may not be taken, are no shortage,
- * whatever the errno would mean elsewhere. Nor is a step outside of a start, such as writing an
- * output file to a full disk. Once the command has run there was a run, even if its file could not
- * be written then. */
+ * whatever the errno would mean elsewhere. A failed step outside of a start, such as writing an output
+ * file to a full disk, is no shortage either. Once the command has run there was a run, even if its file
+ * could not be written then. */
 enum shortage shortage_of(const struct run_end *end);
 
 /* "descriptors", "processes", "memory". Not for SHORTAGE_NONE. */

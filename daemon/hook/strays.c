@@ -102,8 +102,8 @@ void strays_add_left(struct strays *s, const struct files_seen *seen, const char
     leave(s, new_stray(s, seen), why);
 }
 
-/* Is this the path of the key by the template of today? Keys of mode object are not empty, those of
- * the other modes are: after a change of the mode a record fits no key. */
+/* Is this the path of the key by the present template? Keys of mode object are not empty, those of the
+ * other modes are: after a change of the mode a record fits no key. */
 static bool is_named(const struct hook *h, size_t source, struct str key, struct str path)
 {
     struct buf now = {0};
@@ -167,7 +167,7 @@ static bool is_handled(const struct hook *h, size_t source, struct str key)
     return dl != NULL && dl->state == DELIVERED_HANDLED && !delivery_is_due(dl);
 }
 
-/* Has the file been written that the key has by the template of today? */
+/* Has the file been written that the key has by the present template? */
 static bool is_written(const struct hook *h, size_t source, struct str key)
 {
     struct buf path = {0};

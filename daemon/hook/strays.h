@@ -73,7 +73,7 @@ bool strays_restore_alone(struct hook *h, const struct files_seen *seen);
 /* Adds a file that stays; why is constant. */
 void strays_add_left(struct strays *s, const struct files_seen *seen, const char *why);
 
-/* Is this the path of the key by the template of today, whatever source has the key? */
+/* Is this the path of the key by the present template, whatever source has the key? */
 bool strays_is_named(const struct hook *h, struct str key, struct str path);
 
 /* A person has a file removed that is LEFT: it is DUE. The helper must not be removing files of s. */

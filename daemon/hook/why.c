@@ -216,8 +216,8 @@ static void renewed(struct why *w, const struct hook *h)
     w->renew_why = h->renew_why;
 }
 
-/* Fills in what an earlier process, or the hook before a reload, did for the key, as long as no run has
- * changed that. */
+/* Fills in the last result that an earlier process, or the hook before a reload, had with the key, as
+ * long as no run has changed that. */
 static void tell_before_restart(struct why *w, const struct hook *h, const struct delivery *dl)
 {
     if (!dl->inherited)

@@ -68,8 +68,8 @@ struct why why_delivery(const struct hooks *hs, const struct hook *h, const stru
 /* Why the files of the hook are not applied yet. WHY_HANDLED: they are, or there are none. */
 struct why why_apply(const struct hooks *hs, const struct hook *h, uint64_t now_ms);
 
-/* Why the hook as a whole waits: its next run (modes batch and snapshot), or what keeps all its
- * keys from running (mode object). */
+/* Why the hook as a whole waits: the reason of its next run (modes batch and snapshot), or the reason
+ * that keeps all its keys from running (mode object). */
 struct why why_hook(const struct hooks *hs, const struct hook *h, uint64_t now_ms);
 
 /* "handled", "running", "settling", "min_interval", "backoff", "parked", "guard", "not_synced",
@@ -84,7 +84,7 @@ const char *why_before_name(enum why_before before_restart);
  * restart". */
 void why_put_text(struct buf *out, const struct why *w);
 
-/* Appends a sentence: what a person can do about it, or why there is nothing to do. Nothing for
+/* Appends a sentence that says what a person can do about it, or why there is nothing to do. Nothing for
  * HANDLED and where until_ms is known. */
 void why_put_advice(struct buf *out, const struct why *w, const struct hook *h);
 

@@ -242,8 +242,8 @@ static void repeat(struct request *r)
     dispatch_later(c);
 }
 
-/* A server that is dying, or the proxy in front of it, answers with a 5xx. With Retry-After it
- * means that clients shall come back to it. A server that cannot reach what checks tokens, or does
+/* A server that is dying, or the proxy in front of it, answers with a 5xx. With Retry-After it means
+ * that clients shall come back to it. A server that cannot reach the webhook that checks tokens, or does
  * not know a new client CA yet, answers with a 401. */
 static bool is_refusal(const struct request *r, const struct http_head *head)
 {
@@ -276,7 +276,7 @@ static void refused(struct request *r)
 }
 
 /* Does the head refuse credentials that were replaced since the request was sent? That says nothing
- * about those of now. */
+ * about the present ones. */
 static bool is_outdated(const struct request *r, const struct http_head *head)
 {
     const struct api_server *s = api_request_server(r);

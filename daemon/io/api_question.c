@@ -229,7 +229,7 @@ void api_question_next(struct api_client *c)
         deadline_start(c->ask_timer, next_ms);
 }
 
-/* A watch needs an answer that was given after its last response; a list, one of now. */
+/* A watch needs an answer that was given after its last response; a list needs an answer from now on. */
 void api_question_ask(struct request *r)
 {
     struct api_client *c = r->client;

@@ -64,7 +64,7 @@ const char *api_server_obstacle(const struct api_server *s);
 /* The same for the way to the server alone. */
 const char *api_server_proxy_obstacle(const struct api_server *s);
 
-/* Was the connection made with the TLS context of now? */
+/* Was the connection made with the present TLS context? */
 bool api_server_is_current(const struct api_server *s, const struct conn *conn);
 
 /* HOST[:PORT], for messages. */
@@ -79,8 +79,8 @@ struct conn *api_server_take(struct api_server *s);
 /* The same, among the connections to one server process (conn_peer()). */
 struct conn *api_server_take_peer(struct api_server *s, uint64_t peer);
 
-/* A response is over: the connection is kept idle if it can carry another request and was made with
- * the TLS context of now; else it is disposed. *conn is NULL then. */
+/* A response is over: the connection is kept idle if it can carry another request and was made with the
+ * present TLS context; else it is disposed. *conn is NULL then. */
 void api_server_keep(struct api_server *s, struct conn **conn);
 
 /* Disposes all idle connections. */

@@ -173,9 +173,9 @@ static bool has_passed(const struct audit_driver *d)
     return all_connected(w);
 }
 
-/* Events of before the LISTs may still be on their way: the audit waits for them, for the grace at
- * most, unless nothing differs or all of them have come
- * (docs/decisions.md "An audit lists beside the running watches"). */
+/* Events from before the LISTs may still be on their way: the audit waits for them, for the grace at
+ * most, unless nothing differs or all of them have come (docs/decisions.md "An audit lists beside the
+ * running watches"). */
 static void all_listed(struct audit_driver *d)
 {
     uint64_t grace_ms = d->params.grace_ms > 0 ? d->params.grace_ms : AUDIT_GRACE_MS;

@@ -44,7 +44,7 @@ static void on_end(void *arg, const struct err *err)
     struct err why = err != NULL ? *err : (struct err){0};
 
     request_dispose(&d->request);
-    /* ERR_FOREIGN is an answer, too: the judge knows by now what comes of it. */
+    /* ERR_FOREIGN is an answer, too: the judge has decided on it by now. */
     if (why.kind == ERR_OK || why.kind == ERR_FOREIGN)
         d->events->on_answered(d->arg);
     else

@@ -23,7 +23,8 @@
 /* The events of a connection without an owner. */
 static const struct conn_events nobody;
 
-/* What is needed until the proxy has opened the tunnel, and for errors on the way to it. */
+/* The state of a connection through a proxy: needed until the proxy has opened the tunnel, and for
+ * errors on the way to it. */
 struct via {
     char *name;         /* HOST:PORT of the proxy */
     struct buf request; /* CONNECT; secret; empty once it was sent */
@@ -68,7 +69,7 @@ struct conn {
 
 static void on_timer(uv_timer_t *timer);
 
-/* Io/dial has the deadlines of DIALING; OPEN has none: see conn.h. */
+/* DIALING has the deadlines of io/dial; OPEN has none: see conn.h. */
 static void enter(struct conn *c, enum conn_state state)
 {
     static const char *const names[] = {
@@ -423,8 +424,8 @@ static void read_answer(struct conn *c, struct str data)
     if (part == HTTP_IN_HEAD)
         (void)!proxy_judge(http_in_head(c->via->answer)->status, c->via->has_credentials, &err);
     if (err.kind != ERR_OK) {
-        /* Whatever the proxy says, it says nothing about the requests of the server, as ERR_PROTOCOL
-         * would. */
+        /* ERR_IO for every error of the proxy: ERR_PROTOCOL would say that the server has answered the
+         * request. */
         end(c, ERR_IO, err.code, err.text);
         return;
     }

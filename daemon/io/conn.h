@@ -50,8 +50,8 @@ struct conn_params {
     struct tls_ctx *tls;              /* NULL = plain TCP */
     const char *server_name;          /* the name that the certificate must have; NULL = host */
     const struct tls_session *resume; /* the session to offer; NULL = none */
-    uint64_t peer;                    /* a number for the server process at the other end, .. */
-    uint64_t resume_peer;             /* .. and that of the process that gave the session */
+    uint64_t peer;                    /* the number of the server process at the other end */
+    uint64_t resume_peer;             /* the number of the process that gave the session */
     /* For the lookup, once more for connecting to all addresses, and once more for the proxy's
      * answer to CONNECT. */
     uint64_t connect_timeout_ms;

@@ -44,7 +44,7 @@ struct cred {
     struct tls_keys authorities;
     struct deadline *timer;     /* credentials_due_ms() */
     struct exec_plugin *plugin; /* NULL = none */
-    char plugin_output[160];    /* what messages call what the plugin gave */
+    char plugin_output[160];    /* the name of the plugin's credential in messages */
     int64_t plugin_till_s;      /* when that expires, by its expirationTimestamp; 0 = it has none */
 };
 
@@ -143,7 +143,8 @@ static void tell_recovery(const struct cred *c, enum credentials_source source)
     log_info(again[source], cluster(c));
 }
 
-/* Tokens and what plugins give are renewed each hour or more often: that is for debugging only. */
+/* Tokens and the credentials of plugins are renewed each hour or more often, so the line is for
+ * debugging only. */
 static void tell_renewal(const struct cred *c, enum credentials_source source)
 {
     static const char *const renewed[CREDENTIALS_SOURCES] = {
@@ -196,7 +197,7 @@ static const char *check_token(const struct buf *b)
     return NULL;
 }
 
-/* What messages call the source of an item. */
+/* The name of an item's source in messages. */
 static const char *name_of(const struct cred *c, enum cred_item item)
 {
     static const char *const data_names[] = {
@@ -225,7 +226,7 @@ static struct tls_ctx_params tls_params(const struct cred *c, const struct buf *
                                    .insecure = c->params.insecure};
 }
 
-/* What the plugin gave has a token, a pair, or both. */
+/* Can the credential of the plugin be used? It has a token, a pair, or both. */
 static bool check_plugin(struct cred *c, const struct tls_ctx_params *p)
 {
     struct err *err = &c->err[CREDENTIALS_PLUGIN];
@@ -237,7 +238,7 @@ static bool check_plugin(struct cred *c, const struct tls_ctx_params *p)
     return why == NULL && (p->cert_pem.n == 0 || tls_check_pair(p, err) == ERR_OK);
 }
 
-/* Whether what was read of the source can be used. If not, c->err says why. */
+/* Can the bytes that were read of the source be used? If not, c->err says why. */
 static bool check(struct cred *c, enum credentials_source source)
 {
     const struct tls_ctx_params p = tls_params(c, c->read);
@@ -311,7 +312,7 @@ static void note_authorities(struct cred *c)
         tls_keys_add(&c->authorities, &before);
 }
 
-/* Tells when what is in use of the source expires. A key has no date of its own. */
+/* Tells when the items of the source that are in use expire. A key has no date of its own. */
 static void note_expiry(struct cred *c, enum credentials_source source)
 {
     static const enum expiry_item items[CRED_ITEMS] = {
@@ -328,7 +329,7 @@ static void note_expiry(struct cred *c, enum credentials_source source)
     }
 }
 
-/* What was read of the item is in use from now on. Returns whether it is another one. */
+/* Takes the bytes that were read of the item into use. Returns whether they differ from those before. */
 static bool use_item(struct cred *c, enum cred_item item)
 {
     bool is_new = !str_eq(buf_str(&c->used[item]), buf_str(&c->read[item]));
@@ -339,7 +340,7 @@ static bool use_item(struct cred *c, enum cred_item item)
     return is_new;
 }
 
-/* What was read of the source is in use from now on. A plugin may give a new token with the same
+/* Takes the items that were read of the source into use. A plugin may give a new token with the same
  * certificate: then connections stay. */
 static void use(struct cred *c, enum credentials_source source)
 {
@@ -388,7 +389,7 @@ static uint64_t expiry_of_token(const struct buf *token)
     return token_dates(buf_str(token), &issued_s, &expires_s) ? (uint64_t)expires_s : 0;
 }
 
-/* When what a plugin gave expires: by its expirationTimestamp, or by the dates of token and
+/* When the credential of a plugin expires: by its expirationTimestamp, or by the dates of token and
  * certificate themselves if they end earlier. 0 = never, or it is not known. */
 static uint64_t expiry_of_plugin(const struct cred *c)
 {
@@ -401,7 +402,7 @@ static uint64_t expiry_of_plugin(const struct cred *c)
     return (uint64_t)till_s;
 }
 
-/* Looks into what was read of the source, for kube/credentials to judge. */
+/* Looks into the bytes that were read of the source, for kube/credentials to judge. */
 static struct credentials_reading look_at(struct cred *c, enum credentials_source source)
 {
     struct credentials_reading r = {.wall_s = loop_wall_ns() / NS_PER_S};
@@ -515,7 +516,7 @@ static void schedule(const struct cred *c)
     deadline_start_at(c->timer, is_due(c) ? 0 : credentials_due_ms(&c->credentials));
 }
 
-/* Reads what is due. */
+/* Reads the sources that are due. */
 static void go_on(struct cred *c)
 {
     enum credentials_source source;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cred - credentials for servers: has the helper open their files or run their exec plugin, and
- * gives TLS contexts and tokens out, at the start and whenever they were replaced. kube/credentials
- * decides when that is, and what is used; driver.
+ * cred - credentials for servers: has the helper open their files or run their exec plugin, and gives
+ * TLS contexts and tokens out, at the start and whenever they were replaced. kube/credentials decides
+ * when that is, and which credentials are used; driver.
  */
 #ifndef IO_CRED_H
 #define IO_CRED_H
@@ -30,7 +30,7 @@ struct cred_source {
     const char *data; /* PEM or token; NULL = from a file */
     const char *path; /* for messages only, as the helper opens it; NULL = no file */
     uint32_t file;    /* the number of that file in helper_params */
-    const char *name; /* what messages call the file; NULL = path */
+    const char *name; /* the name of the file in messages; NULL = path */
     /* Where the path is written: 'tokenFile of user "u" in kubeconfig /path'; NULL = in a setting. */
     const char *named_by;
 };

@@ -62,8 +62,8 @@ static struct kv cluster(const struct exec_plugin *p)
 
 /* ---- stderr */
 
-/* The lines are kept until the run is over: only then is it known what to mask in them. A part of a
- * line that was cut gets no newline, so that a secret is not cut. */
+/* The lines are kept until the run is over: only then are the secrets known that must be masked in them.
+ * A part of a line that was cut gets no newline, so that a secret is not cut. */
 static void on_line(void *arg, const char *stream, struct str line)
 {
     struct exec_plugin *p = arg;
@@ -98,7 +98,7 @@ static void log_line(void *arg, struct str line)
     log_info("exec plugin output", cluster(p), KV_VIEW("line", line));
 }
 
-/* Logs the stderr of the run; secrets: what is masked in it. */
+/* Logs the stderr of the run; secrets: the texts that are masked in it. */
 static void tell(struct exec_plugin *p, struct str secrets)
 {
     struct buf masked = {0};
@@ -182,7 +182,7 @@ static enum err_kind judge(struct exec_plugin *p, const struct run_end *end, str
     struct err unread;
     enum err_kind unfit = exec_credential_read(printed, p->params.api_version, out, &unread);
 
-    /* The secrets never move: what a realloc() leaves behind is not wiped. */
+    /* The secrets never move: nobody would wipe the copy that a realloc() leaves behind. */
     buf_make_room(&secrets, p->secrets.len + out->token.len + out->key_pem.len + printed.n + 2);
     note_secrets(out, printed, &secrets);
     buf_append_str(&secrets, buf_str(&p->secrets));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * exec_plugin - the exec plugin of one cluster: has the helper start it, reads its credential, and
- * logs what it says on stderr, without secrets (docs/design.md "Exec plugins"); driver.
+ * exec_plugin - the exec plugin of one cluster: has the helper start it, reads its credential, and logs
+ * its stderr, without secrets (docs/design.md "Exec plugins"); driver.
  */
 #ifndef IO_EXEC_PLUGIN_H
 #define IO_EXEC_PLUGIN_H

@@ -22,7 +22,7 @@ struct expiry_driver *expiry_driver_create(struct loop *loop, const char *cluste
 void expiry_driver_set(struct expiry_driver *d, enum expiry_item item, struct str text,
                        const char *from);
 
-/* The same for what an exec plugin gave: see expiry_set_given(). */
+/* The same for the credential of an exec plugin: see expiry_set_given(). */
 void expiry_driver_set_given(struct expiry_driver *d, enum expiry_item item, struct str text,
                              const char *from, int64_t till_s);
 

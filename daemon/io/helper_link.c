@@ -172,8 +172,8 @@ static bool must_arrive(const struct message *m)
     return m->head.type >= WIRE_RELOAD;
 }
 
-/* Sends one request without blocking: one message of a SOCK_SEQPACKET socket. Returns 0 or an
- * errno; EAGAIN: the socket is full, or the system is short of memory for what must arrive. */
+/* Sends one request without blocking: one message of a SOCK_SEQPACKET socket. Returns 0 or an errno;
+ * EAGAIN: the socket is full, or the system is short of memory for a message that must arrive. */
 static int send_now(const struct helper_link *l, struct message *m)
 {
     union control control = {0};
@@ -498,8 +498,8 @@ static enum err_kind receive_one(struct helper_link *l, struct err *err)
     return kind;
 }
 
-/* Sends what waits and reads replies. Any event may dispose l; its memory stays until the loop is
- * back (ARCHITECTURE.md "Lifetime"). A negative status is a hangup or an error of the socket:
+/* Sends the messages that wait and reads replies. Any event may dispose l; its memory stays until the
+ * loop is back (ARCHITECTURE.md "Lifetime"). A negative status is a hangup or an error of the socket:
  * reading finds out which. */
 static void on_poll(uv_poll_t *poll, int status, int events)
 {

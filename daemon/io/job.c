@@ -180,7 +180,7 @@ static void over(struct job *j, const char *text)
     check_gone(j);
 }
 
-/* Ends the run by what its last program did. */
+/* Ends the run with the result of its last program. */
 static void end_run(struct job *j)
 {
     const struct members *m = j->run->members;
@@ -376,7 +376,7 @@ static enum err_kind open_fds(struct job *j, struct err *err)
     return kind == ERR_OK ? open_input(j, &j->first[STDIN_FILENO], err) : kind;
 }
 
-/* apply reads the files of all hooks that share it, and may print what is in them. */
+/* apply reads the files of all hooks that share it, and may print their contents. */
 static bool hides_output(const struct runner_params *params, const struct run *run)
 {
     bool hides = params->by_index[run->hook->index].hides_output;

@@ -40,8 +40,8 @@ struct list_watch_driver {
     uint64_t behind_ms; /* when a server was last found to be behind the version of the watch */
     uint64_t asked;     /* the server process of the last request (request_peer()); 0 = not known */
     struct api_client *asked_by; /* the client of that request */
-    uint64_t peer;               /* the last process that was known, .. */
-    uint64_t peer_ms;            /* .. and when its response ended */
+    uint64_t peer;               /* the last server process that was known */
+    uint64_t peer_ms;            /* when the response of that process ended */
     bool started;                /* list_watch_start() was called */
     /* The failure that was logged last; kind OK = none, or the watch has recovered since. */
     struct err logged;
@@ -177,7 +177,7 @@ static void drop_requests(struct list_watch_driver *d)
     deadline_stop(d->well);
 }
 
-/* Which server process answers the request, or has answered it; 0 = not known to the client of now. */
+/* Which server process answers the request, or has answered it; 0 = not known to the present client. */
 static uint64_t peer_of(const struct list_watch_driver *d)
 {
     return d->current->client == d->params.client ? request_peer(d->current->request) : 0;
@@ -228,7 +228,7 @@ static void finish(struct list_watch_driver *d, const struct err *err)
     go_on(d, list_watch_end(d->params.list_watch, err, others, now(d)), was_synced);
 }
 
-/* Has the request under way older credentials, or another client than that of now? */
+/* Has the request under way older credentials, or another client than the present one? */
 static bool is_outdated(const struct list_watch_driver *d)
 {
     const struct request *r = d->current->request;
@@ -640,7 +640,7 @@ void list_watch_driver_retry(struct list_watch_driver *d)
     hurry(d);
 }
 
-/* A second watch through the client of before would only have to be moved once more. */
+/* A second watch through the old client would only have to be moved once more. */
 static void drop_renewal(struct list_watch_driver *d)
 {
     static const struct err moved = {.kind = ERR_CLOSED,

@@ -500,8 +500,8 @@ static void send_answer(struct client *c, struct admin_response *r)
 
 /* ---- Streams */
 
-/* The stream is over: writes what there is of it, its last line included, and closes the
- * connection, which is the end of an answer without Content-Length. */
+/* The stream is over: writes the rest of it, its last line included, and closes the connection, which is
+ * the end of an answer without Content-Length. */
 static void finish_stream(struct client *c)
 {
     if (admin_stream_complaint(c->stream) != NULL)
@@ -688,8 +688,8 @@ static struct client *longest_idle(const struct listener *l, bool privileged)
     return NULL;
 }
 
-/* Whether there is a place for the client, perhaps that of an idle one, which is closed. Others
- * give way before privileged ones, and privileged ones only to their like. */
+/* Whether there is a place for the client, perhaps that of an idle one, which is closed. Other clients
+ * give way before privileged ones, and privileged ones only to privileged ones. */
 static bool make_place(const struct client *c)
 {
     const struct listener *l = c->listener;
@@ -757,8 +757,8 @@ static void on_admit(struct loop_task *task)
 
 /* ---- The listener */
 
-/* Whether the peer is root or the user that informerd was started as, by what the kernel says about
- * the process that connected. Without an answer the peer has no rights. */
+/* Whether the peer is root or the user that informerd was started as, by the credentials that the kernel
+ * has of the process that connected. Without an answer the peer has no rights. */
 static bool is_privileged(const struct client *c)
 {
     struct ucred peer;

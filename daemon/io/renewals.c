@@ -18,7 +18,7 @@ struct renewals {
     struct backoff backoff;
     struct rng rng;
     enum err_kind logged;   /* a failure for all, as logged last; OK = none */
-    struct loop_task soon;  /* starts what can be started */
+    struct loop_task soon;  /* starts the renewals that can be started */
     struct deadline *later; /* the same, when the time of the next one has come */
 };
 

@@ -78,8 +78,8 @@ struct renewals_retry renewals_failed(struct renewals *r, struct renewals_watch 
 /* The watch need not be renewed any more: it is OUT, whatever it was. */
 void renewals_leave(struct renewals *r, struct renewals_watch *w);
 
-/* The servers or the settings of the cluster are other ones: a failure from before makes no watch wait
- * any more. retry takes the place of that in the parameters. */
+/* The servers or the settings of the cluster are other ones: an earlier failure makes no watch wait any
+ * more. retry takes the place of that in the parameters. */
 void renewals_restart(struct renewals *r, const struct backoff_params *retry);
 
 /* The end for the user: *r is NULL, and start() runs no more. All watches must be OUT. NULL is

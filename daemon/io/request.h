@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * request - one request of an API client: what its user asks for, hears of it, and may do with it
- * (io/api_client makes and sends it); driver.
+ * request - one request of an API client: its parameters, its callbacks, and the calls that its user may
+ * make (io/api_client makes and sends it); driver.
  */
 #ifndef IO_REQUEST_H
 #define IO_REQUEST_H
@@ -62,8 +62,8 @@ struct request_events {
  * cannot be used again, or the request is a streaming list and the server gives no TLS sessions. */
 uint64_t request_peer(const struct request *r);
 
-/* Was the connection of the request made with the TLS context of now (api_client_set_tls())? True
- * while there is no connection, as the request will make or take one with that context. */
+/* Was the connection of the request made with the present TLS context (api_client_set_tls())? True while
+ * there is no connection, as the request will make or take one with that context. */
 bool request_is_current(const struct request *r);
 
 /* Has a server taken the request, and sent no head within response_timeout? */

@@ -142,7 +142,7 @@ static void on_readable(uv_poll_t *poll, int status, int events)
         p->on_end(p->arg);
 }
 
-/* Reads what is there now. */
+/* Reads the bytes that are in the pipe now. */
 static void drain(struct stream *s)
 {
     if (s->fd >= 0 && read_some(s))
@@ -193,7 +193,7 @@ enum err_kind run_output_create(const struct run_output_params *params, int fds[
     return kind;
 }
 
-/* Returns 0, or an error of libuv: the system is short of memory, or of what epoll may watch. */
+/* Returns 0, or an error of libuv: the system is short of memory, or epoll may watch no more descriptors. */
 static int watch(struct stream *s)
 {
     int error = uv_poll_init(loop_uv(s->of->params.loop), &s->poll, s->fd);

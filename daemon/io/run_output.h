@@ -74,7 +74,7 @@ void run_output_finish(struct run_output *o, struct run_result *result);
 /* Whether no stream that goes to the log is open. */
 bool run_output_is_over(const struct run_output *o);
 
-/* Moves what was captured to *out, which is empty. */
+/* Moves the captured bytes to *out, which is empty. */
 void run_output_take(struct run_output *o, struct buf *out);
 
 /* Closes all streams: output that still comes is lost. on_line gets a last line without newline. */

@@ -434,7 +434,7 @@ static void start(struct runner *r, struct run *run)
     open_job(r, run);
 }
 
-/* Changes the state, and what `why` says of hooks that are due. */
+/* Changes the state, and with it the answer of `why` for hooks that are due. */
 static void enter(struct runner *r, enum runner_state state)
 {
     static const enum hooks_phase phases[] = {[RUNNER_WAITING] = HOOKS_STARTING,

@@ -59,9 +59,9 @@ struct server_identity {
     struct server_identity_peer peers[SERVER_IDENTITY_PEERS];
     size_t next;            /* the oldest entry of peers, which is overwritten next */
     uint64_t last_peer;     /* the number given out last */
-    size_t asked_server;    /* the server that was asked last, .. */
-    uint64_t asked_ms;      /* .. when that was, .. */
-    uint64_t earliest_ms;   /* .. and when it may be asked again */
+    size_t asked_server;    /* the server that was asked last */
+    uint64_t asked_ms;      /* when it was asked */
+    uint64_t earliest_ms;   /* when it may be asked again */
     uint64_t failing_ms;    /* since when questions have failed; 0 = the last one was answered */
     uint64_t mute_until_ms; /* the servers do not tell: no request waits for an answer before */
     /* Some server has answered, or the cluster is known from before: from now on requests of any kind

@@ -81,9 +81,9 @@ void state_driver_await(struct state_driver *d, struct state_driver_wait *w);
 /* Ends the wait: w->fn will not be called. Nothing happens if w does not wait. */
 void state_driver_cancel(struct state_driver_wait *w);
 
-/* While held, no wait ends because of a commit: each goes on until the hold has ended, and then
- * covers what was added until then. app/persist_driver holds while the cluster of stored rows is not
- * known, as a record without its cluster is of no use to a later process. */
+/* While held, no wait ends because of a commit: each goes on until the hold has ended, and then covers
+ * the changes that were added until then. app/persist_driver holds while the cluster of stored rows is
+ * not known, as a record without its cluster is of no use to a later process. */
 void state_driver_hold(struct state_driver *d, bool held);
 
 /* Writes all that was added, syncs, and moves all into the one file, as the process ends. done is

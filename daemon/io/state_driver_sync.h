@@ -25,8 +25,8 @@ struct state_driver_sync *state_driver_sync_create(struct loop *loop, const stru
  * not in the file yet; with many of them the sync makes a checkpoint, too. */
 void state_driver_sync_note(struct state_driver_sync *d, unsigned wal_pages);
 
-/* Drops what is left to sync, because the file is given up or is being closed. No sync may be under
- * way. */
+/* Drops the commits that are left to sync, because the file is given up or is being closed. No sync may
+ * be under way. */
 void state_driver_sync_forget(struct state_driver_sync *d);
 
 /* Whether a sync is under way. If so, cb will be called at its end. */

@@ -36,7 +36,7 @@ void access_review_put_text(struct buf *out, const struct access_review *r);
 
 struct access_answer {
     bool allowed;
-    char why[256]; /* what the server says about it; may be hostile; "" = nothing */
+    char why[256]; /* the reason that the server gives; may be hostile; "" = none */
 };
 
 /* Reads the answer. ERR_PROTOCOL: it is no review, and *out is left alone. */

@@ -27,8 +27,8 @@ enum server_fault {
 /* Zero-initialised: no server has failed the request. */
 struct attempts {
     uint64_t tried;       /* the servers that have failed it, as a set */
-    uint64_t unproven;    /* those of them with FAULT_UNPROVEN or FAULT_LAGS, .. */
-    uint64_t lagging;     /* .. and with FAULT_LAGS */
+    uint64_t unproven;    /* those of `tried` with FAULT_UNPROVEN or FAULT_LAGS */
+    uint64_t lagging;     /* those of `tried` with FAULT_LAGS */
     struct err *failures; /* why, for each server; NULL = none has failed it */
 };
 
@@ -43,9 +43,9 @@ void attempts_answered(struct attempts *a, struct servers *s, size_t i, uint64_t
 bool attempts_left(const struct attempts *a, const struct servers *s, size_t but);
 
 /* The error of a request that no server is left for: that of the only server that was tried, or one
- * that says what each of them did. Then its kind is one that says nothing about the
- * resourceVersion, if any of the kinds is such a one: a server that could not be reached may be the
- * only one that is well. ERR_UNAUTHORIZED goes before all others. At least one server must have
+ * whose text says how each of them has failed. Of several kinds of errors the result gets one that says
+ * nothing about the resourceVersion, if there is such a kind: a server that could not be reached may be
+ * the only one that is well. ERR_UNAUTHORIZED goes before all others. At least one server must have
  * failed. */
 struct err attempts_sum(const struct attempts *a, const struct servers *s);
 

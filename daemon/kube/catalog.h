@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * catalog - what one API server serves: groups, their versions, and the resources of each version;
- * pure. The core group "" comes first, the other groups in the order of the server, and the
- * versions of a group in its order of preference. Names are valid in paths. Words that people write
- * are compared in any case.
+ * catalog - the resources that one API server serves: groups, their versions, and the resources of each
+ * version; pure. The core group "" comes first, the other groups in the order of the server, and the
+ * versions of a group in its order of preference. Names are valid in paths. Words that people write are
+ * compared in any case.
  */
 #ifndef KUBE_CATALOG_H
 #define KUBE_CATALOG_H
@@ -56,7 +56,7 @@ struct catalog {
     size_t resources; /* number of resources so far */
 };
 
-/* The kinds of documents in which a server says what it serves. */
+/* The kinds of documents in which a server lists its groups and resources. */
 enum catalog_doc_kind {
     CATALOG_DOC_GROUP_DISCOVERY, /* groups, versions and resources at once */
     CATALOG_DOC_GROUPS,          /* APIGroupList: groups and versions, the preferred one first */
@@ -92,7 +92,7 @@ struct catalog_hit {
 enum err_kind catalog_add_group(struct catalog *to, struct catalog_group *item,
                                 struct err *err) MUST_CHECK;
 
-/* Frees what the catalog holds, and zeroes it. */
+/* Frees the entries of the catalog, and zeroes it. */
 void catalog_fini(struct catalog *c);
 
 /* Reads the whole body of an answer. A version that is marked Stale (its own API server did not answer) comes

@@ -65,8 +65,8 @@ enum cluster_identity_relation
 cluster_identity_compare(const struct cluster_identity *known,
                          const struct cluster_identity *now) MUST_CHECK;
 
-/* For two identities of one cluster, or if known is empty: known takes over everything that now
- * has. Whatever now lacks stays. */
+/* For two identities of one cluster, or if known is empty: known takes over everything that now has. It
+ * keeps the fields that now lacks. */
 void cluster_identity_update(struct cluster_identity *known, const struct cluster_identity *now);
 
 #endif

@@ -44,9 +44,9 @@ enum credentials_state {
     CREDENTIALS_LACKING,     /* nothing could be used yet */
     CREDENTIALS_STANDING_IN, /* the fixed token serves */
     CREDENTIALS_USED,        /* those that were read last are in use */
-    /* Those that were read last cannot be used, and earlier ones serve: */
-    CREDENTIALS_DOUBTED, /* .. for a moment: files are replaced one after the other */
-    CREDENTIALS_OLD,     /* .. for longer than that */
+    /* With both states those that were read last cannot be used, and earlier ones serve. */
+    CREDENTIALS_DOUBTED, /* for a moment: files are replaced one after the other */
+    CREDENTIALS_OLD,     /* for longer than that */
 };
 
 enum credentials_turn {
@@ -105,7 +105,7 @@ bool credentials_has(const struct credentials *c, enum credentials_source source
 
 /* The result of reading a source. */
 struct credentials_reading {
-    bool is_good;         /* the source could be read, and TLS or HTTP can use what it gave */
+    bool is_good;         /* the source could be read, and TLS or HTTP can use its contents */
     struct digest digest; /* if is_good: of all bytes that were read */
     uint64_t expires_s;   /* if is_good: seconds since 1970; 0 = not known, or never */
     uint64_t wall_s;      /* the time of day now, as expires_s */

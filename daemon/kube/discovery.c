@@ -139,8 +139,7 @@ bool discovery_next(struct discovery *d, struct discovery_request *out)
         buf_puts(&d->target, "/api");
     if (d->state == DISCOVERY_GROUPS)
         buf_puts(&d->target, "/apis");
-    /* The path of a group version depends on what /api and /apis have said, so it is made only
-     * now. */
+    /* The path of a group version depends on the answers of /api and /apis, so it is made only now. */
     if (d->state == DISCOVERY_VERSIONS && !next_version(d)) {
         d->state = DISCOVERY_COMPLETE;
         return false;
@@ -399,8 +398,8 @@ static enum err_kind cannot_follow(const char *text, const struct catalog_hit *h
 }
 
 /* Says why nothing was found. A resource that exists and cannot be watched is certain. Next come
- * failures to ask, as the resource may be in what is not known. Only then is it certain that the
- * server has no such resource. */
+ * failures to ask, as the resource may be in a document that could not be read. Only then is it certain
+ * that the server has no such resource. */
 static enum err_kind explain(const struct lookup *l, struct err *err)
 {
     const struct err *root = lost_root(l);

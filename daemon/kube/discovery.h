@@ -54,17 +54,17 @@ void discovery_answer(struct discovery *d, struct str body);
 void discovery_refused(struct discovery *d, const struct err *why, int64_t retry_after_s);
 
 /* The request had no answer: the connection failed, the answer took too long, or it was over
- * DISCOVERY_BODY_BYTES. The round goes on without that document, unless the server itself seems
- * lost: /api, /apis or several group versions have failed, and not because of what was answered. */
+ * DISCOVERY_BODY_BYTES. The round goes on without that document, unless the server itself seems lost:
+ * /api, /apis or several group versions have failed, and not because of an answer. */
 void discovery_fail(struct discovery *d, const struct err *why);
 
-/* Finds the resource that want means by what is known. ERR_OK: *found is complete, release it
- * with resource_fini(). Where the server refuses discovery (401, 403, 404) and want is written
- * NAME.VERSION.GROUP, *found is want as it is written, without kind and scope. ERR_NOT_FOUND: the
- * server has no such resource, or none that can be listed and watched. ERR_NO_VERB: it has one
- * that can be listed but not watched. ERR_BUSY with code 0: a group that matters was not asked in
- * this round. Any other error: the answer is not known, because the server, or a group that may
- * have the resource, could not be asked; err says why. */
+/* Finds the resource that want means in the documents of this round. ERR_OK: *found is complete, release
+ * it with resource_fini(). Where the server refuses discovery (401, 403, 404) and want is written
+ * NAME.VERSION.GROUP, *found is want as it is written, without kind and scope. ERR_NOT_FOUND: the server
+ * has no such resource, or none that can be listed and watched. ERR_NO_VERB: it has one that can be
+ * listed but not watched. ERR_BUSY with code 0: a group that matters was not asked in this round. Any
+ * other error: the answer is not known, because the server, or a group that may have the resource, could
+ * not be asked; err says why. */
 enum err_kind discovery_find(const struct discovery *d, const struct resource *want,
                              struct resource *found, struct err *err) MUST_CHECK;
 

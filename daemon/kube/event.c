@@ -21,7 +21,7 @@ enum member { M_OTHER, M_TYPE, M_OBJECT };
 /* An event that waits for event_reader_next(). It has a reference to its object. */
 struct waiting {
     struct event event;
-    void *memory; /* holds what the event points to beside the object; NULL = nothing */
+    void *memory; /* the texts that the event points to beside the object; NULL = none */
 };
 
 struct event_reader {
@@ -257,9 +257,8 @@ static void finish_object(struct event_reader *r)
     push_unusable(r, &u);
 }
 
-/* The largest size that the frame may have, by what was seen of it so far. An object over
- * object_size is allowed up to SKIP_BYTES more while it is being read, and counts with its real
- * size afterwards. */
+/* The largest size that the frame may have, by its bytes so far. An object over object_size is allowed
+ * up to SKIP_BYTES more while it is being read, and counts with its real size afterwards. */
 static uint64_t frame_limit(const struct event_reader *r)
 {
     uint64_t object = r->rules.object_size;

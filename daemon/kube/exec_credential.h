@@ -31,7 +31,7 @@ struct exec_credential_cluster {
 void exec_credential_put_info(const char *api_version,
                               const struct exec_credential_cluster *cluster, struct buf *out);
 
-/* What a plugin printed. Empty = it gave none. */
+/* The credential that a plugin printed. An empty member = it gave none. */
 struct exec_credential {
     struct buf token;    /* secret */
     struct buf cert_pem; /* both or none of cert_pem and key_pem */

@@ -40,13 +40,13 @@ struct expiry {
     } items[EXPIRY_ITEMS];
 };
 
-/* What is to be said of an item at a time. */
+/* The state of an item at a time, and its dates, for a message. */
 struct expiry_view {
     enum expiry_state state;
-    const struct tls_dates *dates; /* what the state is about; NULL with NONE */
+    const struct tls_dates *dates; /* the validity that the state is about; NULL with NONE */
 };
 
-/* What was said of an item last. Zero-initialised: nothing. */
+/* The last message about an item. Zero-initialised: there was none. */
 struct expiry_said {
     enum expiry_state state;
     int64_t till_s;
@@ -57,8 +57,8 @@ struct expiry_said {
  * of the text counts. */
 void expiry_set(struct expiry *e, enum expiry_item item, struct str text, const char *from);
 
-/* The same for what an exec plugin gave, which expires at till_s at the latest (seconds since 1970;
- * 0 = the plugin does not say). It never expires soon: many plugins give the same credential until
+/* The same for the credential of an exec plugin, which expires at till_s at the latest (seconds since
+ * 1970; 0 = the plugin does not say). It never expires soon: many plugins give the same credential until
  * its end, and informerd runs them again by itself. */
 void expiry_set_given(struct expiry *e, enum expiry_item item, struct str text, const char *from,
                       int64_t till_s);

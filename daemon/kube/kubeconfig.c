@@ -36,7 +36,7 @@ struct named {
     struct place at;
 };
 
-/* What is read just now: a mapping of a file. */
+/* The mapping of a file that is read just now. */
 struct map {
     const struct yaml_tree *tree;
     int node;
@@ -445,8 +445,8 @@ static enum err_kind read_credentials(const struct map *m, struct kubeconfig *k)
     return kind == ERR_OK ? check_user(m, k) : kind;
 }
 
-/* Reads the plugin, unless another credential goes before it: then client-go does not start it, and
- * what is wrong with it does no harm. */
+/* Reads the plugin, unless another credential goes before it: then client-go does not start it, and its
+ * errors do no harm. */
 static enum err_kind read_plugin(const struct map *m, const struct map *cluster,
                                  struct kubeconfig *k)
 {
@@ -628,7 +628,7 @@ static void free_secret(char *s)
     free(s);
 }
 
-/* What is given to a plugin may be secret: all of it is wiped. */
+/* Arguments and environment of a plugin may be secret: all of them are wiped. */
 static void exec_fini(struct kubeconfig_exec *e)
 {
     free(e->command);

@@ -266,8 +266,7 @@ static bool top_key(struct list_reader *r, struct str key)
     return true;
 }
 
-/* The value of a member of the list, or the end of it. null is what Go writes for items of an
- * empty list. */
+/* The value of a member of the list, or the end of it. Go writes null for the items of an empty list. */
 static bool top_value(struct list_reader *r, const struct json_token *t)
 {
     switch (r->member) {

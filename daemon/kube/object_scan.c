@@ -198,7 +198,7 @@ static void take_rv(struct ident *id, struct json_cut *bytes, const struct json_
         id->seen.wrong = "its metadata.resourceVersion is written with escapes";
 }
 
-/* A key in metadata. The shape may not remove what identifies the object; managedFields never
+/* A key in metadata. The shape may not remove the members that identify the object; managedFields never
  * stay (docs/design.md "Selection and pruning"). */
 static enum shape_walk_say meta_key(struct ident *id, const struct json_token *t)
 {

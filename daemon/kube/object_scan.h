@@ -74,8 +74,8 @@ enum object_scan_result object_scan_end(struct object_scan *s, struct str kind,
  * wrong. A constant text, for the log. */
 const char *object_scan_why_no_rv(const struct object_scan *s);
 
-/* Says what could be read of an object that cannot be used; after object_scan_end() was not OK, or in
- * place of it. why is the reason, NULL = the one that object_scan_end() has found: it has no
+/* Gives the fields that could be read of an object that cannot be used; after object_scan_end() was not
+ * OK, or in place of it. why is the reason, NULL = the one that object_scan_end() has found: it has no
  * metadata.name, a member that identifies it is wrong or there twice, or a limit is exceeded. Borrowed
  * until the next object begins. */
 struct unusable object_scan_unusable(struct object_scan *s, const char *why);

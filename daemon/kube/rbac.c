@@ -265,9 +265,9 @@ static void put_rule(struct buf *out, const struct rule *r)
 }
 
 /* Writes the name of all roles and bindings, quoted. It depends on the subject alone, not on the
- * configuration: applying what is printed later replaces the roles that were printed before. RBAC
- * takes any byte but / and % in names. A name in which bytes had to be replaced gets a digest, so
- * that two subjects never share it. */
+ * configuration: roles that are printed and applied later replace those that were printed before. RBAC
+ * takes any byte but / and % in names. A name in which bytes had to be replaced gets a digest, so that
+ * two subjects never share it. */
 static void put_role_name(struct buf *out, const struct rbac_subject *s)
 {
     struct buf text = {0};

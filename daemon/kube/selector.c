@@ -35,7 +35,7 @@ struct requirement {
 struct cursor {
     const char *text;
     const char *at;
-    const char *wanted; /* what was expected at the fault; NULL = no fault so far */
+    const char *wanted; /* the words that were expected at the fault; NULL = no fault so far */
     void (*key)(void *arg, struct str label);                    /* NULL = not called */
     void (*requirement)(void *arg, const struct requirement *r); /* NULL = not called */
     void *arg;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * selector - whether the API server takes a selector, and what the selector says about an object;
- * pure. Servers apply selectors. To check them here gives an error with a line of the configuration
- * instead of a 400 at run time. To apply them here tells what the server would say about an object
- * when it cannot be asked (docs/design.md "Edited selectors").
+ * selector - whether the API server takes a selector, and what the selector says about an object; pure.
+ * Servers apply selectors. To check them here gives an error with a line of the configuration instead of
+ * a 400 at run time. To apply them here tells whether the server would select an object when it cannot
+ * be asked (docs/design.md "Edited selectors").
  */
 #ifndef KUBE_SELECTOR_H
 #define KUBE_SELECTOR_H

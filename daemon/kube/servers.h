@@ -34,7 +34,7 @@ enum server_state {
     SERVER_UNTRIED,   /* it has neither answered nor failed */
     SERVER_GOOD,      /* it has answered */
     SERVER_FAILED,    /* it could not be used */
-    SERVER_LAGS,      /* its state of etcd was older than what is known, or it did not say */
+    SERVER_LAGS,      /* its state of etcd was older than the newest known one, or it did not say */
     SERVER_RETURNING, /* the hold is over, and one request finds out whether the server is back */
 };
 
@@ -88,7 +88,7 @@ void servers_dated(struct servers *s, size_t i, int64_t date_s, uint64_t sent_ns
 /* Server i could not be used. Requests that were under way may report one failure several times. */
 void servers_failed(struct servers *s, size_t i, const struct err *err, uint64_t now_ms);
 
-/* Server i lags behind what is known of the cluster, or did not say in time whether it does. */
+/* Server i lags behind the newest known state of the cluster, or did not say in time whether it does. */
 void servers_lags(struct servers *s, size_t i, const struct err *err, uint64_t now_ms);
 
 /* Server i got other credentials, which may have been the reason why it failed: it may be used at

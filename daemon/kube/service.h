@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * service - the members of a Service that a join with its endpoints needs; pure.
- * publishNotReadyAddresses and externalTrafficPolicy are not among them: as in kube-proxy, the
- * first shows in the conditions that the server's controllers write, and the second decides nothing
- * about what an endpoint is (docs/design.md "Endpoints").
+ * publishNotReadyAddresses and externalTrafficPolicy are not among them: as in kube-proxy, the first
+ * shows in the conditions that the server's controllers write, and the second does not decide which
+ * endpoints there are (docs/design.md "Endpoints").
  */
 #ifndef KUBE_SERVICE_H
 #define KUBE_SERVICE_H

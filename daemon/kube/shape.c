@@ -584,8 +584,8 @@ void shape_walk_add(struct shape_walk *w, struct str key, struct str value)
     look(w, f, &value);
 }
 
-/* All tests must hold. != and ! are noted by what they exclude, so a hit breaks them: PATH!=VALUE
- * with [*] means that no element has the value. */
+/* All tests must hold. For != and ! the walk notes values that they exclude, so a hit breaks them:
+ * PATH!=VALUE with [*] means that no element has the value. */
 bool shape_walk_selected(const struct shape_walk *w)
 {
     const struct shape *s = w->shape;

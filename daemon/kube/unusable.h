@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * unusable - an object of a list or a watch that cannot be used, by what could be read of it; data.
- * Such an object is skipped alone, and the state that is known of it stays
- * (docs/design.md "Skipped objects").
+ * unusable - the fields that could be read of an object of a list or a watch that cannot be used; data.
+ * Such an object is skipped alone, and the state that is known of it stays (docs/design.md "Skipped
+ * objects").
  */
 #ifndef KUBE_UNUSABLE_H
 #define KUBE_UNUSABLE_H

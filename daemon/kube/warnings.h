@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * warnings - what API servers say in Warning headers, such as that a version of a resource is
- * deprecated; pure. A server says it with each answer, and it is for people, so each text is given
- * out once (docs/kubernetes-protocol.md "Warnings").
+ * warnings - the texts of Warning headers of API servers, such as that a version of a resource is
+ * deprecated; pure. A server says it with each answer, and it is for people, so each text is given out
+ * once (docs/kubernetes-protocol.md "Warnings").
  */
 #ifndef KUBE_WARNINGS_H
 #define KUBE_WARNINGS_H
@@ -25,8 +25,8 @@ struct warnings {
     size_t n;
 };
 
-/* Gives out the next text that was not given out before. *lines is http_head.warnings at first;
- * what was read is taken from its front. False: there is no further one. */
+/* Gives out the next text that was not given out before. *lines is http_head.warnings at first; the
+ * lines that were read are taken from its front. False: there is no further one. */
 bool warnings_next(struct warnings *w, struct str *lines, struct buf *text) MUST_CHECK;
 
 #endif

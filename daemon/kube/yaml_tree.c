@@ -453,7 +453,7 @@ static enum number number_of(struct str bytes)
 static enum err_kind put_node(const struct yaml_tree *t, int node, struct json_out *j, int depth,
                               struct err *err);
 
-/* A word with a tag (!x) means what the tag says, which is nothing that JSON has. */
+/* A word with a tag (!x) has the type of the tag, which JSON does not have. */
 static bool has_tag(const struct yaml_tree *t, int node)
 {
     const char *tag = (const char *)node_of(t, node)->tag;

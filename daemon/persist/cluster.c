@@ -226,8 +226,8 @@ static size_t count_foreign(struct persist *p, const struct persist_cluster *c,
     return n;
 }
 
-/* May objects be taken from the server? Runs for each answer, and decides in this order: a conflict
- * with what hooks know holds everything; objects that nobody has seen yet are dropped; the others
+/* May objects be taken from the server? Runs for each answer, and decides in this order: a conflict with
+ * the objects that hooks know holds everything; objects that nobody has seen yet are dropped; the others
  * are shown.
  *
  * A hook or watch that is out of the configuration now may come back within seven days. With its

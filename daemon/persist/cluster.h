@@ -48,7 +48,7 @@ struct persist_cluster {
     char trouble[512]; /* "" = none */
 };
 
-/* Takes what the state knows of the cluster p->clusters[cluster], and makes its row if that is
+/* Takes the rows that the state has of the cluster p->clusters[cluster], and makes its row if that is
  * missing. Call it after the watches have loaded their objects. */
 void persist_cluster_load(struct persist *p, size_t cluster,
                           const struct persist_cluster_params *params, const struct restore *r,

@@ -115,7 +115,7 @@ static void put_forgotten(const struct putting *p, uint64_t n)
     buf_free(&text);
 }
 
-/* Puts what the hook owes as a whole, as far as it has changed. Returns whether a pause has. */
+/* Puts the record of the hook as a whole, as far as it has changed. Returns whether a pause has changed. */
 static bool put_record(const struct putting *p)
 {
     struct hook_record now = hook_record_of(p->mh->hook);
@@ -171,8 +171,8 @@ static void put_digests(const struct persist_hook *mh, enum row_what now, enum r
     buf_free(&text);
 }
 
-/* Reads what put_digests() has put. Without `former` nothing is known. A digest of this release counts
- * only with the former one beside which it was written: else the release before has run since. */
+/* Reads the rows that put_digests() has put. Without `former` nothing is known. A digest of this release
+ * counts only with the former one beside which it was written: else the release before has run since. */
 static enum persist_knows take_digests(const struct restore *r, uint64_t item, enum row_what now,
                                        enum row_what former, struct digest_forms *d)
 {
@@ -183,8 +183,8 @@ static enum persist_knows take_digests(const struct restore *r, uint64_t item, e
     return PERSIST_KNOWS_BOTH;
 }
 
-/* Is the thing still what it was? Both releases' digests were made of the same thing at the same
- * time, so each of them can tell. */
+/* Is the thing unchanged? Both releases' digests were made of the same thing at the same time, so each
+ * of them can tell. */
 static bool is_same(enum persist_knows knows, const struct digest_forms *was,
                     const struct digest_forms *now)
 {
@@ -274,7 +274,7 @@ static size_t source_named(const struct hook *h, struct str name)
     return i < h->source_count ? i : SIZE_MAX;
 }
 
-/* Does the state know what the hook got of the source, or has it no such rows at any time? */
+/* Does the state have delivery records of the hook for the source, or does it never have such rows? */
 static bool has_deliveries(const struct persist_hook *mh, const struct restore *r, size_t source)
 {
     size_t n;
@@ -353,8 +353,8 @@ static void renew(struct persist_hook *mh, const char *why)
     hook_record_renew_why(mh->hook, why);
 }
 
-/* Gives the hook what an earlier process has left of it. Of a hook that is not known there are files at
- * most. */
+/* Gives the hook the rows that an earlier process has left of it. Of a hook that is not known there are
+ * files at most. */
 static void load_rows(struct persist_hook *mh, bool is_known, const struct restore *r,
                       struct persist_now now, struct batch *b)
 {

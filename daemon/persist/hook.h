@@ -23,7 +23,7 @@ enum persist_effect { PERSIST_EFFECT_DISK, PERSIST_EFFECT_BOOT, PERSIST_EFFECT_P
 /* One hook, as the configuration has it. */
 struct persist_hook_params {
     struct hook *hook;            /* borrowed */
-    struct digest_forms settings; /* of what the configuration says of it: conf/hook_text.h */
+    struct digest_forms settings; /* of its settings in the configuration: conf/hook_text.h */
     enum persist_effect effect;
 };
 
@@ -33,7 +33,7 @@ struct persist_source {
     enum persist_bytes bytes; /* how much may be kept of the last states of its objects */
 };
 
-/* What is known of the digests of a thing. */
+/* Which digests of a thing the state has. */
 enum persist_knows {
     PERSIST_KNOWS_NOTHING,
     PERSIST_KNOWS_FORMER, /* only the former one: the release before has written it */
@@ -79,7 +79,7 @@ void persist_hook_leave(const struct persist_hook *mh, struct ids *ids, struct p
 /* Puts all rows of the hook, as for an empty state: into a batch that is not written. */
 void persist_hook_put_all(struct persist_hook *mh, struct batch *b);
 
-/* Frees what the struct owns. */
+/* Frees the memory of the struct. */
 void persist_hook_fini(struct persist_hook *mh);
 
 /* The programs and files of the hook have these digests now. If they were others before, the hook

@@ -604,7 +604,7 @@ void persist_add_hook(struct persist *p, const struct persist_hook_params *param
     forget_rest(p, &p->hooks[place]);
 }
 
-/* Puts what has changed into b, and all rows of the hook into p->rest. */
+/* Puts the changes of the hook into b, and all rows of it into p->rest. */
 static void put_aside(struct persist *p, struct persist_hook *mh, struct batch *b)
 {
     struct batch all = {.release = persist_row_release};

@@ -60,9 +60,9 @@ void persist_destroy(struct persist **p);
  * (persist_watch_delta()). To be called before the batch is written. */
 void persist_put_versions(struct persist *p, struct persist_now now, struct batch *b);
 
-/* Puts what has changed in hooks since the last call: delivery records, files; and drops the records of
- * hooks that a person has forgotten (hook/gone). Returns true if the batch must be on disk at the end of
- * the turn (persist_hook_put()). */
+/* Puts the changes of hooks since the last call: delivery records, files; and drops the records of hooks
+ * that a person has forgotten (hook/gone). Returns true if the batch must be on disk at the end of the
+ * turn (persist_hook_put()). */
 bool persist_put_hooks(struct persist *p, struct batch *b);
 
 /* Puts versions that moved on by bookmarks alone, and the times of contact. all: also contacts that
@@ -73,8 +73,8 @@ void persist_sweep(struct persist *p, struct persist_now now, bool all, struct b
  * persist_put_hooks(), which puts everything again at its next call. */
 void persist_lost(struct persist *p, struct persist_now now, struct batch *b);
 
-/* What the configuration does not have is dropped from the state now, as the cluster is another
- * one. */
+/* Drops the rows of watches and hooks that the configuration does not have from the state now, as the
+ * cluster is another one. */
 void persist_drop_unused(struct persist *p, struct batch *b);
 
 /* A reload has other clusters: was[i] is the place that cluster i had before, SIZE_MAX = it is new.
@@ -94,8 +94,8 @@ struct persist_watch *persist_add_watch(struct persist *p,
  * back until its cluster has said which one it is. */
 bool persist_begin_watch(struct persist *p, struct persist_watch *mw, struct persist_now now);
 
-/* The configuration does not have the watch any more: its rows go. Its hooks keep their records, so
- * that they hear of what has ended if the watch comes back. */
+/* The configuration does not have the watch any more: its rows go. Its hooks keep their records, so that
+ * they hear of objects that have ended if the watch comes back. */
 void persist_drop_watch(struct persist *p, const struct watch *w, struct batch *b);
 
 /* A reload puts params->watch in the place of the watch `old`, which still lives

@@ -57,7 +57,7 @@ void persist_row_put_version(struct buf *out, const struct persist_version *v);
 /* Reads the value of such a fact; strings are borrowed from text. False: text is no version. */
 bool persist_row_version(struct str text, struct persist_version *v);
 
-/* Appends what is known of a skipped object, as the value of a fact; the key of that fact is
+/* Appends the known fields of a skipped object, as the value of a fact; the key of that fact is
  * s->id. */
 void persist_row_put_skip(struct buf *out, const struct skip *s);
 
@@ -81,8 +81,8 @@ bool persist_row_digest_beside(struct str text, struct digest former, struct dig
 /* Is the value of a fact this digest? False also if there is no such fact (text.p NULL). */
 bool persist_row_is_digest(struct str text, struct digest d);
 
-/* Appends what a file was last seen to hold, as the value of a fact; the key of that fact is the
- * path. source: the name of the source, empty in modes batch and snapshot. */
+/* Appends the content that a file was last seen to have, as the value of a fact; the key of that fact is
+ * the path. source: the name of the source, empty in modes batch and snapshot. */
 void persist_row_put_file(struct buf *out, const struct files_seen *seen, struct str source);
 
 /* Reads the value of such a fact into *seen, except path and source; strings, *source too, are

@@ -279,9 +279,9 @@ void persist_watch_put_all(struct persist_watch *mw, struct persist_now now, str
 struct found {
     const struct restore *r;
     bool any;               /* there is a version or an object */
-    bool edited;            /* a version was put with other settings, .. */
-    bool reselected;        /* .. which select other objects, .. */
-    struct digest settings; /* .. and these settings are the last such ones */
+    bool edited;            /* a version was put with other settings */
+    bool reselected;        /* the other settings select other objects */
+    struct digest settings; /* the last such settings */
     bool some_bodies;       /* objects with their bytes */
     bool some_bare;         /* objects without their bytes */
     size_t objects;
@@ -451,8 +451,8 @@ static void resume_all(struct persist_watch *mw, const struct found *f, bool els
 }
 
 /* Writes the rows anew, for the scopes that there are now and as `persist` wants them now. If the
- * settings were others, the version says so until a list has shown what that means for the objects;
- * it has no resourceVersion, so that no watch goes on from it. */
+ * settings were others, the version says so until a list has shown which objects that changes; it has no
+ * resourceVersion, so that no watch goes on from it. */
 static void rewrite(struct persist_watch *mw, const struct found *f, struct batch *b)
 {
     struct buf text = {0};

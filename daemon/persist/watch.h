@@ -70,8 +70,8 @@ void persist_watch_load(struct persist_watch *mw, const struct persist_watch_par
                         struct list *dirty, const struct restore *r, struct batch *b);
 
 /* A reload has put params->watch in the place of the watch, which still lives, and has given it the
- * objects (watch_inherit()): the rows follow. With edited settings they say so until a list has
- * shown what that means for the objects. */
+ * objects (watch_inherit()): the rows follow. With edited settings they say so until a list has shown
+ * which objects that changes. */
 void persist_watch_replaced(struct persist_watch *mw, const struct persist_watch_params *params,
                             struct ids *ids, struct batch *b);
 
@@ -80,7 +80,7 @@ void persist_watch_split(struct persist_watch *mw, const struct persist_watch *f
                          const struct persist_watch_params *params, struct ids *ids,
                          struct batch *b);
 
-/* Frees what the struct owns. */
+/* Frees the memory of the struct. */
 void persist_watch_fini(struct persist_watch *mw);
 
 /* A hook knows this incarnation of a key. Call it after persist_watch_load(). If the cache has no

@@ -77,8 +77,8 @@ bool address_race_is_lost(const struct address_race *r);
  * or was still silent when one that began later had connected. */
 bool address_race_was_bad(const struct address_race *r, size_t i);
 
-/* Why all attempts failed: each reason with its addresses, refused connections first, since they
- * show that a host is there. host is what the user wrote; an only address that equals it is left
+/* Why all attempts failed: each reason with its addresses, refused connections first, since they show
+ * that a host is there. host is the name that the user wrote; an only address that equals it is left
  * out. After address_race_is_lost(). */
 void address_race_explain(const struct address_race *r, const char *host, struct err *err);
 

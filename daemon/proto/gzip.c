@@ -62,7 +62,7 @@ void gzip_destroy(struct gzip **g)
     *g = NULL;
 }
 
-/* Counts what a call of zlib has made of so many bytes. False: the body grows too much. */
+/* Counts the bytes that a call of zlib has read and made. False: the body grows too much. */
 static bool count(struct gzip *g, size_t used, size_t made)
 {
     size_t allowed = g->allowed + used * GZIP_RATIO;
@@ -97,7 +97,8 @@ static enum gzip_part fail_too_much(struct err *err)
     return GZIP_FAILED;
 }
 
-/* Calls zlib once: takes what it has read from *data; *piece is what it has made of that. */
+/* Calls zlib once: takes the bytes that it has read from *data; *piece is the content that it has made
+ * of them. */
 static int inflate_some(struct gzip *g, struct str *data, struct str *piece)
 {
     unsigned n = data->n < UINT_MAX ? (unsigned)data->n : UINT_MAX;

@@ -18,8 +18,8 @@ enum http_in_kind { HTTP_IN_RESPONSE, HTTP_IN_REQUEST };
 
 struct http_limits {
     size_t head_bytes;   /* > 0: start line and all header lines together, heads of 1xx responses
-                            included; also the limit for what stands between two pieces of a chunked
-                            body, and for its trailers */
+                            included; also the limit for the bytes between two pieces of a chunked body,
+                            and for its trailers */
     uint64_t body_bytes; /* 0 = no limit */
 };
 

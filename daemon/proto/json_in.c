@@ -33,7 +33,7 @@ struct json_in {
     void *arg;
     json_in_excess *excess; /* NULL = exceeding a limit is an error */
     size_t max_token;
-    uint64_t base;     /* position of the first byte of what yajl is parsing now */
+    uint64_t base;     /* position of the first byte that yajl is parsing now */
     uint64_t last_end; /* of the last token */
     unsigned depth;
     unsigned max_depth;

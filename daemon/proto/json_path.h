@@ -18,9 +18,10 @@ struct json_path;
 /* The limits of a path. */
 enum { JSON_PATH_MAX_STEPS = 32, JSON_PATH_MAX_INDEX = 1000000 };
 
-/* Parses a path: member names separated by dots ("\." is a dot inside a name), ['name'] or ["name"]
- * with \ before a quote, [N], [*] and .* for all elements or members. A leading dot is fine.
- * ERR_CONFIG says at which character and what was expected. Release with json_path_destroy(). */
+/* Parses a path: member names separated by dots ("\." is a dot inside a name), ['name'] or ["name"] with
+ * \ before a quote, [N], [*] and .* for all elements or members. A leading dot is fine. ERR_CONFIG says
+ * at which character the path is wrong, and what was expected there. Release with
+ * json_path_destroy(). */
 enum err_kind json_path_parse(const char *text, struct json_path **out, struct err *err) MUST_CHECK;
 
 /* Frees the path and sets *p to NULL. NULL is fine. */

@@ -102,7 +102,7 @@ enum err_kind proxy_parse(const char *text, struct proxy *out, struct err *err)
 
     if (check_scheme(text, scheme, err) != ERR_OK)
         return err->kind;
-    /* What stands in front of the "/" is a part of the password then, and must not be shown. */
+    /* Then the text in front of the "/" is a part of the password, and must not be shown. */
     if (strchr(rest.p + rest.n, '@') != NULL)
         return err_set(err, ERR_CONFIG, 0,
                        "address: it has an \"@\" behind the host; in a user name or password write "

@@ -51,7 +51,7 @@ struct tls_ctx_params {
 enum err_kind tls_ctx_create(const struct tls_ctx_params *p, struct tls_ctx **out,
                              struct err *err) MUST_CHECK;
 
-/* Can ca_pem of p be the CA of a context? Errors as tls_ctx_create(), which takes what this
+/* Can ca_pem of p be the CA of a context? Errors as tls_ctx_create(), which takes every CA that this
  * accepts; nothing else of p is looked at but ca_from. */
 enum err_kind tls_check_ca(const struct tls_ctx_params *p, struct err *err) MUST_CHECK;
 

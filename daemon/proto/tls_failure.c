@@ -12,7 +12,7 @@
 
 enum { WANT_MAX = 64, FROM_MAX = 100 };
 
-/* What mbedTLS asks of keys (mbedtls_x509_crt_profile_default). */
+/* The smallest keys that mbedTLS accepts (mbedtls_x509_crt_profile_default). */
 enum { RSA_MIN_BITS = 2048, EC_MIN_BITS = 256 };
 
 /* Where the CAs come from that decide. */
@@ -218,7 +218,7 @@ void tls_failure_put_chain(struct buf *out, const struct tls_failure_side *side,
     const struct tls_ctx *ctx = side->ctx;
 
     put_subject(out, ctx, crt, depth);
-    /* The order of what a person has to mend first: with an unknown CA the rest of the certificate
+    /* In the order in which a person has to mend them: with an unknown CA the rest of the certificate
      * says nothing, and an expired one has to be replaced in any case. */
     if ((flags & MBEDTLS_X509_BADCERT_NOT_TRUSTED) != 0)
         put_not_trusted(out, ctx, crt, depth);
@@ -259,7 +259,7 @@ enum about { CONNECTION, CLIENT, MAYBE_CLIENT };
 struct alert {
     int code;
     enum about about;
-    const char *text;   /* what the user reads */
+    const char *text;   /* the sentence that the user reads */
     const char *remedy; /* with CLIENT and MAYBE_CLIENT: if a client certificate was shown */
 };
 

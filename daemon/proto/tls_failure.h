@@ -27,8 +27,8 @@ struct tls_failure_side {
 void tls_failure_put_chain(struct buf *out, const struct tls_failure_side *side,
                            const mbedtls_x509_crt *crt, int depth, uint32_t flags);
 
-/* The same for what the handshake itself finds wrong with the server's certificate behind the chain:
- * its key usage. who is the server's certificate as tls_cert_put_who() writes it; may be empty. */
+/* The same for a fault that the handshake itself finds in the server's certificate when its chain is
+ * good: its key usage. who is the server's certificate as tls_cert_put_who() writes it; may be empty. */
 void tls_failure_put_usage(struct buf *out, struct str who, uint32_t flags);
 
 /* Appends that the server ended the connection with this fatal alert (RFC 8446 6), and what to do.

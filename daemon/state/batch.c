@@ -26,9 +26,9 @@ struct head {
     bool is_void; /* only while batch_compact() runs */
 };
 
-/* An operation makes earlier ones void if they have the same class and the same row. RESET,
- * DROP_ITEM and CLEAR touch several rows, so each has a class of its own: a later change of one of
- * these rows does not undo what the operation did to the others. */
+/* An operation makes earlier ones void if they have the same class and the same row. RESET, DROP_ITEM
+ * and CLEAR touch several rows, so each has a class of its own: a later change of one of these rows does
+ * not make it void for the others. */
 static char class_of(enum batch_what what)
 {
     static const char classes[] = {

@@ -165,7 +165,7 @@ static const char *const set_up[] = {
     [DB_LOAD] = "PRAGMA locking_mode=EXCLUSIVE; PRAGMA cache_size=16;", /* pages are read once */
     [DB_WRITE] = "PRAGMA page_size=16384; PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;"
                  "PRAGMA wal_autocheckpoint=0; PRAGMA journal_size_limit=16777216;"
-                 "PRAGMA secure_delete=ON;", /* zeroes what is deleted */
+                 "PRAGMA secure_delete=ON;", /* zeroes deleted content */
     [DB_SYNC] = "PRAGMA synchronous=NORMAL; PRAGMA wal_autocheckpoint=0;",
 };
 

@@ -383,8 +383,8 @@ static enum loader_found set_aside(const struct folder *f, struct err *err)
     return LOADER_ASIDE;
 }
 
-/* There is no state.db. If commits of this boot are noted, somebody deleted it, and what is left of
- * it (its log) is set aside. Else there has been no state yet, as far as anybody knows. */
+/* There is no state.db. If commits of this boot are noted, somebody deleted it, and the rest of it (its
+ * log) is set aside. Else there has been no state yet, as far as anybody knows. */
 static enum loader_found nothing(const struct folder *f, struct err *err)
 {
     if (commit_counter_commits(f->commit_counter) == 0)

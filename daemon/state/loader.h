@@ -29,8 +29,8 @@ enum loader_found {
     LOADER_ASIDE,   /* the file was damaged, of another program, too new or older than it should
                        be, and was set aside; or somebody deleted it. err says which, and the new
                        name */
-    LOADER_FAILED, /* the file cannot be read now, or not be set aside: err says why. Whoever writes
-                      to it later must begin with batch_reset(). */
+    LOADER_FAILED, /* the file cannot be read now, or not be set aside: err says why. A later writer must
+                    * begin with batch_reset(). */
 };
 
 /* Checks the file and gives all its rows to the sink, before it returns. *err is set for

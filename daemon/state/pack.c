@@ -5,8 +5,8 @@
 
 #include "base/panic.h"
 
-/* The order and width of what is packed here are on disk by way of the checksums (state/row.c): a
- * change would make every row look damaged. */
+/* The order and width of the fields that are packed here are on disk by way of the checksums
+ * (state/row.c): a change would make every row look damaged. */
 enum { DELIVERY_HANDLED = 1, DELIVERY_DELIVERED = 2, DELIVERY_ATTEMPTED = 4, DELIVERY_ENDED = 8 };
 
 void pack_u64(struct buf *out, uint64_t v)

@@ -456,10 +456,10 @@ static int on_commit(void *arg, struct sqlite3 *db, const char *name, int pages)
     return SQLITE_OK;
 }
 
-/* Opens the file and makes its tables if it has none. A file without tables may be what is left of
- * one that was cut off, and a file with fewer commits may be an older copy that somebody put in its
- * place: neither is the file that was written before, and the changes of one batch would look like
- * a complete state in it. */
+/* Opens the file and makes its tables if it has none. A file without tables may be the rest of one that
+ * was cut off, and a file with fewer commits may be an older copy that somebody put in its place:
+ * neither is the file that was written before, and the changes of one batch would look like a complete
+ * state in it. */
 static enum err_kind open_file(struct writer *w, struct err *err)
 {
     if (w->db != NULL)

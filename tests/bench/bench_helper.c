@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench_helper - what a run through the helper costs: main's part (input file, two pipes, message),
+ * bench_helper - the costs of a run through the helper: main's part (input file, two pipes, message),
  * the helper's, and how many runs of /bin/true a second come back.
  *
  *     bench_helper [RUNS [AT_ONCE [DOCUMENT_BYTES]]]

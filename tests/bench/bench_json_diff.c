@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench_json_diff - what `changed` costs for one MODIFIED event: us an object of which one leaf has
- * changed, and beside it what two scans alone cost. Not a test.
+ * bench_json_diff - the cost of `changed` for one MODIFIED event: us an object of which one leaf has
+ * changed, and beside it the cost of two scans alone. Not a test.
  */
 #include <stdint.h>
 #include <stdio.h>

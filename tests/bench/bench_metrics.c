@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench_metrics - what one scrape costs the loop: ms of CPU to make /metrics for 1 000 watches that
- * have failed and were listed again, and 100 hooks (the aim: < 5 ms). Not a test.
+ * bench_metrics - the time that one scrape takes from the loop: ms of CPU to make /metrics for 1 000
+ * watches that have failed and were listed again, and 100 hooks (the aim: < 5 ms). Not a test.
  */
 #include <stdio.h>
 #include <stdlib.h>

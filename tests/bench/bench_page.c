@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench_page - what the status page costs the loop: ms of CPU to make / and /page.json for 1 000 watches
- * and 100 hooks (the aim: < 5 ms each). Not a test.
+ * bench_page - the time that the status page takes from the loop: ms of CPU to make / and /page.json for
+ * 1 000 watches and 100 hooks (the aim: < 5 ms each). Not a test.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench_spawn - how many times a second a small fresh process starts a program with posix_spawn()
- * and collects its exit status: what hooks.py compares informerd with.
+ * bench_spawn - how many times a second a small fresh process starts a program with posix_spawn() and
+ * collects its exit status: hooks.py compares informerd with it.
  *
  *     bench_spawn RUNS AT_ONCE PROGRAM
  *

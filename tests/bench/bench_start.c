@@ -4,8 +4,8 @@
  *
  *     bench_start [MEGABYTES [RUNS]]
  *
- * Fills a cache (default 500 MB), then changes one object after the other and times what main does
- * for each run: choosing it, the input file, the pipes, the message to the helper.
+ * Fills a cache (default 500 MB), then changes one object after the other and times the work of main for
+ * each run: choosing it, the input file, the pipes, the message to the helper.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -33,7 +33,7 @@ struct bench {
     struct hooks hooks;
     struct job *job;
     struct runner_params params;
-    /* wall clock: what the loop sees, also when the kernel lets another process go first */
+    /* wall clock: the time as the loop sees it, also when the kernel lets another process go first */
     uint64_t *took_ns;
     uint64_t *cpu_ns; /* CPU time of this thread in it */
     size_t runs;

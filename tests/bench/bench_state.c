@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench_state - what the state on disk costs: loading 1 000, 10 000 and 100 000 objects (aim: 10
- * 000 in < 20 ms), writing them, and the commit of one delivery record (aim: < 100 us), alone and
- * while log and file are being synced beside it. Not a test.
+ * bench_state - the costs of the state on disk: loading 1 000, 10 000 and 100 000 objects (aim: 10 000
+ * in < 20 ms), writing them, and the commit of one delivery record (aim: < 100 us), alone and while log
+ * and file are being synced beside it. Not a test.
  */
 #include <dirent.h>
 #include <pthread.h>

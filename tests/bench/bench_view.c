@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench_view - what one change of a slice costs the view: us of CPU, of 20 000 slices with 10
+ * bench_view - the cost of one change of a slice for the view: us of CPU, of 20 000 slices with 10
  * endpoints each, four to each of 5 000 Services (the aim: < 100 us). Not a test.
  */
 #include <stdio.h>

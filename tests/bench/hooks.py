@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""What hooks cost and how many run, each figure beside its limit.
+"""The costs of hooks and how many run, each figure beside its limit.
 
     hooks.py --build DIR [--part cost] [--part rate] [--part burst] [--check]
 

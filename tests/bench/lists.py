@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""What `compression = "gzip"` saves and costs: a LIST of many pods, with it and without it.
+"""The savings and costs of `compression = "gzip"`: a LIST of many pods, with it and without it.
 
     lists.py --build DIR [--pods 20000] [--mbit 0] [--rounds 3]
 

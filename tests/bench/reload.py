@@ -4,15 +4,15 @@
 
     reload.py --build DIR [--objects 10000] [--hooks 50] [--reloads 20] [--mode batch]
 
-A daemon with one watch and a state on disk, all of whose hooks have handled all objects. Each reload
-changes one of them, the next one each time: first a setting of time (`timeout`), then what it does
+A daemon with one watch and a state on disk, all of whose hooks have handled all objects. Each reload changes
+one of them, the next one each time: first a setting of time (`timeout`), then a setting that renews it
 (`environment`, as another command would), so that it gets all objects again.
 
 Another process asks /livez all the time, on a connection of its own. The longest wait for an answer,
-from the order of a reload until all hooks are idle, is what the machine makes of it. "stood" is the
+from the order of a reload until all hooks are idle, depends on the machine. "stood" is the
 share of the loop: a wait without the time for which the kernel let the daemon or the asker wait for a
 processor, and never less than the CPU of the daemon's thread in it. So a busy machine does not count,
-a disk that hangs does. The reload itself and what follows are told apart: a run of mode batch gets
+a disk that hangs does. The reload itself and the runs after it are told apart: a run of mode batch gets
 all objects on its stdin. "none": the same probe for as long, without a reload.
 
 Fails if a reload makes a request to the server or another hook run, or if the loop stands for more

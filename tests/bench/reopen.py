@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""What it costs to open a thousand watches again after the API server was restarted.
+"""The cost of opening a thousand watches again after the API server was restarted.
 
     reopen.py --build DIR [--watches 1000] [--scopes] [--rounds 5] [--check]
 
@@ -203,7 +203,7 @@ class Bench:
         return 1 if self.args.check and self.missed else 0
 
     def idle(self, ticker):
-        """What the measurement itself shows when nothing happens."""
+        """The figures of the measurement itself when nothing happens."""
         ticker.waits.clear()
         time.sleep(1)
         print(f"  idle: an event waited {max(w[0] for w in ticker.waits):.1f} ms at most "

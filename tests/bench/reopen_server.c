@@ -181,7 +181,7 @@ static bool answer(struct client *c)
                        "\"resourceVersion\":\"1000\"},\"items\":[]}");
 }
 
-/* Reads what came. False: the connection is over. */
+/* Reads the bytes that came. False: the connection is over. */
 static bool go_on(struct client *c)
 {
     if (c->state == SHAKING) {

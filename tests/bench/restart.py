@@ -10,11 +10,10 @@ that goes on without a LIST is in sync at its first bookmark, or when its stream
 500 ms. With "warm", the server sends a bookmark at once. With "warm, silent" it sends nothing, so
 the last two times of these starts contain the 500 ms.
 
-Times are from just before exec, the page cache is warm, a hook of mode batch with /bin/true follows
-the watch; READY is what systemd is told (a build with libsystemd is needed): the first run of the
-hook has ended, or none is due. Bytes are those of HTTP; "wire" is what TCP carried both ways, TLS
-and its handshake included. The goal is for an idle machine; --check makes a missed one exit code 1.
-"""
+Times are from just before exec, the page cache is warm, a hook of mode batch with /bin/true follows the
+watch; READY is the notification to systemd (a build with libsystemd is needed): the first run of the hook
+has ended, or none is due. Bytes are those of HTTP; "wire" counts the bytes of TCP in both directions, TLS
+and its handshake included. The goal is for an idle machine; --check makes a missed one exit code 1. """
 import argparse
 import os
 import pathlib

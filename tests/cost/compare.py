@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Counts what fixed pieces of work cost (tests/cost/cost.c), and compares with tests/cost/counts.txt.
+"""Counts the costs of fixed pieces of work (tests/cost/cost.c), and compares with tests/cost/counts.txt.
 
     compare.py --build DIR [--record]
 
@@ -31,19 +31,19 @@ ENVIRONMENT = {"GLIBC_TUNABLES": "glibc.cpu.hwcaps=" + ",".join("-" + feature fo
     "AVX", "AVX2", "AVX512F", "AVX512VL", "AVX_Fast_Unaligned_Load", "BMI2", "ERMS", "FSRM",
     "SSE4_1", "SSE4_2", "SSSE3"))}
 HEAD = """\
-# What the pieces of work of tests/cost/cost.c cost: instructions (callgrind), allocations, bytes.
+# The costs of the pieces of work in tests/cost/cost.c: instructions (callgrind), allocations, bytes.
 # The own instructions are those of daemon/, without libraries. Written by `./dev cost --record`.
 """
 
 
 def host():
-    """To what a record belongs: "debian 12 x86_64"."""
+    """The system that a record belongs to: "debian 12 x86_64"."""
     release = platform.freedesktop_os_release()
     return f"{release.get('ID')} {release.get('VERSION_ID')} {platform.machine()}"
 
 
 def parse(text):
-    """(to what it belongs, {name: count}) of a record."""
+    """(the system that it belongs to, {name: count}) of a record."""
     lines = [line for line in text.splitlines() if line and not line.startswith("#")]
     return lines[0], {name: int(count) for name, count in (line.split() for line in lines[1:])}
 

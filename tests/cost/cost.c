@@ -2,10 +2,9 @@
 /*
  * cost - fixed pieces of work for tests/cost/compare.py to count: the same instructions each time.
  *
- *   drain    watch events: from the bytes behind TLS to what is due for hooks
- *   sync     a list in pages, and what is due for a hook then
- *   storm    runs without their processes: input, end, the next try
- *   memory   bytes on the heap for an object and for a delivery
+ *   drain watch events: from the bytes behind TLS to the events that are due for hooks sync a list in
+ *   pages, and what is due for a hook then storm runs without their processes: input, end, the next try
+ *   memory bytes on the heap for an object and for a delivery
  *
  * Only measured() counts. The program prints how many units of work that was.
  */
@@ -42,7 +41,7 @@ void measured(void (*work)(void *arg), void *arg)
         count_calls(false);
 }
 
-/* What the work of all pieces needs. */
+/* The objects that all pieces of work need. */
 struct cost {
     struct slices slices;
     struct graph *graph;

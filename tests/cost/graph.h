@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * graph - what stands behind TLS: one watch of EndpointSlices, hooks and the journal, fed with the
- * plain bytes of HTTP responses, in virtual time. All that the cost programs know of the daemon is
- * in this module.
+ * graph - the modules behind TLS: one watch of EndpointSlices, hooks and the journal, fed with the plain
+ * bytes of HTTP responses, in virtual time. All that the cost programs know of the daemon is in this
+ * module.
  */
 #ifndef COST_GRAPH_H
 #define COST_GRAPH_H

@@ -22,7 +22,7 @@ struct slices {
     struct slice {
         uint64_t uid; /* 0 = there is no such object */
         uint64_t rv;
-        unsigned spec;  /* changes with what hooks look at */
+        unsigned spec;  /* changes with the fields that hooks look at */
         unsigned other; /* changes with the rest */
     } v[SLICES_MAX];
 };
@@ -35,10 +35,10 @@ void slices_fill(struct slices *s, size_t keys);
 void slices_put_page(const struct slices *s, struct buf *out, size_t first, size_t count);
 
 /* Changes an object at random (created if there is none; 1 of 20 is deleted; of the others 1 of 3
- * changes what no hook looks at) and appends its watch event as one chunk. */
+ * changes fields that no hook looks at) and appends its watch event as one chunk. */
 void slices_put_event(struct slices *s, struct buf *out);
 
-/* Changes what hooks look at of one object, and appends its watch event. */
+/* Changes the fields of one object that hooks look at, and appends its watch event. */
 void slices_put_change(struct slices *s, struct buf *out, size_t key);
 
 #endif

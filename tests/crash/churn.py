@@ -10,7 +10,7 @@ import told
 SOURCES = {"maps": "configmaps", "svcs": "services"}
 NAMES = {"maps": [f"m{number}" for number in range(8)],
          "svcs": [f"s{number}" for number in range(6)]}
-VALUES = "abc"      # few, so that an object often comes back to a state of before
+VALUES = "abc"      # few, so that an object often comes back to an earlier state
 
 
 class State(collections.namedtuple("State", "rv uid digest")):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Judges what hooks were told over many kills, by the log of the starts and ends of their runs.
+"""Judges the events that hooks got over many kills, by the log of the starts and ends of their runs.
 
 A *telling* is one event in one run. A *process* is one process of informerd, from its start to its
 kill. A run is *in flight* at a kill if informerd had no time to note its success: the hook's end

@@ -309,7 +309,7 @@ class Campaign:
 
 
 def figures(campaign, seconds):
-    """The rows of the table: what was killed and what was seen."""
+    """The rows of the table: kills, starts, changes, runs and problems, each with its number."""
     text = campaign.subject.daemon.stderr()
     rows = [("kills", campaign.count())]
     rows += [(f"  of {target}", campaign.killed[target]) for target in TARGETS]

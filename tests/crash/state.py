@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Kills informerd and its helper while objects change, and judges what its hooks are told.
+"""Kills informerd and its helper while objects change, and judges the events that its hooks get.
 
     state.py --build DIR [--kills N] [--seed N] [--bound SECONDS|off] [--keep]
 
@@ -164,8 +164,8 @@ class Campaign:
         return not self.api.conns and not self.api.watchers
 
     def read(self):
-        """Reads the new lines of the hooks' log, which say what hooks were told, and the new lines
-        of informerd's log, which say which successes this process has noted."""
+        """Reads the new lines of the hooks' log, which have the events that hooks got, and the new lines of
+        informerd's log, which have the successes that this process has noted."""
         process = self.processes[-1]
         lines, self.noted_at = lines_of(self.subject.daemon.stderr_file, self.noted_at)
         synced = {}
@@ -318,7 +318,7 @@ class Campaign:
 
 
 def figures(campaign, seconds):
-    """The rows of the table: what was killed and what was seen."""
+    """The rows of the table: kills, starts, changes, runs and problems, each with its number."""
     ready = sorted(campaign.ready_ms) or [0]
     kinds = campaign.world.kinds
     every = (campaign.count + campaign.oracle.count + campaign.oracle.largest +

@@ -54,8 +54,8 @@ A script overrides requests one by one, in order; times=None serves for ever; se
         api.on_stream("services").fail(429)                           # watch-list requests only
         api.on("GET", "/version").run(handler)                        # async def handler(exchange)
 
-FakeApi(store=other.store) is another server of the same cluster; Several([api, ...]) is what tests
-use of one server, for all of them.
+FakeApi(store=other.store) is another server of the same cluster; Several([api, ...]) has the calls of one
+server that tests use, for all of them.
 
 `gate = Gate()` holds a script until the test calls gate.open(); gate.reached is set when the script
 waits there. api.requests has all requests; api.wait_for_request(lambda r: r.kind == "W") waits for

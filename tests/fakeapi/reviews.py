@@ -11,7 +11,7 @@ MEMBERS = {"verb", "group", "version", "resource", "namespace", "name", "labelSe
 
 
 class Review:
-    """What is asked: verb, group, resource, namespace, name ("" = none); fields and labels are the
+    """The question: verb, group, resource, namespace, name ("" = none); fields and labels are the
     selectors as their texts; user is the one who is impersonated, or None."""
 
     def __init__(self, request, attributes, selectors):
@@ -35,7 +35,7 @@ class Review:
 
 
 def _wrong(review):
-    """What the validation of an API server says against it, or None."""
+    """The error that the validation of an API server finds in it, or None."""
     spec = review.get("spec", {})
     attributes = spec.get("resourceAttributes")
     if (review.get("apiVersion"), review.get("kind")) != (

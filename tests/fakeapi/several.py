@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several API servers of one cluster: what tests use of one FakeApi, for all of them."""
+"""Several API servers of one cluster: the calls of one FakeApi that tests use, for all of them."""
 from .asked import Asked
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A TCP load balancer in front of fake API servers that counts what passes, byte by byte."""
+"""A TCP load balancer in front of fake API servers that counts each byte that passes."""
 import asyncio
 import itertools
 import threading

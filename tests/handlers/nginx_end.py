@@ -59,7 +59,7 @@ class Nginx:
 
 
 def check(example, *args, code):
-    """Runs the hook nginx-check; returns what it prints on stderr."""
+    """Runs the hook nginx-check; returns its stderr."""
     programs.find("nginx")
     example.copy_hooks()
     return programs.run(example.hooks / "nginx-check", *args, code=code).stderr

@@ -135,7 +135,7 @@ class StandIn:
         self.does("true")
 
     def does(self, *argv, shell=None):
-        """Chooses what the next calls do: a program, or a line for the shell."""
+        """Sets the program that the next calls run: a path, or a line for the shell."""
         line = shell or shlex.join(str(arg) for arg in argv)
         new = self.path.with_name(f"{self.path.name}.new")
         new.write_text("#!/bin/sh\n"

@@ -73,7 +73,7 @@ def has_word(text, word):
 
 
 def words_of(item, groups):
-    """What a test of the item has to say."""
+    """The text that a test of the item has to have."""
     kind, _, name = item.partition(" ")
     if kind == "setting":
         parts = name.split(".")

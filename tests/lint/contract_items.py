@@ -16,7 +16,7 @@ WORDS = {
     "state": ("daemon/cache/watch.c", "watch_state_name"),
     "why": ("daemon/hook/why.c", "why_reason_name"),
 }
-# Where members are written: (file, function): what they are members of.
+# Where members are written: (file, function): the document that they are members of.
 MEMBERS = {
     "daemon/hook/payload.c": {"payload_put_json": "", "put_sources": "", "put_source": "sources.",
                               "put_snapshot": "", "put_what_happened": "", "put_changed": "event.",
@@ -86,7 +86,7 @@ def every_setting(top):
 
 
 def environment(top):
-    """What hooks get, what exec plugins get, and what informerd and informerctl read."""
+    """The variables that hooks get, that exec plugins get, and that informerd and informerctl read."""
     payload = text_of(top, "daemon/hook/payload.c")
     for name in re.findall(r'"(INFORMERD_[A-Z_]+)(?:%s=)?"', payload):
         yield "env hook " + (name + "NAME" if name.endswith("_") else name)
@@ -195,7 +195,7 @@ def of_pages(top):
 
 
 def built(text):
-    """The contract without the section of what is not built yet."""
+    """The contract without the section "Not built yet"."""
     return re.sub(rf"^## {NOT_YET}\n.*?(?=^## |\Z)", "", text, flags=re.S | re.M)
 
 

@@ -7,11 +7,13 @@
 - A module or file of the tree that a comment or a document names exists: cache/store, sim/api.h.
 - No comment says "See above.".
 - No retired word: the glossary in ARCHITECTURE.md has the word to use instead.
+- No sentence begins with What or Who, unless it is a question (sentences.py).
 - The picture was drawn again after its text changed (docs/architecture.dot, ./dev picture)."""
 import pathlib
 import re
 
 import csource
+import sentences
 
 FOLDERS = (".ci", "cmake", "config", "daemon", "docs", "packaging", "systemd", "tests")
 TEXTS = (".c", ".h", ".py", ".md", ".sh", ".cmake", ".conf", ".example", ".service", ".txt", ".1", ".5",
@@ -34,7 +36,7 @@ RETIRED = {
     "whys": "explain",
 }
 RETIRED_WORD = re.compile(rf"(?i)(?<![a-z])({'|'.join(RETIRED)})(?:s|ed)?(?![a-z])")
-# These must name what they forbid, or what a release of the past was called.
+# These must name the words that they forbid, or the messages of an older release.
 EXEMPT = ("tests/lint/language.py", "tests/lint/test_language.py", "CHANGELOG.md")
 
 
@@ -63,7 +65,7 @@ def squeezed(text):
 
 
 def anchor(heading):
-    """What a link to a heading is called."""
+    """The name of a heading in links."""
     return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 
@@ -149,6 +151,7 @@ def of_text(top, rel, text, documents):
     if rel.endswith(".md"):
         yield from dead_links(rel, text, documents)
     yield from old_words(text)
+    yield from sentences.without_subject(pathlib.PurePosixPath(rel).suffix, text)
 
 
 def old_picture(top):

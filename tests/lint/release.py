@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""What a release needs: release.py VERSION. ./dev release runs it before it builds anything."""
+"""Checks that the tree is ready for a release: release.py VERSION. ./dev release runs it before it builds
+anything."""
 import datetime
 import re
 

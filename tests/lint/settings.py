@@ -61,7 +61,7 @@ def check_classes(top):
     bad = [f"daemon/conf/hook_conf.c: {key} has no class" for key, kind in rows.items() if not kind]
     manual = (top / "packaging/man/informerd.conf.5").read_text()
     for name, title in CLASSES.items():
-        item = re.search(rf"^\.It {title}\n(.*?)(?=^\.It|^\.El|^So does)", manual, re.S | re.M)
+        item = re.search(rf"^\.It {title}\n(.*?)(?=^\.It|^\.El|^The main setting)", manual, re.S | re.M)
         words = re.findall(r"^\.Cm (.*)$", item[1], re.M) if item else []
         listed = set(" ".join(words).replace(",", " ").replace(".", " ").replace(":", " ").split())
         have, want = listed - {"renew"}, {key for key, kind in rows.items() if kind == name}

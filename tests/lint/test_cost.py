@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""compare.py notices what costs more, and counts each instruction once."""
+"""compare.py notices each count that grows, and counts each instruction once."""
 import importlib.util
 import pathlib
 

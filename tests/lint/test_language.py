@@ -7,6 +7,7 @@ import sys
 import pytest
 
 LINT = pathlib.Path(__file__).parent / "language.py"
+BARE = "a sentence begins with"
 
 GOOD = {
     "ARCHITECTURE.md": "# Architecture\n\n## Event in\n\ncache/store keeps [the rules](docs/design.md#retry).\n",
@@ -21,6 +22,13 @@ GOOD = {
     "daemon/proto/url.c": "/* ACME's topology.go is no file of ours. */\n",
     "tests/sim/api.c": "/* Blames and planes are words; so is the verb feed. */\n",
     "tests/wire/SCENARIOS.md": "SCENARIOS 18 is a row.\n",
+    # Questions, code, quotations, headings and the heads of tables are no bare sentences.
+    "daemon/cache/view.c": "/* What does it have? Who asks, and\n * why? It says what it has. \"What is it\". */\n"
+                           "const char *text = \"What is it\";\n",
+    "tests/wire/test_b.py": 'TEXT = "Good. What is it."\n\n\ndef a():\n    """What does it have?"""\n',
+    "docs/questions.md": "## What it has\n\n| who | What it has |\n|---|---|\n| it | what |\n\n"
+                         "```sh\nWhat is it\n```\n",
+    "packaging/man/informerd.8": ".Sh What it has\n.Bd -literal\nWhat is it\n.Ed\nIt says\n.Nm\nwhat it has.\n",
 }
 
 
@@ -63,6 +71,17 @@ def test_a_good_tree_passes(top):
     ("daemon/cache/store.c", "int ledger_free;\n", 1, '"ledger" is a retired word: delivery_log'),
     ("daemon/cache/store.c", "/* Both lanes wait. */\n", 1, '"lanes" is a retired word: work queue'),
     ("config/informerd.conf", "# The ladder.\n", 1, '"ladder" is a retired word: backoff'),
+    ("daemon/cache/store.c", "int a;\n/* What it has. */\n", 2, f'{BARE} "What"'),
+    ("daemon/cache/store.c", "/* It is full. What\n * is left is freed. */\n", 1, f'{BARE} "What"'),
+    ("daemon/cache/store.c", "/*\n * store - a cache; pure.\n *\n * Who owns it is known.\n */\n", 4, f'{BARE} "Who"'),
+    ("daemon/cache/store.c", "/* Why? Whatever is left. */\n", 1, f'{BARE} "Whatever"'),
+    ("tests/wire/test_a.py", 'def a():\n    """What it has."""\n', 2, f'{BARE} "What"'),
+    ("tests/wire/test_a.py", "A = 1\n# What it has.\n", 2, f'{BARE} "What"'),
+    ("config/informerd.conf", "# Two\n# lines. Who runs it.\n", 2, f'{BARE} "Who"'),
+    ("docs/hooks.md", "# A\n\nIt runs. **What runs** is\nnamed.\n", 3, f'{BARE} "What"'),
+    ("docs/hooks.md", "Two:\n- Whoever asks.\n", 2, f'{BARE} "Whoever"'),
+    ("docs/hooks.md", "| a | b |\n|---|---|\n| c | Good. What is bad goes. |\n", 3, f'{BARE} "What"'),
+    ("packaging/man/informerd.8", ".It Cm user\nWho runs\n.Nm .\n", 2, f'{BARE} "Who"'),
     ("docs/architecture.svg", "<svg><text>cache/store</text></svg>\n", 1,
      '"objects" of docs/architecture.dot is missing: ./dev picture'),
 ])

@@ -545,8 +545,8 @@ static unsigned count_other_lists(const struct chaos *x, size_t watch)
     return n;
 }
 
-/* In calm weather a reload that changes one watch makes no other watch list, and one that changes
- * hooks makes none list. Nor does a watch list whose cache the new settings leave as it is. */
+/* In calm weather a reload that changes one watch makes no other watch list, and one that changes hooks
+ * makes none list. A watch does not list either if the new settings leave its cache as it is. */
 static void reload_in_peace(struct chaos *x)
 {
     size_t watch = clock_pick(&x->clock, 0, WATCHES - 1);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * delivery_model - a naive model of one delivery: what one hook has been told of one key of a
- * source, and what it must be told next, by docs/design.md "Delivery". It knows incarnations and
- * states as numbers. The outage of a source is an incarnation as well (RULES_OUTAGE).
+ * delivery_model - a naive model of one delivery: the events that one hook got for one key of a source,
+ * and the event that must come next, by docs/design.md "Delivery". It knows incarnations and states as
+ * numbers. The outage of a source is an incarnation as well (RULES_OUTAGE).
  */
 #ifndef SIM_DELIVERY_MODEL_H
 #define SIM_DELIVERY_MODEL_H

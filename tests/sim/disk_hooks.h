@@ -35,8 +35,8 @@ struct disk_hooks_file {
 
 /* The rows of one hook. */
 struct disk_hooks_hook {
-    bool known;        /* a process had the hook ... */
-    unsigned settings; /* ... with these settings */
+    bool known;        /* a process had the hook */
+    unsigned settings; /* the settings that it had then */
     struct disk_hooks_row rows[RULES_SOURCES][RULES_KEYS][2];
     bool seen[RULES_SOURCES];
     struct disk_hooks_file files[API_KEYS];
@@ -47,8 +47,8 @@ struct disk_hooks {
     struct disk *disk;
     struct disk_hooks_hook hooks[HOOKS]; /* on disk */
     struct hook_record last[HOOKS];      /* as put last, perhaps not on disk yet */
-    unsigned settings[HOOKS];            /* of now; another number is another setting */
-    bool dropped[HOOKS];                 /* the configuration of now does not have the hook */
+    unsigned settings[HOOKS];            /* the present one; another number is another setting */
+    bool dropped[HOOKS];                 /* the present configuration does not have the hook */
     bool put_any;
     uint64_t *features; /* FEATURES counts */
 };
@@ -65,7 +65,7 @@ bool disk_hooks_known(const struct disk_hooks *m);
 /* Puts all changes of the hooks into the batch of this turn. False: nothing has changed. */
 bool disk_hooks_put(struct disk_hooks *m, const struct hooks *hooks);
 
-/* Has the disk the hook with other settings than those of now? */
+/* Does the disk have the hook with other settings than the present ones? */
 bool disk_hooks_is_other(const struct disk_hooks *m, size_t hook);
 
 /* Gives a new hook its rows, and puts that the hook exists. If its settings are others, it is

@@ -35,7 +35,7 @@ struct handler {
     struct api_object seen[RULES_SOURCES][API_KEYS];     /* of the run under way */
 };
 
-/* What a program is going to do. */
+/* How a program is going to end, and when. */
 struct handler_plan {
     uint64_t ms; /* how long it takes */
     struct run_end end;
@@ -49,16 +49,16 @@ void handler_forget(struct handler *h);
 /* The effects of the runs are gone, as after a boot; the daemon has to renew the hook. */
 void handler_undo(struct handler *h);
 
-/* A run starts: panics if its input is not what the hook's settings say. */
+/* A run starts: panics if its input does not fit the hook's settings. */
 void handler_start(struct handler *h, const struct run *run);
 
 /* The program of a run starts and reads its input. */
 void handler_tell(struct handler *h, const struct run *run);
 
-/* Draws what the program of a run is going to do. */
+/* Draws how the program of a run is going to end. */
 struct handler_plan handler_plan(struct handler *h, const struct run *run);
 
-/* Draws what a run of apply is going to do. */
+/* Draws how a run of apply is going to end. */
 struct handler_plan handler_plan_apply(struct handler *h);
 
 /* The content that the output file must have, by the effects for a key (mode object), or for all

@@ -284,7 +284,7 @@ void hook_checker_release(struct hook_checker *w, size_t hook, const struct hook
     h->first_ended = is != NULL && hook_first_ended(is);
 }
 
-/* The wait of a work item under the settings of now. */
+/* The wait of a work item under the present settings. */
 static void follow(const struct hook_checker *w, struct run_timing *p, const struct rules *r,
                    const struct rules *was, bool can_repeat)
 {

@@ -13,7 +13,7 @@
 #include "sim/output_files.h"
 #include "sim/run_timing.h"
 
-/* What the checker does about a hook. */
+/* How strictly the checker judges a hook. */
 enum checked_as {
     CHECKED_FULLY,
     CHECKED_SLOTS, /* a reload has replaced or added it: only its slots count */

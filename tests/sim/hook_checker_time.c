@@ -5,8 +5,8 @@
 #include "base/panic.h"
 #include "sim/checked_hook.h"
 
-/* A manual run that has nothing to tell ends without starting a program. So does a rerun, which is
- * due again later. */
+/* A manual run that has nothing to tell ends without starting a program. A rerun ends in the same way,
+ * and is due again later. */
 static void end_void(const struct hook_checker *w, struct checked_hook *h,
                      const struct delivery_model *a, struct run_timing *p)
 {

@@ -364,8 +364,8 @@ static void sample(struct oracle *o, const struct sim_daemon *l, size_t number)
         o->due_to[number] = BEHIND_LAG;
 }
 
-/* Has the watch reported what its status says? An alarm of this very moment may still have to
- * run. */
+/* Has the watch reported the freshness that its status shows? An alarm of this very moment may still
+ * have to run. */
 static void check_told(const struct oracle *o, const struct sim_daemon *l, size_t number)
 {
     bool is = watch_status(l->watches[number], o->clock->now_ms).stale;

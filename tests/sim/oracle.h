@@ -82,7 +82,7 @@ struct oracle {
     uint64_t *features;          /* FEATURES counts */
     uint64_t worst_ms;           /* the longest time that a cache was old without a word */
     uint64_t worst_by[BEHINDS];  /* the same by its reason */
-    enum behind due_to[WATCHES]; /* the reason for the silence of now */
+    enum behind due_to[WATCHES]; /* the reason for the present silence */
     uint64_t worst_percent;      /* worst_ms in percent of silence_ms */
 };
 
@@ -96,7 +96,7 @@ void oracle_fini(struct oracle *o);
 /* Something happened in etcd. */
 void oracle_note(struct oracle *o);
 
-/* A daemon starts, and knows what is on disk. */
+/* A daemon starts, and knows the state on disk. */
 void oracle_begin(struct oracle *o, const struct disk *r);
 
 /* A reload has put another watch in the place of this one, with the objects that it had. */

@@ -69,7 +69,7 @@ bool output_files_claim(struct output_files *s, const struct run *run, bool *not
     return false;
 }
 
-/* ---- What must be applied */
+/* ---- Files that must be applied */
 
 bool output_files_due(const struct output_files *s)
 {

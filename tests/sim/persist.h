@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * persist - the state that outlives a simulated daemon with delivery records, and the oracles that
- * judge what the next process does with it.
+ * persist - the state that outlives a simulated daemon with delivery records, and the oracles that judge
+ * how the next process uses it.
  */
 #ifndef SIM_PERSIST_H
 #define SIM_PERSIST_H

@@ -33,7 +33,7 @@ static void free_program(struct program *p)
     free(p);
 }
 
-/* The verdict of hooks_finish() must be what run_timing says. */
+/* The verdict of hooks_finish() must be that of run_timing. */
 static void check_verdict(const struct sim_hooks *c, const struct program *p,
                           const struct hooks_verdict *v, const struct run_timing *run_timing)
 {
@@ -79,7 +79,7 @@ static void end_apply(struct program *p)
     free_program(p);
 }
 
-/* Ends a run of the command or a removal: what becomes of its file. */
+/* Ends a run of the command or a removal: writes or removes its file. */
 static void end_files(struct sim_hooks *c, const struct program *p, bool ok,
                       struct run_result *result)
 {
@@ -232,7 +232,7 @@ static void count_start(const struct sim_hooks *c, const struct program *p)
         features[FEATURE_OWN_SLOT]++;
 }
 
-/* Claims the file of the run, then draws what the program is going to do. */
+/* Claims the file of the run, then draws how the program is going to end. */
 static struct handler_plan plan_run(const struct sim_hooks *c, struct run *run)
 {
     struct handler *h = &c->params.handlers[run->hook->index];

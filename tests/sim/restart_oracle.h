@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * restart_oracle - judges the hooks of a daemon with delivery records, over all of its processes,
- * by the input of their programs and by what can be on disk: no change is lost, and no handled
- * state is delivered again unless its run was in flight. It does not read delivery records. Panics
- * if a promise is broken.
+ * restart_oracle - judges the hooks of a daemon with delivery records, over all of its processes, by the
+ * input of their programs and by the records that can be on disk: no change is lost, and no handled
+ * state is delivered again unless its run was in flight. It does not read delivery records. Panics if a
+ * promise is broken.
  */
 #ifndef SIM_RESTART_ORACLE_H
 #define SIM_RESTART_ORACLE_H
@@ -65,7 +65,7 @@ struct restart_oracle {
     const struct api *api;
     struct disk *disk;
     uint64_t *features; /* FEATURES counts */
-    bool loading;       /* deltas show what an earlier process has left */
+    bool loading;       /* deltas show objects that an earlier process has left */
     struct restart_oracle_hook hooks[HOOKS];
 };
 
@@ -83,7 +83,7 @@ void restart_oracle_begin(struct restart_oracle *w, const struct hooks *hooks);
 /* A reload has dropped the hook. */
 void restart_oracle_drop(struct restart_oracle *w, size_t hook);
 
-/* A reload has replaced the hook, or has added it again: it knows what its records say. */
+/* A reload has replaced the hook, or has added it again: it knows the states in its records. */
 void restart_oracle_begin_hook(struct restart_oracle *w, const struct hook *is);
 
 /* A reload has renewed the hook: its keys are not parked any more. */

@@ -182,7 +182,8 @@ uint64_t run_timing_deadline_ms(const struct run_timing *p, bool can_repeat, boo
 {
     if (p->running)
         return NEVER_MS;
-    /* What was due when a person wanted one more run may have gone since: then the order ends by itself. */
+    /* The events that were due when a person ordered a run may have gone since: then the order ends by
+     * itself. */
     if (p->ordered_ms != NEVER_MS)
         return has_matter ? min(p->ordered_ms, p->latest_ms) : NEVER_MS;
     if (p->due)

@@ -24,8 +24,9 @@ struct run_timing {
     uint64_t started_ms; /* of the last run */
     uint64_t ended_ms;
     uint64_t not_started_ms;
-    unsigned failures;    /* in a row */
-    uint64_t earliest_ms; /* of a run for what is due; NEVER_MS = no run unless something changes */
+    unsigned failures; /* in a row */
+    uint64_t
+        earliest_ms; /* of a run for the due events; NEVER_MS = no run unless something changes */
     uint64_t latest_ms;
     uint64_t rerun_earliest_ms;
     uint64_t rerun_latest_ms;
@@ -59,7 +60,7 @@ void run_timing_hurry(struct run_timing *p, uint64_t now_ms);
 /* The hook sees the source for the first time while the source keeps changing. */
 void run_timing_begin_hot(struct run_timing *p, const struct work_queue_params *l, uint64_t now_ms);
 
-/* The settings have changed, from *was to *l: what the work item waits for follows. */
+/* The settings have changed from *was to *l: moves the time for which the work item waits. */
 void run_timing_change(struct run_timing *p, const struct work_queue_params *l,
                        const struct work_queue_params *was, uint64_t now_ms);
 

@@ -37,7 +37,7 @@ void server_init(struct server *s, struct clock *clock, const struct api *api);
 /* Something may have happened in etcd, or the server is no longer cut off from it. */
 void server_poke(struct server *s);
 
-/* A new process: its watch cache has the state of etcd of now, and no older events. */
+/* A new process: its watch cache has the present state of etcd, and no older events. */
 void server_restart(struct server *s);
 
 /* The watch cache drops old events. */

@@ -49,7 +49,7 @@ bool sharing_waits(const struct sim_hooks *c, size_t hook, uint64_t *until_ms)
 
         if (!sim_hooks_watches(c, i) || files_of(c, i)->running)
             return true;
-        /* The other one may wait for what settles here. */
+        /* The other hook may wait for a change that settles here. */
         if (is_awake(c, hook) || (!c->hook_checker.hooks[i].paused && is_awake(c, i)))
             return true;
         *until_ms = ms > *until_ms ? ms : *until_ms;
@@ -57,7 +57,7 @@ bool sharing_waits(const struct sim_hooks *c, size_t hook, uint64_t *until_ms)
     return false;
 }
 
-/* What the hooks of a run say. */
+/* The needs of the hooks of a run. */
 struct hearing {
     const char *waits; /* of the last one; NULL = one of them does not have to wait */
     size_t hooks;

@@ -574,7 +574,8 @@ static void count_replaced(const struct sim_daemon *l, size_t number)
         l->params.features[features[watch_resume_left(l->watches[number], i)]]++;
 }
 
-/* The order of app/reload_switch: the watch, its view, the hooks, and then what they are shown. */
+/* The order of app/reload_switch: the watch, its view, the hooks, and then the objects that they are
+ * shown. */
 static void switch_sources(struct sim_daemon *l, size_t number)
 {
     bool has_view = number == SERVICES || number == SLICES;

@@ -47,7 +47,7 @@ struct post {
     uint64_t uid;         /* of that object when it was deleted */
 };
 
-/* What a reload changes of a watch. */
+/* The parts of a watch that a reload changes. */
 enum sim_daemon_edit { SIM_DAEMON_NOTHING, SIM_DAEMON_EXTENT, SIM_DAEMON_SELECTION };
 
 struct sim_daemon {

@@ -56,7 +56,7 @@ void sim_reload_change(struct sim_hooks *c, struct rules v[HOOKS], size_t hook)
     sim_hooks_start_due(c, c->synced);
 }
 
-/* ---- A hook gets its records and what is there. */
+/* ---- A hook gets its records and the objects that there are */
 
 struct showing {
     struct sim_hooks *c;

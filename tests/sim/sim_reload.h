@@ -36,13 +36,13 @@ bool sim_reload_is_due(const struct sim_hooks *c);
 /* Replaces them: the sources in c->params are the new ones. */
 void sim_reload_replace_all(struct sim_hooks *c);
 
-/* Shows them what their sources have. */
+/* Shows them the objects of their sources. */
 void sim_reload_attach_all(struct sim_hooks *c);
 
 /* There are no more reloads: hooks that were dropped, or are to be, are there again. */
 void sim_reload_end(struct sim_hooks *c);
 
-/* A run has ended: carries out what has waited for it. */
+/* A run has ended: carries out the steps that have waited for it. */
 void sim_reload_look(struct sim_hooks *c);
 
 #endif

@@ -69,7 +69,7 @@ bool view_oracle_is_quiet(const struct view_oracle *v);
 /* The object that the view must have of a key; uid 0 = no object. */
 struct api_object view_oracle_truth(const struct api_object state[API_KEYS], size_t key);
 
-/* All is quiet: panics if the view is not what the cluster has. */
+/* All is quiet: panics if the view differs from the cluster. */
 void view_oracle_check(const struct view_oracle *v, const struct api_object state[API_KEYS]);
 
 /* Called now and then: panics if a watch is stale and the view does not say so, or if endpoints are

@@ -113,7 +113,7 @@ class Soak:
             "clusters": {site.name: {"servers": [site.api.url], "tuning": tuning, **site.settings}
                          for site in self.sites},
             "watches": watches,
-            # One hook sees each change, and one what is left of many.
+            # One hook sees each change, and one only the newest of many.
             "hooks": {"each": {**base, "sources": ["admin-maps"], "concurrency": 4},
                       "some": {**base, "sources": ["node-maps", "pod-maps"],
                                "settle": ["200ms", "500ms"]}}}

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The clusters of the soak: each one's API server and its credentials, and how these rotate.
 
-A rotation is a list of steps with pauses between them: files are replaced in one go, or written in
-two halves, or one after the other, and the server trusts the new credentials before or after the
-daemon has them. Steps of several rotations mix. A step writes what is newest at its time, so the
-last step of all leaves everything as it should be.
+A rotation is a list of steps with pauses between them: files are replaced in one go, or written in two
+halves, or one after the other, and the server trusts the new credentials before or after the daemon has
+them. Steps of several rotations mix. A step writes the credentials that are newest at its time, so the last
+step of all leaves everything as it should be.
 """
 import itertools
 
@@ -12,7 +12,7 @@ from credential_files import KubeletPki, Volume, put
 from fakeapi import Authority, FakeApi
 
 LONGEST_STEP_S = 1.0
-GRACES_S = (0, 0.3, 1.5)    # how long a server takes the credentials of before
+GRACES_S = (0, 0.3, 1.5)    # how long a server takes the old credentials
 UNTOUCHED_S = 2.0           # a watch is not ended before: after a very short one a LIST is right
 CN = "system:node:node-1"
 
@@ -45,9 +45,9 @@ class Trust:
 
 
 class Site:
-    """One cluster. name: its name; kinds: what can rotate. If there are tokens, these are what the
-    server lets in; else it is the names in the client certificates. Either loses what was let in
-    before; any certificate of the right CA is good for a handshake."""
+    """One cluster. name: its name; kinds: what can rotate. If there are tokens, the server lets these in;
+    else it lets in the names in the client certificates. A rotation takes the former token or name away; any
+    certificate of the right CA is good for a handshake."""
 
     def __init__(self, folder, store, rng):
         self.folder, self.rng = folder / self.name, rng
@@ -69,7 +69,7 @@ class Site:
             self.new_pair()
         self.lay()
 
-    # What is newest
+    # The newest credentials
 
     def new_token(self):
         self.token = f"token-{self.name}-{next(self.tokens)}"
@@ -143,7 +143,7 @@ class Site:
             [(0, in_one)], [(0, unlinked), (self.pause(), in_one)],
             [(0, begun), (self.pause(), done)]])
 
-    # What watches show
+    # The credentials that watches use
 
     def watchers(self):
         return list(self.api.watchers)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the server changed, what the daemon told of it, and whether the two agree."""
+"""Compares the changes of the server with the events that the daemon reported."""
 import collections
 import json
 import pathlib

@@ -96,8 +96,8 @@ def make_base(deb):
 
 
 class Machine:
-    """The container, which shares the network with the tests and nothing else. What is written into
-    it lies in memory, survives a reboot, and is gone when the test run ends, however it ends."""
+    """The container, which shares the network with the tests and nothing else. Its changed files lie in
+    memory, survive a reboot, and are gone when the test run ends, however it ends."""
 
     def __init__(self, base, folder):
         self.log_file = folder / "console.log"
@@ -139,7 +139,7 @@ class Machine:
         self.nspawn.wait(PATIENCE)
 
     def install(self, deb, *options):
-        """As an administrator does it; returns what apt-get said."""
+        """As an administrator does it; returns the output of apt-get."""
         shutil.copy(deb, self.path(PACKAGE))
         return self.check("env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-y", "--reinstall",
                           "--no-install-recommends", *options, "install", PACKAGE, timeout=PATIENCE)

@@ -12,7 +12,7 @@ from harness import ROOT
 from machine import Unit
 
 FILE, STARTED_WITH, RELOADED = "/etc/haproxy/services.cfg", "/run/started-with", "/run/reloaded"
-# Stands in for HAProxy: it takes what it needs from the file when it starts, and when it reloads.
+# Stands in for HAProxy: it reads the servers from the file when it starts, and when it reloads.
 SERVICE = f"""\
 [Unit]
 Wants=informerd.service

@@ -76,7 +76,7 @@ class Runs:
                      "apply": apply}})
 
     def of(self, name):
-        """["ADDED a", ...], sorted: what the runs of this hook were about."""
+        """["ADDED a", ...], sorted: the events of the runs of this hook."""
         found = [dict(line.split("=", 1) for line in text.splitlines()
                       if line.startswith("INFORMERD_")) for text in self.node.out(name)]
         return sorted(f"{run['INFORMERD_EVENT']} {run['INFORMERD_NAME']}" for run in found)
@@ -142,7 +142,7 @@ def test_what_changed_before_an_upgrade_runs_once(node, api, runs, package):
 
 def test_on_the_way_back_nothing_is_lost_and_only_what_the_newer_one_handled_runs_again(
         node, api, runs, old, package):
-    """The old build compares all of a digest; a record of now has the digests of bytes and of value side by
+    """The old build compares all of a digest; a new record has the digests of bytes and of value side by
     side. So it knows the states that it has handled itself, and takes the others for changed."""
     install(node, package)
     expected = [*runs.of("object"), runs.settle()]

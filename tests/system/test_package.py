@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Debian package: what it installs, from the installation to the first hook, upgrade, purge."""
+"""The Debian package and the files that it installs, from the installation to the first hook, upgrade,
+purge."""
 import os
 import re
 import signal
@@ -60,7 +61,7 @@ def running(fresh, api, authority):
 
 
 def lines(unit):
-    """What the hook has printed."""
+    """The output of the hook."""
     return re.findall(r'line="(\w+ services \S+ \(\w+\))"', "\n".join(unit.messages()))
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The drop-ins strict and single-user of docs/sandbox.md: their figures, and what works with them."""
+"""The drop-ins strict and single-user of docs/sandbox.md: their figures, and the examples that work with
+them."""
 import re
 
 import pytest

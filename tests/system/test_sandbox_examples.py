@@ -16,7 +16,7 @@ pytestmark = pytest.mark.long
 
 CONF_D = "/etc/informerd/conf.d"
 STRICT = {name: cells[1] for cells in TABLE for name in cells[0].split(", ")}
-# What the table says beyond "yes", as the second drop-in of an administrator.
+# The settings that the table asks for beyond "yes", as the second drop-in of an administrator.
 MORE = {"yes": "",
         "yes, with `ReadWritePaths=` of its folders": "ReadWritePaths=/etc/app",
         "with `CapabilityBoundingSet=CAP_NET_ADMIN`": "CapabilityBoundingSet=CAP_NET_ADMIN"}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * admin_world - what tests of the control socket look at: watches filled in memory, a hook, and a
- * record of the actions that requests asked for; pure.
+ * admin_world - the daemon that tests of the control socket look at: watches filled in memory, a hook,
+ * and a record of the actions that requests asked for; pure.
  */
 #ifndef UNIT_ADMIN_WORLD_H
 #define UNIT_ADMIN_WORLD_H

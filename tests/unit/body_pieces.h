@@ -11,7 +11,7 @@
 #include "base/str.h"
 
 /* Gives the pieces of body to feed() until it fails or the body is over: the first piece has first
- * bytes, the others piece bytes each. Returns what feed() returned last. */
+ * bytes, the others piece bytes each. Returns the last result of feed(). */
 enum err_kind body_pieces_feed(struct str body, size_t first, size_t piece,
                                enum err_kind (*feed)(void *reader, const char *data, size_t n,
                                                      struct err *err),

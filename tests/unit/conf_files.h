@@ -44,7 +44,7 @@ void conf_files_print(const char *text, struct buf *out);
 /* Reads path and expects exactly these problems. */
 void conf_files_expect(const char *path, const char *problems);
 
-/* For each mistake, reads CONF_FILES_WATCH, then a line of before, the settings, and behind, and
+/* For each mistake, reads CONF_FILES_WATCH, then a line of `before`, the settings, and `behind`, and
  * expects that problem in that line alone. */
 void conf_files_expect_each(const struct conf_files_mistake *mistakes, size_t n, const char *before,
                             const char *behind);

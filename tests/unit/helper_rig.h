@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * helper_rig - main with its link to a real helper and real programs, for tests: the events of the
- * link, and what the system says about the helper.
+ * helper_rig - main with its link to a real helper and real programs, for tests: the events of the link,
+ * and the facts that the system has about the helper.
  */
 #ifndef UNIT_HELPER_RIG_H
 #define UNIT_HELPER_RIG_H
@@ -35,10 +35,10 @@ struct helper_rig {
     pid_t helper;
     size_t exited, opened, changed, reloaded, lost; /* events so far */
     bool reload_ok;                                 /* of the last on_reloaded */
-    char reload_text[256];                          /* what its file holds; "" without one */
+    char reload_text[256];                          /* the content of its file; "" without one */
     uint32_t changed_file;                          /* of the last on_changed */
     size_t started;     /* how many of the runs that exited had a program started */
-    struct list asked;  /* what helper_rig_asked() made */
+    struct list asked;  /* the requests that helper_rig_asked() made */
     struct run_end end; /* of the last event */
     uint64_t end_of;    /* the number of its run */
     struct err err;     /* of on_lost */

@@ -132,7 +132,7 @@ void oracle_restarted(struct oracle *o, struct run *const *runs, size_t n, struc
  * every object again. existing = "run" only. */
 void oracle_renewed(struct oracle *o);
 
-/* Nothing is left to do: the world is what the cache is. */
+/* Nothing is left to do: the world equals the cache. */
 void oracle_quiet(struct oracle *o);
 
 #endif

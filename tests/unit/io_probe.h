@@ -63,7 +63,7 @@ void io_probe_run(struct io_probe *p);
 /* io_probe_connect(), then io_probe_run(). */
 void io_probe_connect_and_run(struct io_probe *p);
 
-/* Disposes what is left and destroys the loop, which fails if a handle leaked. */
+/* Disposes all that is left and destroys the loop, which fails if a handle leaked. */
 void io_probe_fini(struct io_probe *p);
 
 /* Makes the certificates of a server and a client. */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * list_watch_script - a conversation between a list_watch and a server, as data: what the server
- * answers, which changes the store must report then, and what the list_watch must do
- * next; pure.
+ * list_watch_script - a conversation between a list_watch and a server, as data: the answers of the
+ * server, the changes that the store must report then, and the next action of the list_watch; pure.
  * Bodies come cut in two anywhere.
  */
 #ifndef UNIT_LIST_WATCH_SCRIPT_H
@@ -120,8 +119,8 @@ void list_watch_script_head(struct list_watch_script *t);
 /* A part of the body comes, and the request goes on. */
 void list_watch_script_body(struct list_watch_script *t, const char *text);
 
-/* Gives one answer, its body in two pieces cut behind cut bytes (SIZE_MAX: byte by byte), and
- * checks which changes the store reported and what comes next. */
+/* Gives one answer, its body in two pieces cut behind cut bytes (SIZE_MAX: byte by byte), and checks the
+ * changes that the store reported and the next action. */
 void list_watch_script_answer(struct list_watch_script *t, const struct answer *a, size_t cut);
 
 /* A whole conversation about configmaps, from the first list, once for every place to cut at. */

@@ -52,7 +52,7 @@ struct rig {
 /* Makes the rig; the socket does not exist yet. */
 int rig_set_up(void **state);
 
-/* Disposes what is left; fails if a handle leaked or the socket file stays. */
+/* Disposes all that is left; fails if a handle leaked or the socket file stays. */
 int rig_tear_down(void **state);
 
 /* Makes socket and listener, whose clients may be idle for RIG_IDLE_MS. */

@@ -40,8 +40,7 @@ struct watch_params objects_patient_watch_params(const char *resource);
  * NULL. */
 struct watch *objects_watch(const char *name, const struct subscriber *events, void *arg);
 
-/* Gives a list_watch the answer 200 with this JSON body, in one piece; returns what it does
- * next. */
+/* Gives a list_watch the answer 200 with this JSON body, in one piece; returns its next action. */
 struct list_watch_action objects_answer(struct list_watch *f, const char *body, struct now now);
 
 /* Lists the watch: items is the JSON inside of [], "" = none. The watch follows the list. */

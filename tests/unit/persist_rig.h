@@ -43,8 +43,8 @@ int persist_rig_clean_up(void **state);
 struct persist *persist_rig_create(const struct persist_params *params, struct state_rig *state,
                                    struct persist_now now);
 
-/* The process is killed, if one runs, and its batch is lost. The next one begins, and what its start
- * has changed is on disk. */
+/* The process is killed, if one runs, and its batch is lost. The next one begins, and the changes of its
+ * start are on disk. */
 void persist_rig_begin(void);
 
 /* Writes all that has changed. */

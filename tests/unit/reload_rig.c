@@ -47,7 +47,7 @@ struct reload_plan *reload_rig_plan(const struct reload_rig *was, const struct r
     return p;
 }
 
-/* ---- The plan as lines, without what stays as it is */
+/* ---- The plan as lines, without the entries that stay */
 
 static void put_texts(const struct reload_texts *t, struct buf *out)
 {

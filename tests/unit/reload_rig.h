@@ -23,7 +23,7 @@ void reload_rig_unload(struct reload_rig *l);
 struct reload_plan *reload_rig_plan(const struct reload_rig *was,
                                     const struct reload_rig *now) MUST_CHECK;
 
-/* Expects this plan, as lines without what stays as it is: KIND NAME CHANGE KEY,KEY = FIRST (BECAUSE)
+/* Expects this plan, as lines without the entries that stay: KIND NAME CHANGE KEY,KEY = FIRST (BECAUSE)
  * -> EFFECT. Also that each element has its entry, at its place. */
 void reload_rig_expect(const struct reload_rig *was, const struct reload_rig *now,
                        const char *expected);

@@ -82,7 +82,7 @@ void client_probe_run(struct client_probe *p, unsigned n);
 /* Starts request i, waits for it, disposes it. */
 void client_probe_do(struct client_probe *p, unsigned i, bool list, const char *target);
 
-/* Disposes what is left and destroys the loop, which fails if a handle leaked. */
+/* Disposes all that is left and destroys the loop, which fails if a handle leaked. */
 void client_probe_fini(struct client_probe *p);
 
 #endif

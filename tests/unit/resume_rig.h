@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * resume_rig - a watch of configmaps that an earlier process had before: what is loaded, what the
- * server answers then, which deltas the watch reports, and which objects are kept for the next
- * process.
+ * resume_rig - a watch of configmaps that an earlier process had before: the objects that are loaded,
+ * the answers of the server then, which deltas the watch reports, and which objects are kept for the
+ * next process.
  */
 #ifndef UNIT_RESUME_RIG_H
 #define UNIT_RESUME_RIG_H
@@ -70,7 +70,7 @@ void resume_rig_asks(const char *want);
  * not known; and "stale", "fresh". */
 void resume_rig_hears(const char *want);
 
-/* All changes of what is to be kept since the last time: "SCOPE+key:rv SCOPE-key". */
+/* All changes of the objects to keep since the last time: "SCOPE+key:rv SCOPE-key". */
 void resume_rig_keeps(const char *want);
 
 /* "RV COLLECTION_RV" of the first scope; "" = the versions that were kept before still hold. */

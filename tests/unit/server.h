@@ -12,7 +12,7 @@ struct server;
 struct tls_peer_server;
 
 enum server_do {
-    SERVER_CLOSE,      /* also what follows the last step */
+    SERVER_CLOSE,      /* also the bytes behind the last step */
     SERVER_READ,       /* wait for the end of a request head, keep it for server_request() */
     SERVER_SEND,       /* text */
     SERVER_FLOOD,      /* text 65536 times */

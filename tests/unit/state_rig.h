@@ -43,7 +43,7 @@ void state_rig_again(struct state_rig *r, uint64_t limit);
  * records is called "mark". */
 char *state_rig_load(struct state_rig *r, enum loader_found *found);
 
-/* Is this in what state_rig_load() returns? */
+/* Is this in the result of state_rig_load()? */
 bool state_rig_has(struct state_rig *r, const char *part);
 
 /* state_rig_load() must return exactly these lines. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* app/access_questions: what is asked for each watch, in every scope. */
+/* app/access_questions: the questions for each watch, in every scope. */
 #include "app/access_questions.h"
 
 #include <setjmp.h>

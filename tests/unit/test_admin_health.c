@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* /livez, /readyz and /healthz, and what a peer that came over TCP may ask for. */
+/* /livez, /readyz and /healthz, and the requests that a peer over TCP may send. */
 #include "admin_world.h"
 
 #include <stdio.h>
@@ -134,7 +134,7 @@ static void fail_a_reload(struct admin_world *t)
         .result = "invalid", .ended_ns = 1, .failing_ns = 1, .problems = "f:1: no\nf:2: no\n"};
 }
 
-/* What brings about each reason, but for "clock": test_a_certificate_that_is_not_valid_yet(). */
+/* How a test brings about each reason, but for "clock": test_a_certificate_that_is_not_valid_yet(). */
 static const struct {
     const char *reason;
     const char *kind;
@@ -192,7 +192,7 @@ static void test_each_reason_makes_healthz_503(void **state)
     }
 }
 
-/* What is in `degraded` is what /healthz says: a new fault must be in the table above. */
+/* /healthz reports the reasons in `degraded`: a new fault must be in the table above. */
 static void test_the_table_of_reasons_is_complete(void **state)
 {
     (void)state;

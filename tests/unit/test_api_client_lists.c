@@ -75,8 +75,8 @@ struct rig {
     struct deadline *poll;
     bool (*is_true)(struct rig *r, const char *what);
     const char *what;
-    struct request_probe *of; /* the request whose body .. */
-    size_t bytes;             /* .. must have so many bytes */
+    struct request_probe *of; /* the request whose body is counted */
+    size_t bytes;             /* so many bytes its body must have */
 };
 
 static void on_poll(void *arg)

@@ -191,7 +191,7 @@ static void test_a_5xx(void **state)
     goes_to_the_next(refusal);
 }
 
-/* It cannot reach what checks tokens, or has another CA for clients. */
+/* It cannot reach the webhook that checks tokens, or has another CA for clients. */
 static void test_a_401(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* base/base64: what is written can be read again; test_kubeconfig.c has the texts that are refused. */
+/* base/base64: written text can be read again; test_kubeconfig.c has the texts that are refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

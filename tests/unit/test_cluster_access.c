@@ -289,7 +289,7 @@ static void load_from(struct rig *r, struct file_set *files)
     assert_string_equal(buf_cstr(&r->told), "");
 }
 
-/* What one process has read from the disk is all that another one needs. */
+/* Another process needs only the bytes that the first one has read from the disk. */
 static void test_the_same_bytes_give_the_same_clusters_without_the_disk(void **state)
 {
     struct file_set read = {.source = &file_source_disk, .as_root = geteuid() == 0};
@@ -324,7 +324,7 @@ static void test_the_same_bytes_give_the_same_clusters_without_the_disk(void **s
     free(text);
 }
 
-/* On another machine only what the settings say can be checked. */
+/* On another machine only the settings themselves can be checked. */
 static void test_without_files_only_the_settings_count(void **state)
 {
     struct problems p = {0};

@@ -23,8 +23,8 @@
 #include "server.h"
 #include "silent_link.h"
 
-/* Timeouts and pauses last an hour, so that a slow machine cannot make a request fail, and what fails
- * is not tried again by itself. */
+/* Timeouts and pauses last an hour, so that a slow machine cannot make a request fail, and a failed
+ * request is not tried again by itself. */
 enum {
     HOUR_MS = 3600000,
     SLOWNESS = 20,
@@ -114,7 +114,7 @@ static struct cluster_server server_to;
 static struct cluster_access access_to = {.servers = &server_to, .server_count = 1};
 static char name[] = "prod";
 
-/* ---- What has happened. */
+/* ---- The events so far */
 
 /* How many requests of a server have this text in their heads. */
 static unsigned asked(struct server *s, const char *text)
@@ -594,7 +594,7 @@ static void test_a_scope_that_waits_tries_the_new_servers_at_once(void **state)
     tear_down(&r);
 }
 
-/* The LIST is of the old server; what follows it goes to the new one. */
+/* The LIST is of the old server; the requests after it go to the new one. */
 static void test_a_list_under_way_ends_where_it_began(void **state)
 {
     static const struct server_step slow[] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The settings that say how a cluster is reached: their forms, and what cannot stand beside what. */
+/* The settings that say how a cluster is reached: their forms, and which of them exclude each other. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -176,7 +176,7 @@ static void test_the_proxy_has_no_rule_that_would_show_it(void **state)
     conf_destroy(&c);
 }
 
-/* conf_files_print() reads and prints again what was printed, with the same result. */
+/* conf_files_print() reads its own output and prints it again, with the same result. */
 static void test_all_of_it_can_be_printed_and_read_again(void **state)
 {
     struct buf out = {0};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cache/confirm in virtual time: what becomes of DELETED, which deltas pass it, order, retries,
+/* cache/confirm in virtual time: when DELETED passes it, which other deltas do, order, retries,
  * patience; and random programs against an oracle. */
 #include "objects.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* io/conn over TLS: handshake, sessions, and what a peer that does not play along looks like. */
+/* io/conn over TLS: handshake, sessions, and the errors for peers that break the protocol. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -273,7 +273,7 @@ static void expect_shown(const struct rig *r, struct tls_peer_id *server_id, con
     tls_peer_server_fini(&server);
 }
 
-/* What the status shows of an item: NULL = it does not expire. */
+/* The expiry of an item in the status: NULL = it does not expire. */
 static const struct tls_dates *dates_of(const struct rig *r, enum expiry_item item)
 {
     return expiry_look(cred_expiry(r->cred), item, 0, 0).dates;

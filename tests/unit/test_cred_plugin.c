@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* io/cred with an exec plugin, which is a real program behind a real helper: what of its answers is
- * given out, and when it runs. The clock stands unless the test moves it. */
+/* io/cred with an exec plugin, which is a real program behind a real helper: which parts of its answers
+ * are given out, and when it runs. The clock stands unless the test moves it. */
 #include "io/cred.h"
 
 #include <setjmp.h>
@@ -210,7 +210,7 @@ static void await_runs(struct rig *r, int n)
     assert_int_equal(runs(), n);
 }
 
-/* A server refuses what the plugin gave last. */
+/* A server refuses the last credential of the plugin. */
 static void refuse(struct rig *r)
 {
     play_clock_pass(HOUR_MS);
@@ -248,7 +248,7 @@ static int64_t ca_till_s(void)
     return dates.till_s;
 }
 
-/* ---- What is given out */
+/* ---- Credentials that are given out */
 
 static void test_a_token(void **state)
 {
@@ -348,7 +348,7 @@ static void test_without_tls_the_plugin_does_not_run(void **state)
     finish(&r);
 }
 
-/* ---- What cannot be used */
+/* ---- Answers that cannot be used */
 
 /* Runs the plugin with an answer that cannot be used, then with a good one. */
 static void expect_lacking(const char *token, const struct tls_peer_id *cert,

@@ -217,7 +217,7 @@ static void test_a_token_with_an_expiry_is_read_before_that(void **state)
         {3600,  300},
         {720,   72 }, /* an hour's token when the kubelet renews it */
         {600,   60 },
-        {120,   12 }, /* .. and one of ten minutes */
+        {120,   12 }, /* a token of ten minutes, renewed in the same way */
         {30,    10 },
         {1,     10 },
     };

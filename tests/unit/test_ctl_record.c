@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* informerctl record: its lines, and what it refuses to record. */
+/* informerctl record: its lines, and the sources that it refuses to record. */
 #include "scripted.h"
 
 #include <string.h>

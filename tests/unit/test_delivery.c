@@ -7,7 +7,7 @@
 #include "base/rng.h"
 #include "hook/delivery_log.h"
 
-/* What makes a delivery illegal. */
+/* The rules that a legal delivery keeps. */
 
 static bool is_legal(void)
 {
@@ -234,7 +234,7 @@ static void test_facts_that_contradict_each_other_are_illegal(void **state)
     }
 }
 
-/* ---- What a delivery costs. */
+/* ---- The size of a delivery */
 
 static void put(void *arg, size_t source, const struct delivery_record *m)
 {

@@ -384,7 +384,7 @@ static void test_a_compressed_body_is_handed_out_decompressed(void **state)
     close_probe(&p);
 }
 
-/* A server may compress what it likes to. */
+/* A server may compress any response. */
 static void test_a_body_need_not_be_compressed(void **state)
 {
     static const char *const codings[] = {"identity", "Identity ", ""};

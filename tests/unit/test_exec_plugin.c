@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Exec plugins as real programs behind a real helper: what becomes of their output, their end and
- * their stderr. */
+/* Exec plugins as real programs behind a real helper: how their output, their end and their stderr are
+ * used. */
 #include "io/exec_plugin.h"
 
 #include <errno.h>
@@ -156,7 +156,7 @@ static void run_once(struct scene *s)
     await_end(s, s->ends + 1);
 }
 
-/* What was logged so far. */
+/* The lines that were logged so far. */
 static const char *logged(const struct scene *s)
 {
     static char text[LOG_SIZE];
@@ -319,7 +319,7 @@ static bool is_there(void *arg)
     return access(arg, F_OK) == 0;
 }
 
-/* The processes that it started are killed, too, and what it said is logged. */
+/* The processes that it started are killed, too, and its stderr is logged. */
 static void test_no_answer_for_a_minute(void **state)
 {
     struct scene *s = *state;

@@ -89,7 +89,7 @@ static void load(struct rig *r, const char *user, const char *const *kubeconfigs
     buf_free(&text);
 }
 
-/* The same without problems, and with what the helper gets. */
+/* The same without problems, and with the parameters that the helper gets. */
 static void build(struct rig *r, const char *const *kubeconfigs)
 {
     struct err err;
@@ -268,7 +268,7 @@ static void test_the_cluster_is_told_if_the_kubeconfig_says_so(void **state)
     finish(&r);
 }
 
-/* What a build with this kubeconfig logs. */
+/* The log of a build with this kubeconfig. */
 static const char *logged(const char *const *files)
 {
     static char text[4096];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When credentials expire, and what is said of it, in virtual time. */
+/* When credentials expire, and the messages about it, in virtual time. */
 #include "kube/expiry.h"
 
 #include <setjmp.h>
@@ -17,9 +17,9 @@
 
 #define DAY INT64_C(86400)
 
-/* What was made for all tests, as each key costs milliseconds: the certificate of a client that is
- * valid from DAY_1 for 100 days, one that is valid for 100 minutes, a CA that ends after 10 days,
- * one that ends after 20. */
+/* Certificates that are made once for all tests, as each key costs milliseconds: the certificate of a
+ * client that is valid from DAY_1 for 100 days, one that is valid for 100 minutes, a CA that ends after
+ * 10 days, one that ends after 20. */
 static struct tls_peer_id client;
 static struct tls_peer_id brief;
 static struct tls_peer_id ca_10;
@@ -245,7 +245,7 @@ static void test_an_item_that_goes(void **state)
     expiry_fini(&e);
 }
 
-/* What was said is not said again; another date or another state is. */
+/* The same message does not come again; another date or another state brings a new one. */
 static void test_what_the_log_tells(void **state)
 {
     static const struct tls_dates one = {.till_s = 100};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the log says of credentials that expire, and when. */
+/* The log lines about credentials that expire, and when they come. */
 #include "io/expiry_driver.h"
 
 #include <setjmp.h>

@@ -71,7 +71,7 @@ static void test_a_file_of_four_mib_is_read_and_a_larger_one_is_not(void **state
     file_set_fini(&s);
 }
 
-/* Only what root reads with a check of its owner may be secret. */
+/* Only a file that root reads with a check of its owner may be secret. */
 static void test_root_trusts_only_where_it_is_asked_to(void **state)
 {
     struct file_set s = {.source = &file_source_disk};

@@ -60,7 +60,7 @@ static void end(struct rig *r)
         free(r->paths[i]);
 }
 
-/* Reads what the kernel has reported, as the helper's loop does. */
+/* Reads the events of the kernel, as the helper's loop does. */
 static bool read_events(struct rig *r)
 {
     struct pollfd p = {.fd = file_watch_fd(r->w, r->now_ms), .events = POLLIN};
@@ -146,7 +146,7 @@ static void make_token(const char *folder, const char *text)
     free(path);
 }
 
-/* ---- What counts as a change */
+/* ---- Changes that count */
 
 static void test_a_file_that_is_written_replaced_removed_and_back(void **state)
 {
@@ -506,7 +506,7 @@ static void test_lost_events(void **state)
     end(&r);
 }
 
-/* What the code logs to stderr; the caller closes it. */
+/* Gets the lines that the code logs to stderr; the caller closes it. */
 static int catch_log(int *stderr_fd)
 {
     int fd = memfd_create("log", MFD_CLOEXEC);

@@ -216,7 +216,7 @@ static void test_names_that_fail_their_check_do_not_pile_up(void **state)
 
 static struct hook_disk disk;
 
-/* A new process, with what the old one has left on disk, and without the object's change. */
+/* A new process, with the state that the old one has left on disk, and without the object's change. */
 static struct hook *restart(struct hook *h, const char *output)
 {
     hook_disk_commit(&disk, h);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* io/fingerprints with a real helper: what changes the digest of a hook, what does not, and neither
- * end of the link blocks. */
+/* io/fingerprints with a real helper: which changes of files change the digest of a hook, and that
+ * neither end of the link blocks. */
 #include "io/fingerprints.h"
 
 #include <fcntl.h>

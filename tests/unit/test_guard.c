@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cache/guard: which lists it holds, for how long, and what ends the hold (docs/design.md
+/* cache/guard: which lists it holds, for how long, and the events that end the hold (docs/design.md
  * "Guard"). */
 #include <setjmp.h>
 #include <stdarg.h>

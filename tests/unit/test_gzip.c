@@ -18,7 +18,7 @@
 
 #define MIB ((size_t)1024 * 1024)
 
-/* What came of a body. */
+/* The result of reading a body. */
 struct outcome {
     struct buf content;
     struct err err;   /* kind OK: the body was complete */

@@ -244,7 +244,8 @@ static void test_a_main_with_all_rights_needs_no_mark(void **state)
     output_rig_close(&o);
 }
 
-/* The helper marks what it writes, and what it finds equal: an older release may have written it. */
+/* The helper marks the files that it writes, and files that are equal already: an older release may have
+ * written them. */
 static void test_the_helper_marks_files_if_main_has_fewer_rights(void **state)
 {
     struct output_rig o;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hooks_forget(): a source shows another cluster by now, and its deliveries of before count for
- * nothing. */
+/* hooks_forget(): a source shows another cluster by now, and its earlier deliveries count for nothing. */
 #include "hook_rig.h"
 
 #include <errno.h>
@@ -66,7 +65,7 @@ static void end_not_started(struct run *run)
     hooks_finish(&hook_rig.hooks, run, &refused, hook_rig.now);
 }
 
-/* What the run for an outage is doing when the source is forgotten. */
+/* The phase of the run for an outage when the source is forgotten. */
 enum step { WAITS, RUNS, NOT_STARTED, FAILED, STEPS };
 
 /* The source is stale before the hook sees it, so the outage is there from the beginning; it is
@@ -223,7 +222,7 @@ static void test_a_hook_with_other_sources_waits_for_the_first_list_again(void *
     hook_rig_nothing();
 }
 
-/* A failure of before is no first run of the objects that come: hooks behind this one wait for it. */
+/* An earlier failure is no first run of the objects that come: hooks behind this one wait for it. */
 static void test_first_runs_begin_anew_after_a_failure(void **state)
 {
     static const enum hook_mode modes[] = {HOOK_BATCH, HOOK_SNAPSHOT};

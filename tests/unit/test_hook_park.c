@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "hook_rig.h"
 
-/* What follows a failed run: the backoff, parking, ends of incarnations that are superseded. */
+/* After a failed run: the backoff, parking, ends of incarnations that are superseded. */
 
 enum { PARK = 75, ADDED_DELETED = 1U << DELTA_ADDED | 1U << DELTA_DELETED };
 

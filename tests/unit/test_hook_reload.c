@@ -296,7 +296,7 @@ static void test_what_was_handled_is_not_delivered_to_the_new_hook(void **state)
     hook_rig_pass(DELTA_ADDED, "u2");
     hook_pause(h, true);
     hook_retire(h);
-    hook_rig_change(0, DELTA_LEFT, "ns/b", "u2", "\"a\":1"); /* what comes now is not lost */
+    hook_rig_change(0, DELTA_LEFT, "ns/b", "u2", "\"a\":1"); /* this change is not lost */
     h = replace(h, &one, 1);
     assert_true(h->paused);
     hook_pause(h, false);

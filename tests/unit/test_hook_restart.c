@@ -29,7 +29,7 @@ static struct rng rng;
 static uint64_t now;
 static unsigned uids;
 static bool failing;
-static enum { NOTHING, NAMES, BODIES } left; /* what is on disk of each object */
+static enum { NOTHING, NAMES, BODIES } left; /* how much is on disk of each object */
 static uint64_t program;
 
 /* The configuration. */

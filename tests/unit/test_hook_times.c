@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a hook counts of its runs for the metrics: how they ended, how long they took, and how long after
- * the change of an EndpointSlice it was handled. */
+/* The counters of a hook for the metrics: how runs ended, how long they took, and how long after the
+ * change of an EndpointSlice it was handled. */
 #include "hook_rig.h"
 
 #include <stdio.h>
@@ -60,7 +60,7 @@ static struct hook *add(void)
     struct hook *h = hook_rig_add(&(struct hook_rig_hook){0});
 
     hook_rig_sync(0);
-    hook_rig_nothing(); /* opens the gate: what comes now is no existing object */
+    hook_rig_nothing(); /* opens the gate: objects that come now are new */
     return h;
 }
 

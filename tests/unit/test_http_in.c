@@ -46,7 +46,7 @@ struct message {
     const char *bytes;
 };
 
-/* Reads one piece of the message; *data is what it leaves. */
+/* Reads one piece of the message; *data is the rest that it leaves. */
 static enum http_in_part read_piece(struct buf *text, struct http_in *h, struct str *data,
                                     struct err *err)
 {

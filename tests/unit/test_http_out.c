@@ -72,7 +72,7 @@ static void test_response(void **state)
     buf_free(&out);
 }
 
-/* Reads what was written, without a body, and returns the part that comes last. */
+/* Reads the written bytes, without a body, and returns the part that comes last. */
 static enum http_in_part read_back(struct http_in *h, const struct buf *out, int *status)
 {
     struct str data = buf_str(out);

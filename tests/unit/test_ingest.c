@@ -7,7 +7,7 @@
 
 #include "cache/ingest.h"
 
-/* One scope, and what its sinks have heard. */
+/* One scope, and the calls of its sinks. */
 struct world {
     struct store *store;
     struct ingest in;
@@ -154,7 +154,7 @@ static void test_an_initial_event_without_a_name_takes_nothing_out(void **state)
     assert_int_equal(store_count(world.store), 1);
 }
 
-/* The watch runs before the LIST beside it has shown what was deleted. */
+/* The watch runs before the LIST beside it has shown which objects were deleted. */
 static void compare(void)
 {
     begin(WATCH_LIST_OFF);

@@ -154,7 +154,7 @@ static void test_a_cut_member_goes_with_all_that_is_in_it(void **state)
     expect("{\"a\":1,\"x\":[[{\"x\":1}],2],\"d\":3}", "{\"a\":1,\"d\":3}");
 }
 
-/* The commas of an object do not depend on what was cut in an object inside of it. */
+/* The commas of an object do not depend on members that were cut in an object inside of it. */
 static void test_members_of_objects_inside_are_cut(void **state)
 {
     (void)state;

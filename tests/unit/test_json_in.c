@@ -223,7 +223,7 @@ static void count_excess(void *arg, const char *why)
     excesses++;
 }
 
-/* A reader that tolerates what is over a limit goes on behind it, and the tokens are the same. */
+/* A reader that tolerates texts over a limit goes on behind them, and the tokens are the same. */
 static void test_limits_can_be_tolerated(void **state)
 {
     char text[6000];

@@ -87,7 +87,7 @@ static void test_invalid_utf8_is_replaced(void **state)
     }
 }
 
-/* Whatever the bytes are, the result is one JSON string; well-formed text can be read back. */
+/* The result for any bytes is one JSON string; well-formed text can be read back. */
 static void test_random_bytes_give_valid_json(void **state)
 {
     struct ref_tokens seen = {0};

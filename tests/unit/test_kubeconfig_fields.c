@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Each field of the cluster and the user of a kubeconfig: its value, and what it cannot stand
- * beside. */
+/* Each field of the cluster and the user of a kubeconfig: its value, and the fields that exclude it. */
 #include "kube/kubeconfig.h"
 
 #include <setjmp.h>

@@ -37,7 +37,7 @@ struct rig {
     struct loop *loop;
     struct helper_link *link;
     int far;          /* the helper's end */
-    int error[8];     /* what opening this file gives; 0 = it is there */
+    int error[8];     /* the errno of opening this file; 0 = it is there */
     unsigned opens;   /* asked for */
     bool is_slow;     /* the helper does not answer */
     unsigned refused; /* openings that nobody has asked for */

@@ -50,8 +50,7 @@ static enum guard_reason held(void)
     return watch_status(resume_rig.w, resume_rig.now.ms).held;
 }
 
-/* From the version of another cluster's list the watch would go on, and miss what happened before
- * it. */
+/* From the version of another cluster's list the watch would go on, and miss the changes before it. */
 static void test_a_list_that_changes_nothing_waits_for_the_answer(void **state)
 {
     static const char page[] =

@@ -37,7 +37,7 @@ static int clean_up(void **state)
     return 0;
 }
 
-/* What the store has told since the last time. */
+/* The deltas of the store since the last time. */
 static void hears(const char *want)
 {
     assert_string_equal(buf_cstr(&script.heard), want);
@@ -605,8 +605,8 @@ static void test_behind_the_common_time_bookmarks_may_not_go_back(void **state)
     goes_back_at(BOOKMARK("19"));
 }
 
-/* The second server does not know what the first one has sent. The next watch does, and no list is
- * needed. */
+/* The second server does not know the versions that the first one has sent. The next watch does, and no
+ * list is needed. */
 static void test_streams_that_do_not_fit_together_are_followed_by_a_watch(void **state)
 {
     (void)state;

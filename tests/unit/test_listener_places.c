@@ -122,7 +122,7 @@ static void test_of_many_at_once_all_are_answered(void **state)
         assert_non_null(strstr(buf_cstr(&t->peers[i].got), "</a>"));
 }
 
-/* What is looked at in each turn of the loop. */
+/* Counts the requests of each turn of the loop. */
 struct in_turns {
     struct rig *rig;
     size_t asked; /* requests before this turn */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The control socket as a file: who may connect, which files it replaces, and what it leaves
- * behind. */
+/* The control socket as a file: who may connect, which files it replaces, and which it removes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -98,7 +98,7 @@ static bool second_answered(struct rig *t)
     return strchr(buf_cstr(&t->peers[1].got), '>') != NULL;
 }
 
-/* Fills what lies between the journal and a reader that does not read. */
+/* Fills the buffers between the journal and a reader that does not read. */
 static void fill(struct rig *t)
 {
     for (int i = 0; i < 40; i++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cache/liveness: when a response has been silent for too long, and when the cache last was what
- * the server has. */
+/* cache/liveness: when a response has been silent for too long, and when the cache last was equal to the
+ * server's objects. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

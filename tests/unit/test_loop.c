@@ -218,7 +218,7 @@ static void test_the_last_slow_call_of_a_turn_can_be_cancelled(void **state)
     loop_destroy(&loop);
 }
 
-/* a and b defer each other for ever: what c defers still gets its turn, and stops the loop. */
+/* a and b defer each other for ever: the task that c defers still gets its turn, and stops the loop. */
 static void test_slow_calls_that_defer_each_other_leave_the_turn(void **state)
 {
     struct loop *loop = loop_create();

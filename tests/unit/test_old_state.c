@@ -21,7 +21,7 @@
 #define BOOT_ID "42a030a7-ff39-47de-b2ad-4df5cc3cf35a"
 #define UID     "11111111-2222-4333-8444-555555555555"
 
-/* What happened before the kill: make.py beside the state. */
+/* The events before the kill: make.py beside the state. */
 #define UID_WEB "00005eed-0000-0000-0000-000000000001"
 #define UID_API "00005eed-0000-0000-0000-000000000002"
 #define UID_OLD "00005eed-0000-0000-0000-000000000003"
@@ -220,7 +220,7 @@ static void test_all_rows_are_the_same_when_they_are_put_again(void **state)
 {
     (void)state;
     char *before = without_digests(rows());
-    batch_clear(&rig.state.batch); /* what the start has put */
+    batch_clear(&rig.state.batch); /* the rows that the start has put */
     batch_reset(&rig.state.batch);
     persist_lost(rig.p, rig.now, &rig.state.batch);
     (void)persist_put_hooks(rig.p, &rig.state.batch);

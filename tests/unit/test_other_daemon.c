@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which command lines are those of a daemon, and what configuration file they name. */
+/* Which command lines are those of a daemon, and which configuration file they name. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The status page: what it says of watches, hooks and clusters, and what it keeps to itself. The files
- * are tested by what a browser would do with them: tests/wire/test_page.py. */
+/* The status page: the rows of watches, hooks and clusters, and the texts that it hides. The files are
+ * tested in a browser: tests/wire/test_page.py. */
 #include "admin_world.h"
 
 #include <string.h>

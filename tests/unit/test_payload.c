@@ -365,7 +365,7 @@ static void test_no_object_can_bring_a_variable_of_its_own(void **state)
     buf_free(&frames);
 }
 
-/* What a drain has got. */
+/* The pieces that a drain has got. */
 struct drained {
     struct buf all;
     size_t pieces;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* persist/persist: what the next process gets of the state, and what goes into a file that begins
+/* persist/persist: the state that the next process gets, and the rows that go into a file that begins
  * anew. */
 #include "persist/persist.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* persist/hook: the rows of a hook on disk, and what the next process does with them. */
+/* persist/hook: the rows of a hook on disk, and how the next process uses them. */
 #include "persist/hook.h"
 
 #include <stdlib.h>
@@ -273,7 +273,7 @@ static void test_another_program_renews_and_the_first_one_does_not(void **state)
     expect_quiet();
 }
 
-/* What a release before has left of a hook whose object it has handled. */
+/* The rows that a release before has left of a hook whose object it has handled. */
 static void left_by_the_release_before(struct digest_forms settings, uint64_t program)
 {
     struct buf text = {0};
@@ -355,8 +355,8 @@ static void test_a_program_of_the_system_that_changes_with_the_upgrade_does_not_
     hook_rig_nothing();
 }
 
-/* The release before has run since, with other settings, and then the settings of before came back: what
- * the hook did for the other ones is not what it would do now. */
+/* The release before has run since, with other settings, and then the first settings came back: the
+ * effects of the hook with the other ones are not those that it would have now. */
 static void test_digests_from_before_a_downgrade_do_not_count(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* persist/watch: the rows of a watch on disk, and what the next process does with them. */
+/* persist/watch: the rows of a watch on disk, and how the next process uses them. */
 #include "persist/watch.h"
 
 #include <stdio.h>
@@ -558,7 +558,7 @@ static void test_a_reload_that_leaves_the_cache_as_it_is_puts_nothing(void **sta
     assert_int_equal(watch_resume_point(rig.w, 0), RESUME_WHOLE);
 }
 
-/* The process may die before the list has come that shows what the edit means. */
+/* The process may die before the list has come that shows which objects the edit changes. */
 static void test_a_reload_with_other_selectors_is_known_to_the_next_process(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a folder like /proc says of a process, whatever its files hold; and signals that hit no
- * other process. */
+/* The facts that a folder like /proc has of a process, with any content of its files; and signals that
+ * hit no other process. */
 #include "helper/process.h"
 
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* proto/proxy: addresses of proxies, CONNECT, and what each status means. */
+/* proto/proxy: addresses of proxies, CONNECT, and the meaning of each status. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

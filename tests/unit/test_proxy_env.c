@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* proto/proxy_env: the tables of Go's httpproxy and of client-go's CIDRs, and what differs here. */
+/* proto/proxy_env: the tables of Go's httpproxy and of client-go's CIDRs, and the differences from them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

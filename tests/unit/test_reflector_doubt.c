@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cache/reflector: what it does when it cannot trust its version or the server: silence, probes,
- * versions of the future or the past, held lists; and the count of relists
- * (docs/kubernetes-protocol.md "Versions of the future"). */
+/* cache/reflector: its actions when it cannot trust its version or the server: silence, probes, versions
+ * of the future or the past, held lists; and the count of relists (docs/kubernetes-protocol.md "Versions
+ * of the future"). */
 #include "reflector_rig.h"
 
 /* ---- docs/kubernetes-protocol.md "Too large resource version". */

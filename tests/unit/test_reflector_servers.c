@@ -31,7 +31,7 @@ static void test_a_watch_whose_server_died_at_once_goes_on_elsewhere(void **stat
     reflector_rig_want_wait_then(800, "L(7)");
 }
 
-/* Whatever the servers' health says: after a series of one try for each other server it waits. */
+/* With any health of the servers it waits after a series of one try for each other server. */
 static void test_a_series_is_bounded_by_the_number_of_servers(void **state)
 {
     (void)state;
@@ -101,9 +101,9 @@ static void test_servers_that_die_make_no_watch_silent(void **state)
         cut_after(1000, others);
         reflector_rig_want("W(7)");
     }
-    cut_after(300000, 3); /* a silent watch counts even if its server died then, .. */
+    cut_after(300000, 3); /* a silent watch counts even if its server died then */
     reflector_rig_want("W(7)");
-    cut_after(300000, 3); /* .. as its version may be one of the future */
+    cut_after(300000, 3); /* its version may be one of the future */
     reflector_rig_want("P(-) limit=1");
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cache/reflector: streaming lists, and what it does with a server that does not have them
- * (docs/kubernetes-protocol.md "Streaming lists", "Failed streaming lists"). */
+/* cache/reflector: streaming lists, and servers that do not have them (docs/kubernetes-protocol.md
+ * "Streaming lists", "Failed streaming lists"). */
 #include "reflector_rig.h"
 
 static void use(enum watch_list mode, bool can)

@@ -29,7 +29,7 @@ enum { MOST = 8, FLOOD = 200 };
 
 static char the_arg; /* of build() */
 
-/* The memory of what build() makes; the helper keeps its copy. */
+/* The memory of the tables that build() makes; the helper keeps its copy. */
 static void *kept[8 * MOST];
 static size_t kept_count;
 
@@ -96,7 +96,7 @@ struct made {
     struct helper_file files[MOST];
 };
 
-/* Returns false at a problem. The line lives as long as what is made of it. */
+/* Returns false at a problem. The line lives as long as the tables that are made of it. */
 static bool read_line(char *line, struct made *m, struct helper_params *p, struct buf *problems)
 {
     char *word = strchr(line, ' ');
@@ -201,7 +201,7 @@ static void begin_to_hang(struct helper_rig *w)
     free(path);
 }
 
-/* ---- What a reload does */
+/* ---- The steps of a reload */
 
 static void test_a_commit_changes_the_numbers(void **state)
 {
@@ -413,14 +413,14 @@ static void test_changes_are_told_with_the_new_numbers(void **state)
     helper_link_open(w.link, 0, 0);
     HELPER_RIG_AWAIT(&w, w.opened == 1);
     reload_and_commit(&w, "file q\nfile p\n");
-    HELPER_RIG_AWAIT(&w, w.changed == 1); /* for what may have been told before */
+    HELPER_RIG_AWAIT(&w, w.changed == 1); /* for events that may have been told before */
     assert_int_equal(w.changed_file, 1);
     helper_link_open(w.link, 1, 1);
     HELPER_RIG_AWAIT(&w, w.opened == 2);
     helper_rig_close(&w);
 }
 
-/* A helper that a test plays: what crosses a COMMIT on its way. */
+/* A helper that a test plays: messages that cross a COMMIT on its way. */
 struct played {
     struct helper_rig w; /* for its events */
     int far;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a reload does with each cluster, watch, view and hook, by the two configurations. */
+/* The change of each cluster, watch, view and hook by a reload, from the two configurations. */
 #include "app/reload_plan.h"
 
 #include <setjmp.h>
@@ -418,7 +418,7 @@ static void test_settings_that_need_a_restart(void **state)
 
 #define ON(name) "node_name = \"" name "\";\n"
 
-/* The setting and what was found out are two ways to the same name. */
+/* The setting and the name of the machine are two ways to the same name. */
 static void test_the_name_of_the_node_is_what_counts(void **state)
 {
     (void)state;
@@ -427,7 +427,8 @@ static void test_the_name_of_the_node_is_what_counts(void **state)
     expect(ON("n1"), "", "restart node_name: n1 -> found-out at -\n");
 }
 
-/* What uses the name goes on with the one that it has: only a restart gives the node another one. */
+/* Watches and hooks that use the name go on with the one that they have: only a restart gives the node
+ * another one. */
 static void test_what_uses_the_name_of_the_node_is_kept(void **state)
 {
     static const char *const texts[] = {

@@ -262,7 +262,7 @@ static const char full[] =
     "views : { v : { type = \"service_endpoints\"; services = \"s\"; slices = \"e\"; }; };\n"
     "hooks : { h : { sources = [ \"p\", \"s\" ]; mode = \"batch\"; shell = \"x\"; }; };\n";
 
-/* Where the settings of a table are, and what must be in a plan when one of them differs. */
+/* Where the settings of a table are, and the entry that a plan must have when one of them differs. */
 struct walk {
     const struct setting *table;
     char *(*base)(struct conf *c);
@@ -444,7 +444,7 @@ static const struct setting *table_of(const struct setting *table, const char *k
     return table->group;
 }
 
-/* No setting is forgotten: the plan notices each of them, and says what its change needs. */
+/* No setting is forgotten: the plan notices each of them, and has the kind of change that it needs. */
 static void test_each_setting_counts(void **state)
 {
     const struct walk all[] = {

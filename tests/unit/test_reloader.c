@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the status says of reloads that are under way, and of those that have ended badly. A reload that
- * ends well is in tests/wire/test_reload.py. */
+/* The status of reloads that are under way, and of those that have ended badly. A reload that ends well
+ * is in tests/wire/test_reload.py. */
 #include "app/reloader.h"
 
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What counts as a change for -w; tests/wire/test_ctl_repeat.py has the command. */
+/* The changes that count for -w; tests/wire/test_ctl_repeat.py has the command. */
 #include "ctl/repeat.h"
 
 #include <setjmp.h>

@@ -23,7 +23,7 @@
 /* Longer than a lookup is waited for if addresses are known. */
 enum { PATIENCE_MS = 1000 };
 
-/* One who asks for a name; what he got. */
+/* One caller that asks for a name, and the answers that it got. */
 struct asker {
     struct resolver_wait wait;
     bool calling; /* inside resolver_find(): the answer must not come */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the programs of a run print: in the log, as the content of a file, and when it ends. */
+/* The output of the programs of a run: in the log, as the content of a file, and when it ends. */
 #include "loop_until.h"
 
 #include <errno.h>

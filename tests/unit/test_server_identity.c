@@ -189,9 +189,10 @@ static void test_another_cluster_takes_all_answers_back(void **state)
     server_identity_answered(&server_identity, one, "1", NOW);
     server_identity_forget_all(&server_identity);
     assert_true(must_ask(one, NOW));
-    assert_true(is_mute(NOW, NOW + SERVER_IDENTITY_PATIENCE_MS)); /* without an identity, .. */
+    assert_true(is_mute(NOW, NOW + SERVER_IDENTITY_PATIENCE_MS)); /* without an identity */
     server_identity_forget_all(&server_identity);
-    assert_true(must_ask(one, NOW + SERVER_IDENTITY_PATIENCE_MS)); /* .. and asked all the same */
+    assert_true(
+        must_ask(one, NOW + SERVER_IDENTITY_PATIENCE_MS)); /* the server is asked all the same */
 }
 
 static void test_what_an_answer_says(void **state)

@@ -460,8 +460,8 @@ static void test_sixty_four_servers(void **state)
     assert_int_equal(servers_choose(&servers, tried, now), SERVERS_NONE);
 }
 
-/* Whatever happens: a server is chosen, it is none that was tried, and a worse one is never chosen
- * while a better tier has a server that is well. */
+/* In every state a server is chosen, it is none that was tried, and a worse one is never chosen while a
+ * better tier has a server that is well. */
 static void test_random_histories(void **state)
 {
     static const unsigned mixed[] = {2, 1, 2, 1, 3};

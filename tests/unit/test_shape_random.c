@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Random shapes on random objects: what stays of an object, byte for byte, and whether it is
- * selected, must be as a naive program has it that knows the whole object as a tree. */
+/* Random shapes on random objects: the bytes that stay of an object, and whether it is selected, must be
+ * those of a naive program that knows the whole object as a tree. */
 #include "scan_probe.h"
 
 #include <stdio.h>

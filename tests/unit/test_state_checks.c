@@ -59,7 +59,7 @@ static void set_table_sum(struct sqlite3 *db, uint64_t sum)
     run(db, sql);
 }
 
-/* Each fact gets the checksum of what it holds now. The sum over all rows follows, so a difference
+/* Each fact gets the checksum of its present value. The sum over all rows follows, so a difference
  * between it and the rows stays. */
 static void satisfy_row_sum(struct state_rig *r, struct sqlite3 *db)
 {

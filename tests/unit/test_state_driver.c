@@ -309,7 +309,7 @@ static void test_a_file_that_was_deleted_begins_anew(void **state)
     state_driver_rig_fini(&r);
 }
 
-/* The file that comes back is older than what the driver knows: objects that were deleted in
+/* The file that comes back is older than the commits that the driver knows: objects that were deleted in
  * between would be there again. */
 static void test_a_folder_that_was_moved_away_comes_back_with_its_file(void **state)
 {

@@ -71,7 +71,7 @@ static void test_an_object_that_comes_during_a_write_is_written_soon(void **stat
     play_clock_go();
 }
 
-/* Else a kill behind the commit would leave an object without what a hook knows of it. */
+/* Else a kill behind the commit would leave an object without the delivery record of a hook that knows it. */
 static void test_a_batch_is_completed_before_it_is_written(void **state)
 {
     struct state_driver_rig r;

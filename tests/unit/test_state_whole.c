@@ -382,7 +382,7 @@ static void make_odd(const char *path, int kind)
         assert_int_equal(symlink("/dev/null", path), 0);
 }
 
-/* Whatever lies there, the loader does not hang, and the file does not stay in the way for ever. */
+/* The loader does not hang on any kind of file, and the file does not stay in the way for ever. */
 static void test_odd_things_beside_the_file_are_set_aside(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files that no hook has any more: which ones are strays, when they go, and what they wait for. */
+/* Files that no hook has any more: which ones are strays, when they go, and the events that they wait for. */
 #include "loop_until.h"
 #include "restarted_hook.h"
 #include "silent_link.h"

@@ -120,7 +120,7 @@ static void test_every_truncation_is_refused(void **state)
     buf_free(&bytes);
 }
 
-/* Whatever is accepted can be written again. */
+/* Every accepted value can be written again. */
 static void test_bytes_that_are_changed(void **state)
 {
     struct rng rng;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the module says where there is no terminal; tests/wire/test_ctl_top.py has one. */
+/* The answers of the module where there is no terminal; tests/wire/test_ctl_top.py has one. */
 #include "ctl/terminal.h"
 
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When app/textfile asks the helper for a write, of which hook, and what it tells of the end. */
+/* When app/textfile asks the helper for a write, of which hook, and how it reports the end. */
 #include "app/textfile.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The memory of the command line; tests/wire/test_process.py has what ps shows. */
+/* The memory of the command line; tests/wire/test_process.py looks at the output of ps. */
 #include "app/title.h"
 
 #include <setjmp.h>

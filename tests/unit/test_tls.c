@@ -211,7 +211,7 @@ static void test_combined_file(void **state)
     buf_free(&both);
 }
 
-/* What is written to a file piece by piece is not used before its last certificate is complete. */
+/* A file that is written piece by piece is not used before its last certificate is complete. */
 static void test_files_that_are_being_written(void **state)
 {
     struct buf two = {0};

@@ -158,7 +158,7 @@ static void test_keys_choose_the_order(void **state)
     assert_false(top_take_key(&r->look, '\0'));
 }
 
-/* Whatever the size, no line is longer than the terminal, and no more lines come than fit. */
+/* With every size no line is longer than the terminal, and no more lines come than fit. */
 static void test_the_screen_fits_each_terminal(void **state)
 {
     struct rig *r = *state;

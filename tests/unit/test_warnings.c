@@ -62,7 +62,7 @@ static void test_what_servers_may_write(void **state)
     }
 }
 
-/* Other codes are about caches on the way. What is no warning ends at the end of its line. */
+/* Other codes are about caches on the way. A header that is no warning ends at the end of its line. */
 static void test_what_is_no_warning_for_people(void **state)
 {
     static const char *const cases[] = {

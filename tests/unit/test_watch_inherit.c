@@ -115,8 +115,8 @@ static void test_a_first_list_that_has_not_come_leaves_nothing(void **state)
     assert_int_equal(watch_resume_left(next, 0), RESUME_NONE);
 }
 
-/* The list that was to tell what an edit means has not come: the watch after the next needs it,
- * too. */
+/* The list that was to show which objects an edit changes has not come: the watch after the next needs
+ * it, too. */
 static void test_an_edit_lasts_until_its_list_has_come(void **state)
 {
     struct watch_params p = objects_watch_params();

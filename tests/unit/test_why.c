@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What `why` says that keys and hooks wait for. */
+/* The reasons of `why` for keys and hooks that wait. */
 #include "admin_world.h"
 
 #include <errno.h>
@@ -328,7 +328,7 @@ static void test_a_run_that_could_not_be_started_is_no_backoff(void **state)
     expect_key(t, h, "b/s0", "shortage", t->now_ms + SCHEDULER_NOT_STARTED_MS);
 }
 
-/* Only what ends at a known time, or needs nothing, has no advice. */
+/* Only a reason that ends at a known time, or needs nothing, has no advice. */
 static void test_each_reason_says_what_to_do_or_when_it_ends(void **state)
 {
     static const char *const parts[WHY_REASONS] = {

@@ -102,7 +102,7 @@ void model_forget(struct model *m, unsigned i);
 /* When the view must be asked again, UINT64_MAX = never. */
 uint64_t model_due_ms(const struct model *m);
 
-/* Frees the memory of what is held. */
+/* Frees the memory of the held objects. */
 void model_fini(struct model *m);
 
 #endif

@@ -31,7 +31,7 @@ struct object *view_rig_object(const char *kind, const char *api_version, const 
 /* key: "NS/NAME". spec: its JSON without braces. */
 struct object *view_rig_service(const char *key, const char *uid, const char *rv, const char *spec);
 
-/* rest: what SLICE() makes. */
+/* rest: the text that SLICE() makes. */
 struct object *view_rig_slice(const char *key, const char *rv, const char *rest);
 
 /* subsets: JSON without brackets. */

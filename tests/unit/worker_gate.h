@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * worker_gate - keeps a worker thread of libuv busy, so that what is given to the workers has to
- * wait.
+ * worker_gate - keeps a worker thread of libuv busy, so that other work for it has to wait.
  */
 #ifndef UNIT_WORKER_GATE_H
 #define UNIT_WORKER_GATE_H

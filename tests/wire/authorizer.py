@@ -66,7 +66,7 @@ def name_selected(selector):
 
 
 class NodeAuthorizer:
-    """What an API server of Kubernetes 1.32 or newer lets a kubelet list and watch
+    """The resources that an API server of Kubernetes 1.32 or newer lets a kubelet list and watch
     (kubernetes/kubernetes plugin/pkg/auth/authorizer/node, and NodeRules of rbac/bootstrappolicy).
     used: "namespace/name" of the secrets, configmaps and pods that belong to its node."""
 

@@ -106,7 +106,7 @@ class Browser:
         wait_until(lambda: self.js(expression), what=what or expression, **more)
 
     def text(self, selector):
-        """What a person sees of the first such element; None = there is none."""
+        """The text of the first such element that a person sees; None = there is none."""
         return self.js(f"document.querySelector({json.dumps(selector)})?.innerText")
 
     def look(self, width=1280, height=900, dark=False, mobile=False):
@@ -133,7 +133,7 @@ class Browser:
                 if event["method"] == "Network.requestWillBeSent"]
 
     def complaints(self):
-        """What stands in the console: warnings, errors, exceptions, and what the policy has blocked."""
+        """The lines in the console: warnings, errors, exceptions, and requests that the policy has blocked."""
         found = []
         for event in list(self.events):
             params = event["params"]

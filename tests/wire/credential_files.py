@@ -37,7 +37,7 @@ class Unseen:
 
 class Volume:
     """A projected volume as the kubelet makes it: each file is a link to ..data/FILE, the link
-    ..data is swapped, and then the folder of before is removed."""
+    ..data is swapped, and then the old folder is removed."""
 
     def __init__(self, path, **files):
         self.path, self.count = path, 0

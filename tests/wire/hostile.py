@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Damage to a state_dir behind the back of its daemon, and the checks of what the daemon makes of
-it."""
+"""Damage to a state_dir behind the back of its daemon, and the checks of how the daemon goes on."""
 import contextlib
 import json
 import stat

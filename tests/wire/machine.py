@@ -93,7 +93,7 @@ class Machine:
         self.shell.type(f"PATH={self.root}/bin:$PATH; unset KUBECONFIG JOURNAL_STREAM; umask 022")
 
     def facts(self, **facts):
-        """What the stand-ins shall know: file names and contents."""
+        """The facts that the stand-ins shall know: file names and contents."""
         for name, content in facts.items():
             path = self.root / "facts" / name
             path.write_bytes(content if isinstance(content, bytes) else content.encode())
@@ -119,7 +119,7 @@ class Machine:
         return MOVED.sub(f"{self.root}/", text).replace(SERVER, self.api.url)
 
     def type(self, text):
-        """Types a block; returns (status, what it printed, as the page would show it)."""
+        """Types a block; returns (status, its output, as the page would show it)."""
         status, output = self.shell.type(self.moved(text))
         for path in sorted((self.root / "created").iterdir()):
             self.api.apply(service(f"default/{path.name}"))
@@ -131,7 +131,7 @@ class Machine:
                               lambda m: "10.0.0.1:6443" if m[1] else "10.0.0.1", output)
 
     def granted(self, review):
-        """For FakeApi.access: what the roles that were applied allow."""
+        """For FakeApi.access: the requests that the applied roles allow."""
         roles = self.root / "scratch" / "informerd-rbac.yaml"
         applied = self.root / "facts" / "applied-clusterrole.yaml"
         return applied.exists() and Roles(roles.read_text()).allow(review)
@@ -160,12 +160,12 @@ class Machine:
         assert good, f"{block.text}showed (status {status}):\n{output}\nnot:\n{shown}"
 
     def journal(self):
-        """What the daemon has logged."""
+        """The log of the daemon."""
         path = self.root / "journal"
         return path.read_text() if path.exists() else ""
 
     def close(self):
-        """Stops what was started, and looks whether that ended well."""
+        """Stops the programs that were started, and looks whether they ended well."""
         self.shell.close()
         pid = self.root / "pid"
         if pid.exists():

@@ -11,7 +11,7 @@ FOLDER = ROOT / "packaging" / "observability"
 RULES = FOLDER / "informerd.rules.yml"
 TESTS = FOLDER / "informerd.rules.test.yml"
 DASHBOARD = FOLDER / "informerd.dashboard.json"
-# What Grafana puts in the place of its variables; any duration is as good.
+# The values that Grafana puts in the place of its variables; any duration is as good.
 VARIABLES = {"$__rate_interval": "1m", "$instance": ".*"}
 
 # where: words for a failure

@@ -55,7 +55,7 @@ class Plugin:
         (self.folder / "runs").chmod(0o777)
 
     def put(self, name, data):
-        """What the program reads is replaced in one step; None takes it away."""
+        """Replaces the file that the program reads in one step; None takes it away."""
         path, new = self.folder / name, self.folder / f".{name}"
         if data is None:
             path.unlink(missing_ok=True)

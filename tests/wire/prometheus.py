@@ -51,7 +51,7 @@ class Prometheus:
         return self
 
     def __exit__(self, *_exc):
-        self.process.kill()     # what it has stored is not wanted
+        self.process.kill()     # its data is not wanted
         self.process.wait()
 
     def address(self):

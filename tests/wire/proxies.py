@@ -144,7 +144,7 @@ class ReverseProxy(Proxy):
     """Ends TLS in front of an API server, and speaks HTTP on both sides as nginx does; one request
     for each connection.
 
-    holds: what it holds back of the response to a watch until that is complete: None, "body", or
+    holds: the part of the response to a watch that it holds back until that is complete: None, "body", or
     "all" (head and body). A change counts from the next bytes on.
     """
 

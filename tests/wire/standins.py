@@ -5,8 +5,8 @@ PATH of a pretend machine.
 
     standins.py ROOT PROGRAM ARG...
 
-ROOT/facts has what the test says is true of the cluster: ca.crt and ca.key, the token that comes
-next, the kubeconfigs of tools. Each says what the real program says, and ends with status 2 if it
+ROOT/facts has the facts of the cluster that the test has set: ca.crt and ca.key, the token that comes
+next, the kubeconfigs of tools. Each prints the output of the real program, and ends with status 2 if it
 is used in a way that it does not know."""
 import base64
 import datetime
@@ -95,7 +95,7 @@ class Machine:
         return self.fact("token")
 
     def use_token(self, kubeconfig):
-        """The kubeconfig has the token of now, in a file beside it."""
+        """The kubeconfig has the present token, in a file beside it."""
         user = yaml.safe_load(kubeconfig.read_text())["users"][0]["user"]
         assert (kubeconfig.parent / user["tokenFile"]).read_text().strip() == self.fact("token")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What informerctl prints on a terminal."""
+"""The output of informerctl on a terminal."""
 import fcntl
 import os
 import pty

@@ -127,7 +127,7 @@ def shortened(api, d):
 
 
 def check_went_on(api, hook, rv):
-    """The watch went on where it was, and brought what was missed."""
+    """The watch went on where it was, and brought the missed changes."""
     hook.wait_what("ADDED", "n/c")
     sequence = api.sequence("services")
     assert sequence[:2] == ["L(0)", "W(2)"] and set(sequence[2:]) == {f"W({rv})"}
@@ -156,7 +156,7 @@ def test_s59_a_black_hole_is_found_and_the_watch_goes_on_without_a_list(far, cab
 
 
 def test_s59_a_machine_that_lost_power_is_found_when_it_is_back(far, cable, hook):
-    """It knows nothing of the connections of before, and says so when a probe comes."""
+    """It knows nothing of the earlier connections, and says so when a probe comes."""
     api, d = far
     rv, before = api.rv, attempts(d)
     with shortened(api, d):

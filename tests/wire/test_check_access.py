@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""informerd --check-access: what it says of servers that are well, and of each thing that can be wrong."""
+"""informerd --check-access: its rows for servers that are well, and for each thing that can be wrong."""
 import os
 import re
 import signal
@@ -24,7 +24,7 @@ PODS = {"pods": {"resource": "pods", "namespaces": ["*"],
 
 
 class Report:
-    """What --check-access has printed. blocks: {heading: [(verdict, what, text), ...]}."""
+    """The output of --check-access. blocks: {heading: [(verdict, what, text), ...]}."""
 
     def __init__(self, done):
         assert not [word for word in SANITIZER if word in done.stderr], done.stderr
@@ -545,7 +545,7 @@ def test_one_of_several_servers_is_down(new_api, factory):
     assert len(apis[0].reviews) == len(apis[2].reviews) == 3 and not apis[1].reviews
 
 
-# ---- As whom, and beside what
+# ---- The user that it runs as, and other options
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 def test_it_runs_as_the_user_and_reads_credentials_as_root(api, daemon, tmp_path):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/design.md "Views", word for word: the object of service_endpoints, what a server may put
-into it, and what the sources of a view do to it."""
+"""docs/design.md "Views", word for word: the object of service_endpoints, the values that a server may put
+into it, and how the sources of a view change it."""
 import ipaddress
 import json
 import random

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/design.md "At least once": what was handled stays handled and what was not is told, whatever
-is killed: a few times here, five hundred times in a long run. The judges of tests/crash find each
-broken rule."""
+"""docs/design.md "At least once": whichever process is killed, handled states stay handled, and hooks get
+all others: a few times here, five hundred times in a long run. The judges of tests/crash find each broken
+rule."""
 import subprocess
 import sys
 import types

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The control socket and informerctl: what they show, as tables and as JSON."""
+"""The control socket and informerctl: their answers, as tables and as JSON."""
 import json
 import os
 import socket
@@ -224,7 +224,7 @@ def test_the_log_is_json_or_text_as_asked(api, daemon):
     assert 'watch="services"' in line and 'cluster="prod"' in line and "refused" in line
 
 
-# ---- What a watch reports of itself
+# ---- The reports of a watch about itself
 
 def test_a_watch_tells_when_events_and_bookmarks_came(running, api, began):
     assert running.control.watch("services")["last_event_age_s"] is None
@@ -376,7 +376,7 @@ def test_guard_has_nothing_to_decide_when_nothing_is_held(running):
         assert done.returncode == 1 and "holds no list" in done.stderr
 
 
-# ---- Who may, and how
+# ---- Who may do it, and how?
 
 CROWD = """
 import socket, sys

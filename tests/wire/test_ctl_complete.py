@@ -17,7 +17,7 @@ COMP_CWORD=$(({count} - 1))
 _informerctl {ctl} {last}
 printf '%s\\n' "${{COMPREPLY[@]}}"
 """
-# The completion function is called as zsh calls it; what it gives to the line editor is printed.
+# The completion function is called as zsh calls it; the words that it gives to the line editor are printed.
 ZSH = """
 compadd() {{ print -rl -- "${{candidates[@]}}" }}
 _files() {{ }}
@@ -95,7 +95,7 @@ def test_without_a_daemon_it_is_silent(shell, tmp_path):
 
 
 def test_a_key_with_a_colon_in_bash(api, daemon):
-    """bash makes three words of it, and replaces only what is behind the colon."""
+    """bash makes three words of it, and replaces only the text behind the colon."""
     api.apply(service("n/system:node"), service("n/system:noise"), service("n/other"))
     d = daemon(api).synced()
 

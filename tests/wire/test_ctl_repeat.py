@@ -10,7 +10,7 @@ from harness import INFORMERCTL
 
 
 class Repeater:
-    """informerctl -w that runs; `text` is what it has printed so far: with Repeater(d, "hooks") as r."""
+    """informerctl -w that runs; `text` is its output so far: with Repeater(d, "hooks") as r."""
 
     def __init__(self, daemon, *args):
         self.process = subprocess.Popen(

@@ -25,7 +25,7 @@ class Waiter:
         self.process.communicate()
 
     def end(self):
-        """Waits for the end; returns the exit code, and what was printed."""
+        """Waits for the end; returns the exit code and the output."""
         out, err = self.process.communicate(timeout=PATIENCE)
         return self.process.returncode, out, err
 

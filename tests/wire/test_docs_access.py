@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/access.md is right: informerd accepts each of its configurations, and what the page has its
-reader type shows what the page shows."""
+"""docs/access.md is right: informerd accepts each of its configurations, and the commands that the page has
+its reader type give the output that the page shows."""
 import base64
 import json
 import os
@@ -54,7 +54,7 @@ def machine(new_api, authority):
 
 
 def follow(machine, section):
-    """Types a section, without what this build cannot do yet."""
+    """Types a section, without the parts that this build cannot do yet."""
     try:
         machine.follow(PAGE, section, skip=() if can("--check-access") else ("--check-access",))
     except NotYet as what:
@@ -185,7 +185,7 @@ def test_each_configuration_is_accepted(machine, authority, block):
 # ---- What kubelet.conf may read
 
 def test_a_kubelet_may_do_what_its_configuration_asks(machine, authority):
-    """The API server refuses what the Node authorizer refuses: nothing but the question which
+    """The API server refuses the requests that the Node authorizer refuses: nothing but the question which
     cluster this is."""
     api, leaf = machine.api, authority.client(NODE)
     api.client_cns, api.identity = {NODE}, 403

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `informerctl get` shows of a cache: exactly what the server has, each object once, without
+"""`informerctl get` shows exactly the objects that the server has, each object once, without
 managedFields."""
 import json
 

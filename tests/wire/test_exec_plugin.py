@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exec plugins: programs that give credentials. When they run and as whom, what is made of their
-output, and that nothing waits for them that need not."""
+"""Exec plugins: programs that give credentials. When they run and as whom, how their output is used, and
+that only their own cluster waits for them."""
 import base64
 import json
 import os
@@ -52,7 +52,7 @@ def plugin(new_plugin):
 def plugged(factory):
     """plugged(api, plugin, credentials={...}, settings...): a daemon whose kubeconfig names this
     plugin; exec: further fields of that section. At the end, no secret is in the log or the status,
-    nor in what other users see of its processes."""
+    nor in the parts of its processes that other users see."""
     made = []
 
     def make(api, plugin, credentials=None, exec_=None, tuning=None, **settings):
@@ -438,7 +438,7 @@ def test_s117_stderr_is_logged_without_the_credential(new_api, authority, plugin
         assert secret not in d.stderr()
 
 
-# ---- As whom, and with what
+# ---- The user and the environment of plugins
 
 @needs_root
 def test_s117_started_as_root_the_plugin_runs_as_the_user_of_main(api, plugin, plugged):

@@ -285,8 +285,7 @@ BOMBS = {
 
 @pytest.mark.parametrize("name", BOMBS)
 def test_a_decompression_bomb_is_left(scene, api, name):
-    """Half a megabyte would become half a gigabyte. Which bound it meets first is a matter of what
-    it becomes."""
+    """Half a megabyte would become half a gigabyte. Which bound it meets first depends on its content."""
     body, words, kind = BOMBS[name]
     assert len(body) < 2 ** 20
     rule = api.on_list("services", times=None).run(says(ZIPPED, chunk(body)))

@@ -213,7 +213,7 @@ def test_the_identity_is_requested_until_it_is_answered(api, left, hook, said):
 
 @pytest.mark.parametrize("said", sweep([500, "rst", "eof"], [500]))
 def test_a_server_that_never_answers_is_known_by_its_authority(api, left, hook, said):
-    """tests/unit/test_cluster_identity_driver.c shows what counts as no answer, and for how
+    """tests/unit/test_cluster_identity_driver.c shows which responses count as no answer, and for how
     long."""
     d = left(*services("a", "b"))
     api.identity = said

@@ -94,7 +94,7 @@ def test_another_cluster_goes_on_meanwhile(api, new_api, factory, late, hook, ne
 
 
 def test_a_reload_without_the_kubeconfig_of_a_cluster_in_use_is_refused(api, factory, late, hook):
-    """The cluster goes on as it is, with credentials that are renewed. So does a mistyped path."""
+    """The cluster goes on as it is, with credentials that are renewed. A mistyped path has the same effect."""
     late.put()
     d = factory.daemon(clusters={"prod": late.cluster}, hooks={"h": hook}).caught_up(api)
     late.path.unlink()

@@ -106,7 +106,7 @@ def test_lines_go_to_stderr_while_the_journal_is_away(api, logging, journal, hoo
 
 
 def test_the_helper_logs_to_the_journal(api, logging, journal, tmp_path):
-    """The helper has descriptors of its own: what was main's socket may be another file there."""
+    """The helper has descriptors of its own: the number of main's socket may be another file there."""
     token = tmp_path / "token"
     token.write_text("t")
     d = logging(credentials={"token_file": str(token)})

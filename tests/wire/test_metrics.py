@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""/metrics: the format, each number against what the daemon does, and docs/metrics.md."""
+"""/metrics: the format, each number against the work of the daemon, and docs/metrics.md."""
 import re
 import shutil
 import subprocess

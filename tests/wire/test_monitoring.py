@@ -86,8 +86,8 @@ def test_s59_health_is_red_while_a_watch_is_stale_and_green_again_by_itself(api,
 
 
 def test_s59_an_outage_restarts_nothing_and_runs_nothing_twice(api, probed, hook):
-    """Of ten minutes in the long form. What a liveness probe sees stays green, and the hook gets what changed
-    meanwhile, once."""
+    """An outage of ten minutes in the long form. The liveness probe stays green, and the hook gets the
+    changes of that time once."""
     api.apply(service("n/a"))
     d, probes = probed(hooks={"h": hook})
     d.settled(api)

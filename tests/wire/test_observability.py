@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""packaging/observability: rules and dashboard use what informerd exports, and the runbook knows every
-alert."""
+"""packaging/observability: rules and dashboard use only metrics that informerd exports, and the runbook
+knows every alert."""
 import collections
 import re
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The two processes and what a hook process is: descriptors, environment, umask, deaths."""
+"""The two processes and the processes of hooks: descriptors, environment, umask, deaths."""
 import grp
 import os
 import pathlib
@@ -101,7 +101,7 @@ def test_the_helper_shows_under_a_name_of_its_own(api, daemon):
 
 @pytest.mark.parametrize("argv0", ["i", "informerd", "informerd: helpe", "informerd: helper-"])
 def test_the_name_of_the_helper_fits_into_any_command_line(tmp_path, argv0):
-    """ps shows the bytes of argv and, if the last one of those is no NUL, of what is behind them."""
+    """ps shows the bytes of argv and, if the last one of those is no NUL, the bytes behind them."""
     config = tmp_path / "informerd.conf"
     config.write_text('user = "nobody"; clusters : { c : { servers = [ "https://127.0.0.1:1" ]; token_file = "/x"; }; };'
                       'watches : { w : { resource = "nodes"; }; }; state_dir = "none";'

@@ -261,7 +261,7 @@ def test_s123_no_proxy_holds_nets(new_api, authority, factory, no_proxy, proxied
             d.stop()
 
 
-# What is wrong with a proxy is said at the start
+# The start names the fault of a proxy
 
 @pytest.mark.parametrize("url,words", [
     ("socks5://user:s3cret@127.0.0.1:1080", "SOCKS proxies are not supported; give an HTTP proxy"),

@@ -84,7 +84,7 @@ def test_the_roles_allow_each_request_and_each_grant_is_needed(new_api, daemon, 
 
     gets = on("configmaps", "get", "a", names=["y"]) | on("configmaps", "get", "b",
                                                           names=["x", "y"])
-    if lists == "off":      # else LIST is what a refused stream falls back to
+    if lists == "off":      # else a refused stream falls back to LIST
         wait_until(lambda: unused() == IDENTITY | gets)
     refused = [request for request in asked() if not r.allowing(request)]
     assert not refused and asked()

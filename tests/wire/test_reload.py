@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A reload: it reads the configuration, says what would change, and refuses what a start refuses."""
+"""A reload: it reads the configuration, says what would change, and refuses the configurations that a start
+refuses."""
 import json
 import os
 import signal

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A reload switches the running daemon over to the changed configuration: what is equal goes on, what
-changes does so by the rules of a restart (docs/design.md "Reload")."""
+"""A reload switches the running daemon over to the changed configuration: equal parts go on, changed parts
+follow the rules of a restart (docs/design.md "Reload")."""
 import os
 import signal
 import subprocess
@@ -350,7 +350,7 @@ def test_a_reload_looks_again_at_programs(api, two, hook, other):
 
 
 def test_idle_is_not_before_changed_files_were_found(api, two, hook, tmp_path):
-    """What a script does after a reload: it waits until everything has settled, and then looks. The
+    """A script waits after a reload until everything has settled, and then looks. The
     comparison takes a while, as the file is large."""
     file = tmp_path / "large"
     with open(file, "wb") as out:

@@ -160,7 +160,7 @@ def test_a_list_of_another_cluster_on_a_connection_that_stays_is_held(api, known
 
 
 def test_a_list_of_another_cluster_that_changes_nothing_does_not_move_the_watch(api, known, hook):
-    """The watch would go on from the version of the list, and miss what happened before it."""
+    """The watch would go on from the version of the list, and miss the changes before it."""
     d = known(5)
     of_the_first, rv, objects = api.identity, *api.store.snapshot()
     api.store.restore((rv + 1000, objects))

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""informerctl record and informerd --replay: what is recorded reaches hooks again, without a
-server."""
+"""informerctl record and informerd --replay: recorded changes reach hooks again, without a server."""
 import copy
 import json
 import os
@@ -86,7 +85,7 @@ def a_slice(*addresses):
 
 
 def plain(run):
-    """The input of a run, without what differs from one process to the next."""
+    """The input of a run, without the members that differ from one process to the next."""
     value = copy.deepcopy(run.input)
     del value["run"]
     for source in value["sources"].values():
@@ -199,7 +198,7 @@ def test_a_watch_that_was_stale_when_the_recording_began_is_stale(daemon, hook, 
     assert d.starts("h")[0][0] >= seconds(d.log(msg="watch is fresh again")[0])
 
 
-# ---- What a recording tells of its own end
+# ---- The end of a recording
 
 def test_a_restart_of_informerd_cuts_the_recording_visibly(api, daemon, hook, files):
     api.apply(service("n/a"))
@@ -355,7 +354,7 @@ def test_a_recorded_watch_that_is_not_configured_is_an_error_without_hook(daemon
 
 
 def test_one_hook_does_not_wait_for_the_others(daemon, new_hook, files):
-    """--hook takes away `after`, and what the other hooks need."""
+    """--hook takes away `after`, and the needs of the other hooks."""
     one, two = new_hook(), new_hook()
     (files / "r").write_text(recording(A, SYNCED))
     d = daemon(clusters=NOWHERE, watches=TWO, start=False, hooks={

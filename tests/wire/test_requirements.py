@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/requirements.md: what informerd does on kernels that lack newer system calls."""
+"""docs/requirements.md: informerd on kernels that lack newer system calls."""
 import errno
 import pathlib
 import re

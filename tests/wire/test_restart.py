@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SCENARIOS.md 106, 107 and 109: a daemon that is started again tells what changed meanwhile, once,
-and asks for no more than that."""
+"""SCENARIOS.md 106, 107 and 109: a daemon that is started again tells each change of the time between once,
+and asks the server for no more than that."""
 import pytest
 from control import wait_until
 from fakeapi import END, error_event, service

@@ -46,7 +46,7 @@ def of_pki(factory, api, pki, **more):
     return plain(factory, api, client_cert_file=pki.current, client_key_file=pki.current, **more)
 
 
-# ---- What is seen
+# ---- Changes of files that are seen
 
 def wait_renewed(d, what, count=1):
     wait_until(lambda: len(d.log(msg=f"{what} was renewed")) >= count, what=f"{what} was renewed")

@@ -283,7 +283,7 @@ def other(daemon, api, hook):
 
 @needs_root
 def test_a_folder_with_other_files_is_not_given_away(other):
-    """Nor does the message tell anybody to do so, which could mean a chown of /var/lib."""
+    """The message does not tell anybody to give it away either: that could mean a chown of /var/lib."""
     d = other.d
     d.state.mkdir()
     (d.state / "precious").write_text("keep me")

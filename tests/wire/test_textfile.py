@@ -23,7 +23,7 @@ def written(path):
 
 
 def troubles(d):
-    """What degraded says of the file; a test says nothing of other reasons."""
+    """The reasons in `degraded` that are about the file; a test says nothing of other reasons."""
     return [text for text in d.control.status()["degraded"] if "metrics.textfile" in text]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What people are told when TLS fails or credentials do not work: the log, the status, informerctl."""
+"""The messages for people when TLS fails or credentials do not work: the log, the status, informerctl."""
 import base64
 import datetime
 import json
@@ -16,7 +16,7 @@ HOUR = datetime.timedelta(hours=1)
 
 
 def at(delta):
-    """The date of now + delta, as messages write dates."""
+    """The present date + delta, as messages write dates."""
     return (datetime.datetime.now(datetime.timezone.utc) + delta).strftime("%Y-%m-%d")
 
 
@@ -38,7 +38,7 @@ def with_chain(leaf, issuer):
 
 
 
-# what the server shows; the sentence, in which CA is the file of the CA
+# the certificate of the server; the sentence, in which CA is the file of the CA
 SERVERS = {
     "unknown CA": (
         lambda a, folder: Authority(folder, "other-ca").server(),

@@ -364,7 +364,7 @@ def test_once_is_69_when_a_view_cannot_sync(api, viewed, hook, code):
     assert not hook.runs()
 
 
-# ---- What informerctl shows
+# ---- Views in informerctl
 
 def test_get_shows_the_objects_of_a_view(one):
     shown = one.ctl_json("get", "backends")

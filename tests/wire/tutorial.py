@@ -1,15 +1,15 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs what a page of docs/ tells its reader to type, and compares what the page shows.
+"""Types the commands of a page of docs/, and compares their output with the page.
 
-    tutorial.py --build DIR [--write] PAGE      --write puts what is seen into the page
+    tutorial.py --build DIR [--write] PAGE      --write puts the output into the page
 
 Fenced blocks, in their order:
 
     ```sh               typed into one shell, which begins in the checkout; the status must be 0
     ```sh terminal=2    runs in the foreground of terminal 2, whose program gets Ctrl-C before
     ```text, ```json    after sh: its output. Such a block only shows things, so it is typed again
-                        until it shows this; but not with --once, which handles what it shows
+                        until it shows this; but not with --once, which handles the objects that it shows
     ```text terminal=2  lines that appear there, in this order, among others
     ```conf             a hooks group, which informerd --check must accept
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A daemon with a cluster in trouble and a healthy one, and what must hold in any trouble."""
+"""A daemon with a cluster in trouble and a healthy one, and the rules that must hold in any trouble."""
 from fakeapi import service, simple
 from harness import SERVICES, hook_settings
 
