@@ -211,8 +211,8 @@ static void await(const struct builder *b, const char *path)
     w->file = file_number(b->list, w->path, &b->path_trust, b->conf->kubeconfig.at);
 }
 
-/* Takes the next path of the setting off *rest; empty names are passed over. The caller frees it; NULL = there
- * is none. */
+/* Takes the next path of the setting off *rest; empty names are passed over. The caller frees it; NULL =
+ * there is none. */
 static char *next_path(const char **rest)
 {
     *rest += strspn(*rest, ":");

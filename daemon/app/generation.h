@@ -23,14 +23,14 @@ struct generation_source {
     const char *path; /* of the main file, absolute */
     const struct conf
         *conf; /* of the start: settings that only a restart changes stay as they are here */
-    const char *node_name; /* the same */
+    const char *node_name; /* of the start, too */
 };
 
 struct generation {
     struct conf *conf;   /* after conf_keep() */
     struct conf *wanted; /* as the files have it */
     struct cluster_access_list cluster_access;
-    char *node_name;     /* that a restart would find */
+    char *node_name;     /* as a restart would have it */
     struct buf warnings; /* problems that may be mended while informerd runs, one line each */
 };
 

@@ -48,8 +48,9 @@ bool identity_may_own(uid_t uid, gid_t gid) MUST_CHECK;
 void identity_fini(struct identity *id);
 
 /* Empties the inheritable set of capabilities, which some containers fill, and which a change of the user
- * leaves. To be called before the first fork and thread, as both get a copy. Started as another user than root,
- * this process keeps the set: the unit may have given it ambient capabilities. ERR_IO if the system refuses. */
+ * leaves. To be called before the first fork and thread, as both get a copy. Started as another user than
+ * root, this process keeps the set: the unit may have given it ambient capabilities. ERR_IO if the system
+ * refuses. */
 enum err_kind identity_drop_inheritable(struct err *err) MUST_CHECK;
 
 /* This process becomes that user for good. ERR_IO if the system refuses, or if root's rights could

@@ -68,12 +68,20 @@ const char *other_daemon_config(const char *cmdline, size_t n)
     return config[0] == '/' ? config : NULL;
 }
 
+/* The text behind this line break and name; NULL = the status has none. */
+static const char *field_of(const char *status, const char *name)
+{
+    const char *at = strstr(status, name);
+
+    return at != NULL ? at + strlen(name) : NULL;
+}
+
 /* Is it the helper of this process, which has not taken its name yet? */
 static bool is_own_child(const char *status)
 {
-    const char *parent = strstr(status, "\nPPid:\t");
+    const char *parent = field_of(status, "\nPPid:\t");
 
-    return parent != NULL && strtol(parent + strlen("\nPPid:\t"), NULL, 10) == getpid();
+    return parent != NULL && strtol(parent, NULL, 10) == getpid();
 }
 
 /* A main of informerd, not of another container: its helper has another name, and a process of another
@@ -85,8 +93,8 @@ static bool is_main(const char *pid)
     if (read_file(pid, "comm", text) == 0 || strcmp(text, "informerd\n") != 0 ||
         read_file(pid, "status", text) == 0)
         return false;
-    const char *pids = strstr(text, "\nNSpid:\t");
-    return !is_own_child(text) && pids != NULL && strcspn(pids + 8, "\t") > strcspn(pids + 8, "\n");
+    const char *pids = field_of(text, "\nNSpid:\t");
+    return !is_own_child(text) && pids != NULL && strcspn(pids, "\t") > strcspn(pids, "\n");
 }
 
 /* Has the process the configuration file of this one? */

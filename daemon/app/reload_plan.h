@@ -19,7 +19,7 @@ enum reload_change {
     RELOAD_KEEP, /* nothing changes but perhaps its index */
     RELOAD_ADD,
     RELOAD_CHANGE,  /* goes on with other settings */
-    RELOAD_REPLACE, /* a new one takes its place, its objects and its records */
+    RELOAD_REPLACE, /* a new one takes its place, with its objects or records */
     RELOAD_DROP,
 };
 
@@ -78,10 +78,10 @@ struct reload_restart {
 struct reload_plan {
     struct reload_entries clusters; /* KEEP, ADD, CHANGE, DROP */
 
-    /* A new struct watch is made for each entry with now == first and ADD or REPLACE; with REPLACE it takes
-     * the objects of the struct watch that the name had: old watches[old watches[was].first]; with ADD those of
-     * the first alias that was there. CHANGE: only `audit` is another one. A watch that has moved to
-     * another cluster is dropped and added. */
+    /* A new struct watch is made for each entry with now == first and ADD or REPLACE; with REPLACE it
+     * takes the objects of the struct watch that the name had: old watches[old watches[was].first]; with
+     * ADD those of the first alias that was there. CHANGE: only `audit` is another one. A watch that has
+     * moved to another cluster is dropped and added. */
     struct reload_entries watches;
 
     struct reload_entries views; /* KEEP, ADD, REPLACE, DROP */

@@ -16,10 +16,9 @@ struct digest {
     uint64_t hi;
 };
 
-/* Two digests of one thing: the one that this release compares, and the one that the release before
- * compared. A state of that release is compared by `former`, and the state keeps both, so that each of
- * the two releases can go on with the state that the other has left (docs/decisions.md "The state has
- * two digests of a hook"). */
+/* The digest of one thing by the rules of this release (`now`), and by those of the release before
+ * (`former`). The state keeps both, so that each of the two releases can go on with the state that the
+ * other has left (docs/decisions.md "The state has two digests of a hook"). */
 struct digest_forms {
     struct digest now;
     struct digest former;

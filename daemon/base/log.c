@@ -229,8 +229,9 @@ static bool has_room(int fd)
     return !is_stuck;
 }
 
-/* Writes a whole line to stderr. A pipe that poll() calls writable takes PIPE_BUF bytes without blocking, and in one piece. So a
- * line of that length never blocks the daemon, and does not mix with lines of the helper. */
+/* Writes a whole line to stderr. A pipe that poll() calls writable takes PIPE_BUF bytes without blocking,
+ * and in one piece. So a line of that length never blocks the daemon, and does not mix with lines of the
+ * helper. */
 static void write_line(const struct buf *out)
 {
     size_t done = 0;

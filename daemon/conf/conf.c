@@ -257,8 +257,8 @@ static bool was_read(const struct conf *c, const char *path)
     return false;
 }
 
-/* Reads the file at path into c; false after a report. The first one is the main file. Its name is kept for as long as c lives, because
- * the places of values point to it. */
+/* Reads the file at path into c; false after a report. The first one is the main file. Its name is kept for
+ * as long as c lives, because the places of values point to it. */
 static bool read_file(struct conf *c, struct file_set *files, const char *path, struct problems *p)
 {
     const struct file_set_key key = {.path = path, .may_be_pipe = c->n_files == 0};

@@ -33,8 +33,8 @@ struct conf_limits {
     struct conf_ms credential_expiry; /* one that expires sooner is reported */
 };
 
-/* Where /livez, /readyz and /healthz can be asked for besides the control socket
- * (docs/design.md "Metrics"). */
+/* The addresses that serve health, metrics and the status page over TCP besides the control socket, and the
+ * file that metrics are written to (docs/design.md "Metrics"). */
 struct conf_metrics {
     struct conf_list listen;    /* "127.0.0.1:9916", "[::1]:9916"; empty = nowhere */
     struct conf_str textfile;   /* absolute, or "none" */

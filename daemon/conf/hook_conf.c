@@ -178,8 +178,8 @@ static bool has_files_from(const struct conf_hook *h)
     return h->files_from.v[0] != '\0';
 }
 
-/* Exactly one of command, shell and files_from must be set. A setting that was refused is empty, too, but then
- * its own message is enough. Whether the program exists is checked in app/check. */
+/* Exactly one of command, shell and files_from must be set. A setting that was refused is empty, too, but
+ * then its own message is enough. Whether the program exists is checked in app/check. */
 static void check_program(const struct conf_hook *h, struct problems *p)
 {
     bool command = h->command.n > 0;

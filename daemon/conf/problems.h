@@ -36,9 +36,8 @@ bool problems_has(const struct problems *p, struct where at);
 size_t problems_count(const struct problems *p);
 
 /* Appends the problems as lines "FILE:LINE: text" ("FILE: text" without a line), with the mark before the
- * text, sorted by file and
- * line; within a line in the order in which they were found. A last line says how many more there
- * are. Sorts p->v. */
+ * text, sorted by file and line; within a line in the order in which they were found. A last line says how
+ * many more there are. Sorts p->v. */
 void problems_put(struct problems *p, struct buf *out);
 
 /* Forgets all of them and releases the memory. */

@@ -40,7 +40,7 @@ enum setting_type {
 /* The class of a setting: how a change of it takes effect. For a hook the class says whether the runs
  * with the old value still count (docs/design.md "Renewal"). */
 enum setting_change {
-    SETTING_NO_CLASS, /* in tables that are not of a hook; app/reload_plan decides how it takes effect */
+    SETTING_NO_CLASS, /* not in the table of a hook: app/reload_plan decides what a change does */
     SETTING_IN_PLACE, /* time, retry, limits and order: handled objects stay handled */
     SETTING_RENEWS,   /* program, identity, input or output: the hook runs again for all objects */
     SETTING_RESTARTS, /* at the top: has its effect before main parts from the helper, or gives up
