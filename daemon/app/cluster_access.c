@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "app/identity.h"
@@ -13,6 +12,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/panic.h"
+#include "base/read_all.h"
 #include "kube/resource.h"
 #include "proto/proxy_env.h"
 #include "proto/tls.h"
@@ -33,39 +33,19 @@
 /* The length of a DNS subdomain name: Kubernetes takes no other name for a node. */
 enum { NODE_NAME_MAX = 253 };
 
-/* Reads all of fd. Returns 0 or an errno. Stops when there is more than MAX_KUBECONFIG_BYTES, which
- * the caller sees by the length. */
-static int read_all(int fd, struct buf *out)
+/* Reads a whole file, as root only one that may be trusted. */
+static enum err_kind read_file(const struct helper_file *file, struct buf *out, struct err *err)
 {
-    ssize_t n = 1;
-
-    while (n > 0 && out->len <= MAX_KUBECONFIG_BYTES) {
-        n = read(fd, buf_reserve(out, 4096), 4096);
-        if (n < 0)
-            return errno;
-        out->len += (size_t)n;
-    }
-    return 0;
-}
-
-/* Reads a whole file, as root only one that may be trusted. *owner (unless NULL) is set to the
- * owner of the file. */
-static enum err_kind read_file(const struct helper_file *file, struct buf *out, uid_t *owner,
-                               struct err *err)
-{
-    struct stat st = {0};
     int fd;
 
     if (path_trust_open(file->path, &file->path_trust, &fd, err) != ERR_OK)
         return err->kind;
-    int error = fstat(fd, &st) == 0 ? read_all(fd, out) : errno;
+    int error = read_all(fd, MAX_KUBECONFIG_BYTES, out);
     close(fd);
-    if (owner != NULL)
-        *owner = st.st_uid;
+    if (error == EFBIG)
+        return err_set(err, ERR_CONFIG, 0, "%s: larger than 1 MiB", file->path);
     if (error != 0)
         return err_set(err, ERR_CONFIG, error, "%s: %s", file->path, strerror(error));
-    if (out->len > MAX_KUBECONFIG_BYTES)
-        return err_set(err, ERR_CONFIG, 0, "%s: larger than 1 MiB", file->path);
     return ERR_OK;
 }
 
@@ -633,7 +613,7 @@ enum err_kind cluster_access_read_item(const struct cluster_access_list *l,
 
     /* The file wins over data that came with it: a token in the kubeconfig serves only until its
      * file can be read. */
-    if (item->path != NULL && read_file(&l->files[item->file], out, NULL, err) == ERR_OK)
+    if (item->path != NULL && read_file(&l->files[item->file], out, err) == ERR_OK)
         return ERR_OK;
     if (item->path != NULL && item->data == NULL)
         return err->kind;

@@ -8,24 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/read_all.h"
 #include "helper/path_trust.h"
-
-enum { READ_BYTES = 16 * 1024 };
-
-/* Reads all of fd. Returns 0 or an errno. */
-static int read_all(int fd, struct buf *out)
-{
-    ssize_t n = 1;
-
-    while (n > 0 && out->len <= FILE_SET_TEXT_MAX) {
-        n = read(fd, buf_reserve(out, READ_BYTES), READ_BYTES);
-        if (n < 0 && errno != EINTR)
-            return errno;
-        out->len += n > 0 ? (size_t)n : 0;
-        n = n < 0 ? 1 : n;
-    }
-    return out->len > FILE_SET_TEXT_MAX ? EFBIG : 0;
-}
 
 static enum err_kind open_file(const struct file_set_key *key, int *fd, struct err *err)
 {
@@ -55,7 +39,7 @@ static enum err_kind read_file(const struct file_set_key *key, struct buf *text,
 
     if (open_file(key, &fd, err) != ERR_OK)
         return err->kind;
-    int error = fstat(fd, &st) == 0 ? read_all(fd, text) : errno;
+    int error = fstat(fd, &st) == 0 ? read_all(fd, FILE_SET_TEXT_MAX, text) : errno;
     close(fd);
     *owner = st.st_uid;
     if (error != 0)

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/panic.h"
+#include "base/read_all.h"
 #include "io/deadline.h"
 #include "io/exec_plugin.h"
 #include "io/expiry_driver.h"
@@ -538,23 +539,15 @@ static void on_timer(void *arg)
     go_on(arg);
 }
 
-/* Reads the rest of fd. Returns NULL, or why it could not, for the error. The reads may
- * block the loop for a moment: credentials are small files. */
-static const char *read_all(int fd, struct buf *out)
+/* Returns NULL, or why it could not be read, for the error. The reads may block the loop for a moment:
+ * credentials are small files. */
+static const char *read_file(int fd, struct buf *out)
 {
-    for (;;) {
-        ssize_t n = read(fd, buf_reserve(out, 4096), 4096);
+    int error = read_all(fd, MAX_FILE_BYTES, out);
 
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return strerror(errno);
-        if (n == 0)
-            return NULL;
-        out->len += (size_t)n;
-        if (out->len > MAX_FILE_BYTES)
-            return "larger than 1 MiB";
-    }
+    if (error == 0)
+        return NULL;
+    return error == EFBIG ? "larger than 1 MiB" : strerror(error);
 }
 
 void cred_opened(struct cred *c, uint64_t tag, int fd, int error)
@@ -562,7 +555,7 @@ void cred_opened(struct cred *c, uint64_t tag, int fd, int error)
     enum cred_item item = (enum cred_item)(tag - c->params.tag);
 
     ensure(tag >= c->params.tag && item < CRED_ITEMS && c->waiting[source_of(c, item)] > 0);
-    const char *why = fd >= 0          ? read_all(fd, &c->read[item])
+    const char *why = fd >= 0          ? read_file(fd, &c->read[item])
                       : error == EPERM ? "not trusted: the helper has logged who could change it"
                       : error == EACCES
                           ? "Permission denied; the user that informerd is started as "
