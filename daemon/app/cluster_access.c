@@ -707,9 +707,7 @@ static void free_access(struct cluster_access *a)
     }
     free(a->servers);
     free(a->headers);
-    if (a->basic != NULL)
-        mem_wipe(a->basic, strlen(a->basic));
-    free(a->basic);
+    mem_free_secret(a->basic);
     free(a->proxy_ca);
     for (size_t i = 0; i < CRED_ITEMS; i++)
         free(a->named_by[i]);

@@ -175,9 +175,7 @@ static void on_token(void *arg, const char *token)
     for (size_t i = 0; i < api_client_servers(l->of->api)->n; i++)
         if (is_of(l, i))
             api_client_set_authorization(l->of->api, i, value);
-    if (value != NULL)
-        mem_wipe(value, strlen(value));
-    free(value);
+    mem_free_secret(value);
     l->of->events->on_renewed(l->of->arg, l->of, false);
 }
 

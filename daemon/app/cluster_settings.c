@@ -236,17 +236,10 @@ struct cred_source cluster_settings_source(const struct cluster_settings_item *i
                                 .named_by = item->named_by};
 }
 
-static void free_secret(char *text)
-{
-    if (text != NULL)
-        mem_wipe(text, strlen(text));
-    free(text);
-}
-
 static void free_server(struct cluster_settings_server *s)
 {
     for (int i = 0; i < CRED_ITEMS; i++) {
-        free_secret(s->items[i].data);
+        mem_free_secret(s->items[i].data);
         free(s->items[i].path);
         free(s->items[i].name);
         free(s->items[i].named_by);
@@ -272,7 +265,7 @@ void cluster_settings_destroy(struct cluster_settings **sp)
     free(s->user_agent);
     free(s->proxy_ca);
     free(s->headers);
-    free_secret(s->basic);
+    mem_free_secret(s->basic);
     free(s->exec_command);
     free(s->exec_api_version);
     free(s->exec_install_hint);

@@ -131,8 +131,7 @@ static char **make_env(const struct conf *conf, const struct cluster_access_list
     for (size_t i = 0; i < ARRAY_LEN(proxies); i++)
         if (getenv(proxies[i]) != NULL)
             add(&e, proxies[i], getenv(proxies[i]));
-    mem_wipe(info, strlen(info)); /* the address of a proxy may have a password */
-    free(info);
+    mem_free_secret(info); /* the address of a proxy may have a password */
     free(home);
     return e.v;
 }
@@ -140,10 +139,8 @@ static char **make_env(const struct conf *conf, const struct cluster_access_list
 /* The strings may be secret, so they are wiped. */
 static void free_env(char **env)
 {
-    for (size_t i = 0; env[i] != NULL; i++) {
-        mem_wipe(env[i], strlen(env[i]));
-        free(env[i]);
-    }
+    for (size_t i = 0; env[i] != NULL; i++)
+        mem_free_secret(env[i]);
     free(env);
 }
 

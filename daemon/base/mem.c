@@ -107,3 +107,10 @@ void mem_wipe(void *p, size_t n)
     if (p != NULL)
         explicit_bzero(p, n);
 }
+
+void mem_free_secret(char *s)
+{
+    if (s != NULL)
+        mem_wipe(s, strlen(s));
+    free(s);
+}

@@ -49,6 +49,9 @@ char *mem_printf(const char *fmt, ...) PRINTF_LIKE(1, 2) MUST_CHECK;
 /* Overwrites n bytes in a way the compiler keeps, for secrets before free(). */
 void mem_wipe(void *p, size_t n);
 
+/* Wipes and frees a string; NULL is fine. */
+void mem_free_secret(char *s);
+
 /* A heap copy of a compound literal: MEM_NEW(struct x, .a = 1). */
 #define MEM_NEW(type, ...) ((type *)mem_dup(&(const type){__VA_ARGS__}, sizeof(type)))
 

@@ -621,28 +621,21 @@ enum err_kind kubeconfig_parse(const struct kubeconfig_file *files, size_t n, co
 
 /* ---- The end */
 
-static void free_secret(char *s)
-{
-    if (s != NULL)
-        mem_wipe(s, strlen(s));
-    free(s);
-}
-
 /* Arguments and environment of a plugin may be secret: all of them are wiped. */
 static void exec_fini(struct kubeconfig_exec *e)
 {
     free(e->command);
     free(e->api_version);
     for (size_t i = 0; i < e->arg_count; i++)
-        free_secret(e->args[i]);
+        mem_free_secret(e->args[i]);
     free(e->args);
     for (size_t i = 0; i < e->env_count; i++) {
         free(e->env[i].name);
-        free_secret(e->env[i].value);
+        mem_free_secret(e->env[i].value);
     }
     free(e->env);
     free(e->install_hint);
-    free_secret(e->cluster_config);
+    mem_free_secret(e->cluster_config);
 }
 
 void kubeconfig_fini(struct kubeconfig *k)
@@ -654,15 +647,15 @@ void kubeconfig_fini(struct kubeconfig *k)
     free(k->tls_server_name);
     free(k->ca_file);
     free(k->ca_data);
-    free_secret(k->proxy_url);
+    mem_free_secret(k->proxy_url);
     free(k->client_cert_file);
     free(k->client_cert_data);
     free(k->client_key_file);
-    free_secret(k->client_key_data);
-    free_secret(k->token);
+    mem_free_secret(k->client_key_data);
+    mem_free_secret(k->token);
     free(k->token_file);
     free(k->username);
-    free_secret(k->password);
+    mem_free_secret(k->password);
     impersonation_fini(&k->impersonation);
     exec_fini(&k->exec);
     *k = (struct kubeconfig){0};

@@ -139,9 +139,7 @@ enum err_kind proxy_check(const char *text, struct err *err)
 void proxy_fini(struct proxy *p)
 {
     url_fini(&p->url);
-    if (p->authorization != NULL)
-        mem_wipe(p->authorization, strlen(p->authorization));
-    free(p->authorization);
+    mem_free_secret(p->authorization);
     *p = (struct proxy){0};
 }
 

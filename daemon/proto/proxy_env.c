@@ -3,7 +3,6 @@
 
 #include <arpa/inet.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -186,7 +185,6 @@ enum err_kind proxy_env_find(const struct proxy_env *env, const struct url *serv
     char *text = mem_printf("%s%s", bare ? "http://" : "", value);
     enum err_kind kind = proxy_parse(text, out, err);
 
-    mem_wipe(text, strlen(text));
-    free(text);
+    mem_free_secret(text);
     return kind == ERR_OK ? kind : err_wrap(err, server->tls ? "HTTPS_PROXY" : "HTTP_PROXY");
 }
