@@ -9,6 +9,7 @@ import pytest
 
 from control import wait_until
 from fakeapi import service
+from harness import ROOT
 from machine import PACKAGE, Unit, repackaged
 
 TWO_LINES = """\
@@ -122,6 +123,14 @@ def test_the_service_is_enabled_and_not_started_and_nothing_has_failed(fresh):
 def test_the_installed_configuration_is_accepted(fresh):
     checked = fresh.run("informerd", "--check", "--no-files")
     assert (checked.returncode, checked.stderr) == (0, "")
+
+
+def test_the_package_passes_its_autopkgtest(fresh):
+    fresh.is_fresh = False
+    script = ROOT / "packaging" / "debian" / "tests" / "installed"
+    fresh.write("/var/tmp/installed", script.read_text(), 0o755)
+    fresh.check("/var/tmp/installed")
+    assert Unit(fresh).state() == ("inactive", "dead")
 
 
 def test_a_kubeconfig_and_two_lines_make_a_hook_run(running, api):
