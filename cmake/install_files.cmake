@@ -62,6 +62,9 @@ file(GLOB examples RELATIVE "${source_dir}" "${source_dir}/config/conf.d/*.conf.
 foreach(example IN LISTS examples)
   install_text("${example}" "${docdir}/examples")
 endforeach()
+# Paths in these are those of the image.
+file(INSTALL "${source_dir}/packaging/container/" DESTINATION "${docdir}/examples/container"
+  FILE_PERMISSIONS ${file_mode} DIRECTORY_PERMISSIONS ${script_mode})
 file(GLOB hooks "${source_dir}/config/hooks/*")
 foreach(hook IN LISTS hooks)
   if(hook MATCHES "\\.jq$")
@@ -102,4 +105,4 @@ foreach(doc README.md CHANGELOG.md SECURITY.md LICENSE)
   file(INSTALL "${source_dir}/${doc}" DESTINATION "${docdir}" PERMISSIONS ${file_mode})
 endforeach()
 file(INSTALL "${source_dir}/docs/" DESTINATION "${docdir}/docs" FILE_PERMISSIONS ${file_mode}
-  DIRECTORY_PERMISSIONS ${script_mode} FILES_MATCHING PATTERN "*.md" PATTERN "*.svg")
+  DIRECTORY_PERMISSIONS ${script_mode} FILES_MATCHING PATTERN "*.md" PATTERN "*.svg" PATTERN "*.png")

@@ -103,7 +103,7 @@ static const struct setting start_stale_settings[] = {
 #define ROW_STRUCT struct conf
 const struct setting main_conf_settings[] = {
     SETTING_ROW(LIST, include, SETTING_DEFAULT("[ \"conf.d/*.conf\" ]"),
-                SETTING_RANGE(0, INCLUDES_MAX), .check = check_filled),
+                SETTING_RANGE(0, INCLUDES_MAX), .check = check_filled, .main_file_only = true),
     SETTING_ROW(STR, user, SETTING_DEFAULT("\"informerd\""), SETTING_RANGE(1, USER_NAME_MAX),
                 .change = SETTING_RESTARTS),
     SETTING_ROW(STR, node_name, SETTING_DEFAULT("\"\""), SETTING_RANGE(0, NODE_NAME_MAX),

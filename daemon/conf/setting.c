@@ -716,8 +716,7 @@ static void read_value(const struct setting_reader *r, const struct setting *s, 
     *(struct where *)slot = place_of(r, e);
 }
 
-/* Reads one element by its row. Included files hold groups only: the single settings at the top have
- * one place, the main file (docs/design.md "Configuration"). */
+/* Reads one element by its row. */
 static void read_one(const struct setting_reader *r, const struct setting *s, void *base,
                      const config_setting_t *e)
 {
@@ -729,8 +728,7 @@ static void read_one(const struct setting_reader *r, const struct setting *s, vo
     } else if (s->type == SETTING_NAMED) {
         for (int i = 0; i < config_setting_length(e); i++)
             read_named(r, s, base, config_setting_get_elem(e, (unsigned)i));
-    } else if (r->main_file != NULL && s->type != SETTING_GROUP &&
-               config_setting_is_root(config_setting_parent(e))) {
+    } else if (r->main_file != NULL && s->main_file_only) {
         report(r, e, " may stand only in the main file, %s", r->main_file);
     } else if (s->type == SETTING_GROUP && !is_group) {
         report_mismatch(r, e, "a group { }");

@@ -67,6 +67,9 @@ struct setting {
     /* INT, MS, SIZE: a word that stands for 0 even outside of the range ("off"); NULL = none. */
     const char *zero;
 
+    /* No included file may have the setting. */
+    bool main_file_only;
+
     /* Whether the user wrote the value makes a difference, even if it equals the default: so
      * setting_print() prints a default as a comment. */
     bool written_counts;
@@ -101,7 +104,7 @@ struct setting {
 /* One file being read. */
 struct setting_reader {
     const char *file;
-    const char *main_file; /* NULL = file is the main file; else only NAMED and GROUP at the top */
+    const char *main_file; /* NULL = file is the main file */
     struct problems *problems;
 };
 

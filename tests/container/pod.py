@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the container of packaging/container/informerd.yaml as a kubelet would, in namespaces: as process 1, with
-a read-only root, the volumes and the capabilities of the manifest, and the service account of a fake API
-server."""
+a read-only root and read-only cgroups, the volumes and the capabilities of the manifest, and the service account
+of a fake API server."""
 import json
 import os
 import pathlib
@@ -30,6 +30,11 @@ while read -r name path; do
 done <"$volumes/paths"
 mount -t proc proc proc
 mount --rbind /dev dev
+mount -t sysfs -o ro sysfs sys
+mount --rbind /sys/fs/cgroup sys/fs/cgroup
+findmnt --submounts --list --noheadings --output TARGET "$PWD/sys/fs/cgroup" | while read -r path; do
+    mount -o remount,bind,ro "$path"
+done
 mount -o remount,bind,ro .
 exec "$@"
 """
@@ -49,6 +54,7 @@ class Pod:
         self.image, self.api, self.folder = image, api, folder
         self.oci = json.loads((image / "config.json").read_text())["process"]
         self.process = None
+        self.environment = {}       # besides that of the image and the kubelet
         for name in ("upper", "work", "root", "account"):
             (folder / name).mkdir(parents=True)
         (folder / "account" / "token").write_text("e30.e30.c2ln")
@@ -74,12 +80,13 @@ class Pod:
                 "chroot", ".", "/usr/bin/setpriv", "--no-new-privs", "--bounding-set", f"-all,{added}",
                 "--inh-caps", "-all", "/usr/bin/env", "-i", *self.oci["env"],
                 f"KUBERNETES_SERVICE_HOST={url.rpartition(':')[0]}",
-                f"KUBERNETES_SERVICE_PORT={url.rpartition(':')[2]}", *program]
+                f"KUBERNETES_SERVICE_PORT={url.rpartition(':')[2]}",
+                *(f"{name}={value}" for name, value in self.environment.items()), *program]
 
     def start(self):
-        with open(self.folder / "log", "wb") as out:
+        with open(self.folder / "stdout", "wb") as out, open(self.folder / "log", "wb") as err:
             self.process = subprocess.Popen(self.command(*self.oci["args"]), stdin=subprocess.DEVNULL,
-                                            stdout=out, stderr=out)
+                                            stdout=out, stderr=err)
         return self
 
     def run(self, *program):
@@ -97,7 +104,11 @@ class Pod:
         return next(iter(wait_until(lambda: children(self.process.pid), what=self.log)))
 
     def log(self):
+        """Its stderr."""
         return (self.folder / "log").read_text()
+
+    def stdout(self):
+        return (self.folder / "stdout").read_text()
 
     def wait_log(self, words):
         wait_until(lambda: words in self.log(), what=self.log)

@@ -27,18 +27,6 @@ def hooks(shell):
     return f'{text}hooks : {{ one : {{ sources = [ "services" ]; shell = "{shell}"; }}; }};\n'
 
 
-def test_the_manifest_fits_together():
-    documents = code.documents()
-    assert set(documents) == {"ServiceAccount", "ConfigMap", "DaemonSet"}
-    assert {one["metadata"]["namespace"] for one in documents.values()} == {"kube-system"}
-    spec = documents["DaemonSet"]["spec"]
-    assert spec["selector"]["matchLabels"] == spec["template"]["metadata"]["labels"]
-    template = spec["template"]["spec"]
-    assert template["serviceAccountName"] == documents["ServiceAccount"]["metadata"]["name"]
-    assert {one["name"] for one in template["volumes"]} == {
-        one["name"] for one in code.container()["volumeMounts"]}
-
-
 def test_the_roles_are_those_that_informerd_prints(pod):
     printed = pod.run("informerd", "--print-rbac", "--subject", "ServiceAccount:kube-system:informerd")
     text = (code.FOLDER / "rbac.yaml").read_text()
@@ -54,10 +42,29 @@ def test_informerd_is_process_1_and_its_hooks_run_on_a_read_only_root(pod, api):
     assert facts["Name"].strip() == "informerd" and facts["NSpid"].split()[-1] == "1"
     assert facts["Uid"].split()[0] == pod.exec("id", "-u", "informerd").stdout.strip()
     assert int(facts["CapEff"], 16) == 0 and facts["NoNewPrivs"].strip() == "1"
+    assert facts["Uid"].split()[0] == "9916"    # docs/container.md
     assert "Read-only file system" in pod.exec("touch", "/etc/new").stderr
     wait_until(lambda: (pod.folder / "state" / "state" / "state.db").exists())
     assert pod.exec("informerctl", "status").returncode in (0, 1)
-    assert "systemd" not in pod.log()
+    assert pod.stdout() == ""
+
+
+def test_it_needs_no_cgroup_that_can_be_written(pod, api):
+    api.apply(service("shop/web", labels=LABEL))
+    pod.start().wait_log("ADDED services shop/web")
+    tried = pod.exec("sh", "-c", "for one in /sys/fs/cgroup /sys/fs/cgroup/*/; do mkdir $one/new; done")
+    refused = tried.stderr.splitlines()
+    assert len(refused) > 1 and all("Read-only file system" in line for line in refused), tried.stderr
+
+
+def test_a_socket_of_systemd_that_is_not_there_changes_nothing(pod, api):
+    """As where NOTIFY_SOCKET comes from the container's runtime."""
+    api.apply(service("shop/web", labels=LABEL))
+    pod.environment = {"NOTIFY_SOCKET": "/run/notify", "WATCHDOG_USEC": "60000000", "WATCHDOG_PID": "1"}
+    pod.start().wait_log("ADDED services shop/web")
+    pod.exec("informerctl", "wait", "--for", "idle")
+    assert pod.stop() == 0
+    assert " error " not in pod.log() and "/run/notify" not in pod.log()
 
 
 def test_a_hook_of_root_talks_to_a_socket_of_the_node(pod, api):
@@ -93,6 +100,7 @@ def test_orphans_are_reaped(pod, api):
 def test_term_stops_it_and_a_new_pod_goes_on_with_the_state(pod, api):
     api.apply(service("shop/web", labels=LABEL))
     pod.start().wait_log("ADDED services shop/web")
+    assert pod.exec("informerctl", "wait", "--for", "idle").returncode == 0
     main = pod.pid
     assert pod.stop() == 0
     assert not exists(main) and "stopped" in pod.log()

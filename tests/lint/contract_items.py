@@ -105,8 +105,6 @@ def environment(top):
             yield "env read NOTIFY_SOCKET"
         if "sd_watchdog_enabled(" in source.text:
             yield from ("env read WATCHDOG_PID", "env read WATCHDOG_USEC")
-        if "sd_listen_fds(" in source.text:
-            yield "env read LISTEN_FDS"
 
 
 def put_events_keys(top):

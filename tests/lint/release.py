@@ -50,9 +50,23 @@ def check_changelog(top, version):
             yield f"CHANGELOG.md: {head.group(1)} is not older than {version}"
 
 
+# Where the version is written, besides its one place: file, pattern, whether without the PATCH.
+COPIES = [("README.md", r"^\*\*Status: (\S+)\.\*\*", True),
+          ("packaging/container/informerd.yaml", r"^\s*image: \S+/informerd:(\S+)", False)]
+
+
+def check_copies(top, version):
+    """./dev container gives the image the whole version as its tag."""
+    for name, pattern, is_short in COPIES:
+        wanted = version.rpartition(".")[0] if is_short else version
+        match = re.search(pattern, (top / name).read_text(encoding="utf-8"), re.M)
+        if not match or match.group(1) != wanted:
+            yield f"{name}: the version is {match.group(1) if match else 'missing'}, not {wanted}"
+
+
 def check(top, arguments):
     problems = list(check_version(top, arguments.version))
-    return problems or list(check_changelog(top, arguments.version))
+    return problems or [*check_changelog(top, arguments.version), *check_copies(top, arguments.version)]
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ import pytest
 
 from control import wait_until
 from fakeapi import service
+from harness import ROOT
 from machine import PACKAGE, Unit, repackaged
 
 TWO_LINES = """\
@@ -84,12 +85,22 @@ def test_the_files_are_where_debian_has_them(fresh):
         f"{share}/zsh/vendor-completions/_informerctl", f"{share}/doc/informerd/README.md",
         f"{share}/doc/informerd/docs/hooks.md", f"{share}/doc/informerd/examples/informerd.conf",
         f"{share}/doc/informerd/examples/haproxy.conf.example", "/etc/informerd/hooks",
+        f"{share}/doc/informerd/examples/container/informerd.yaml",
         *(f"{share}/doc/informerd/observability/informerd.{name}"
           for name in ("rules.yml", "rules.test.yml", "dashboard.json"))}
     assert [name for name in sorted(have) if name.startswith("/etc/informerd/")
             and fresh.path(name).is_file()] == CONFFILES
     main = fresh.read("/etc/informerd/informerd.conf").splitlines()
     assert len(main) < 20 and all(line.startswith("#") for line in main)
+
+
+def test_each_link_of_the_manual_leads_to_an_installed_file(fresh):
+    listed = fresh.check("dpkg", "-L", "informerd").splitlines()
+    pages = [name for name in listed if name.endswith(".md")]
+    links = [(page, link) for page in pages for link in re.findall(r"\]\(([^)#:]+)[)#]", fresh.read(page))]
+    assert any(link.startswith("screens/") and link.endswith(".png") for _, link in links)
+    assert [(page, link) for page, link in links
+            if os.path.normpath(os.path.join(os.path.dirname(page), link)) not in listed] == []
 
 
 def test_the_alerts_name_a_runbook_that_is_installed(fresh):
@@ -113,6 +124,14 @@ def test_the_service_is_enabled_and_not_started_and_nothing_has_failed(fresh):
 def test_the_installed_configuration_is_accepted(fresh):
     checked = fresh.run("informerd", "--check", "--no-files")
     assert (checked.returncode, checked.stderr) == (0, "")
+
+
+def test_the_package_passes_its_autopkgtest(fresh):
+    fresh.is_fresh = False
+    script = ROOT / "packaging" / "debian" / "tests" / "installed"
+    fresh.write("/var/tmp/installed", script.read_text(), 0o755)
+    fresh.check("/var/tmp/installed")
+    assert Unit(fresh).state() == ("inactive", "dead")
 
 
 def test_a_kubeconfig_and_two_lines_make_a_hook_run(running, api):

@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The service on a machine that has too little: disk space, processes, a journal that reads."""
+"""The service on a machine that has too little: disk space, memory, processes, a network, a journal that
+reads."""
+import contextlib
+import os
+import pathlib
+import re
 import resource
 
 import pytest
@@ -12,6 +17,29 @@ from proctree import exists
 pytestmark = pytest.mark.long
 
 RUNTIME, FULL = "/run/small", "/run/full"
+DROP_INS = "/run/systemd/system/informerd.service.d"
+MEMORY = 64 << 20
+# Between the machine and the tests there is only lo.
+HOLE = """table inet hole {{
+  chain input {{
+    type filter hook input priority 0;
+    tcp dport {port} drop
+    tcp sport {port} drop
+  }}
+}}
+"""
+
+
+@contextlib.contextmanager
+def drop_in(node, line):
+    """A directive of the unit besides those of the package."""
+    node.machine.write(f"{DROP_INS}/test.conf", f"[Service]\n{line}\n")
+    node.machine.check("systemctl", "daemon-reload")
+    try:
+        yield
+    finally:
+        node.machine.run("rm", "-rf", DROP_INS)
+        node.machine.check("systemctl", "daemon-reload")
 
 
 @pytest.fixture
@@ -46,10 +74,7 @@ def test_a_read_only_folder_of_the_control_socket_is_explained(node, runtime):
 
 def test_hooks_wait_while_their_user_may_have_no_more_processes(node, api):
     api.apply(service("n/a"))
-    drop_in = "/run/systemd/system/informerd.service.d"
-    node.machine.write(f"{drop_in}/limit.conf", "[Service]\nLimitNPROC=1:100\n")
-    node.machine.check("systemctl", "daemon-reload")
-    try:
+    with drop_in(node, "LimitNPROC=1:100"):
         node.configure(hooks={"h": node.hook("h")}, limits={"ready_timeout": "500ms"})
         node.unit.start()
         node.unit.wait_message("cannot start runs", "processes")
@@ -57,9 +82,88 @@ def test_hooks_wait_while_their_user_may_have_no_more_processes(node, api):
         resource.prlimit(node.unit.helper, resource.RLIMIT_NPROC, (100, 100))
         node.wait_out("h")
         assert node.unit.main == main and exists(main)
+
+
+@contextlib.contextmanager
+def memory_limit(node):
+    """The processes of the unit may have MEMORY bytes together. On a machine with cgroup 1 the systemd of the
+    container cannot say so: then a group of the host does."""
+    with drop_in(node, f"MemoryMax={MEMORY}"):
+        node.unit.start()
+        own = re.search(r"^\d+:memory:(.*)$", pathlib.Path("/proc/self/cgroup").read_text(), re.M)
+        if own is None:
+            yield
+            return
+        group = pathlib.Path(f"/sys/fs/cgroup/memory{own[1]}/informerd-test-{os.getpid()}")
+        group.mkdir()
+        try:
+            (group / "memory.limit_in_bytes").write_text(str(MEMORY))
+            before = node.family()
+            for pid in before:
+                (group / "cgroup.procs").write_text(str(pid))
+            yield
+        finally:
+            node.unit.stop()
+            node.wait_gone(before)
+            group.rmdir()
+
+
+def test_a_hook_that_runs_out_of_memory_fails_alone(node, api):
+    greedy = {"sources": ["services"], "shell": "head -c 200M /dev/zero | tail", "retry": {"attempts": 1}}
+    node.configure(hooks={"greedy": greedy, "fine": node.hook("fine")})
+    with memory_limit(node):
+        main = node.unit.show("MainPID")
+        api.apply(service("n/a"))
+        node.unit.wait_message("hook failed", 'hook="greedy"', "137")
+        api.apply(service("n/b"))
+        node.wait_out("fine", 2)
+        assert (node.unit.show("MainPID"), node.unit.show("NRestarts")) == (main, "0")
+        assert node.unit.state() == ("active", "running")
+        assert node.unit.show("OOMPolicy") == "continue"    # systemd sees this kill on cgroup 2 only
+
+
+def test_a_black_hole_is_no_contact_and_nothing_restarts_or_is_lost(node, api):
+    api.apply(service("n/a"))
+    node.configure(hooks={"h": node.hook("h")})
+    assert node.unit.start().returncode == 0
+    node.wait_out("h")
+    main = node.unit.show("MainPID")
+    rules = node.machine.write("/run/hole.nft", HOLE.format(port=api.url.rpartition(":")[2]))
+    node.machine.check("nft", "-f", "/run/hole.nft")
+    try:
+        api.apply(service("n/b"))
+        wait_until(lambda: node.unit.show("StatusText").startswith("no contact: watch services: "))
+        assert len(node.out("h")) == 1
     finally:
-        node.machine.run("rm", "-rf", drop_in)
-        node.machine.check("systemctl", "daemon-reload")
+        node.machine.check("nft", "delete", "table", "inet", "hole")
+        rules.unlink()
+    node.wait_out("h", 2)
+    wait_until(lambda: node.unit.show("StatusText") == "1 of 1 watches synced, 1 hook")
+    assert (node.unit.show("MainPID"), node.unit.show("NRestarts")) == (main, "0")
+
+
+def test_a_full_disk_below_the_state_stops_no_hook_and_loses_nothing(node, api):
+    api.apply(service("n/a"))
+    node.configure(hooks={"h": node.hook("h")}, state_dir=f"{FULL}/state")
+    node.machine.check("mkdir", "-p", FULL)
+    node.machine.check("mount", "-t", "tmpfs", "-o", "size=1M,mode=0755", "none", FULL)
+    try:
+        assert node.unit.start().returncode == 0
+        node.wait_out("h")
+        node.machine.run("sh", "-c", f"cat /dev/zero >{FULL}/filler")
+        for number in range(20):    # more rows than fit into what the state has already
+            api.apply(service(f"n/s{number}", labels={"long": "x" * 60}))
+        node.unit.wait_message("state not writable", "No space left")
+        node.wait_out("h", 21)
+        node.machine.check("rm", f"{FULL}/filler")
+        node.unit.wait_message("state is writable again")
+        node.machine.check("systemctl", "restart", node.unit.name)
+        api.apply(service("n/b"))
+        node.wait_out("h", 22)
+        assert len(node.out("h")) == 22
+    finally:
+        node.unit.stop()
+        node.machine.check("umount", FULL)
 
 
 def test_a_full_disk_fails_only_the_hook_that_writes_to_it(node, api):

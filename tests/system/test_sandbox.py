@@ -23,10 +23,11 @@ SINGLE_USER = {name: cells[2] for cells in TABLE for name in cells[0].split(", "
 
 @pytest.fixture
 def sandbox(node):
-    """sandbox(name) puts the drop-in into its place."""
+    """sandbox(name) puts the drop-in into its place; None: no drop-in of ours."""
     def use(name):
         node.machine.check("mkdir", "-p", FOLDER)
-        node.machine.check("cp", f"{EXAMPLES}/{name}.conf", FOLDER)
+        if name is not None:
+            node.machine.check("cp", f"{EXAMPLES}/{name}.conf", FOLDER)
         node.machine.check("systemctl", "daemon-reload")
         if name == "single-user":
             node.machine.check("chown", "informerd", "/etc/informerd/kubeconfig")
@@ -73,13 +74,53 @@ def test_informerd_does_all_it_promises(node, api, sandbox, name):
         node.machine.check("rm", "-rf", write)
 
 
+CREDENTIAL = "/run/credentials/informerd.service/kubeconfig"
+
+
+@pytest.mark.parametrize("name", [None, "strict", "single-user"])
+def test_a_kubeconfig_may_come_by_load_credential_and_a_new_one_with_a_restart(
+        node, api, authority, sandbox, name):
+    """docs/sandbox.md "The kubeconfig as a credential of systemd": the file stays root's."""
+    sandbox(name)
+    api.apply(service("n/a"))
+    kubeconfig = node.machine.path("/etc/informerd/kubeconfig")
+    api.tokens = {"first"}
+    api.kubeconfig(kubeconfig, ca=authority, token="first")
+    node.machine.check("chown", "root:root", "/etc/informerd/kubeconfig")
+    node.machine.write(f"{FOLDER}/zz-credential.conf",
+                       "[Service]\nLoadCredential=kubeconfig:/etc/informerd/kubeconfig\n"
+                       + (f"BindPaths={OUT}\n" if name else ""))
+    node.machine.check("systemctl", "daemon-reload")
+    node.configure(clusters={"prod": {"kubeconfig": CREDENTIAL}}, hooks={"print": node.hook("print")})
+    node.machine.path(CONF).chmod(0o644)
+    assert node.unit.start().returncode == 0, node.unit.messages()
+    node.wait_out("print")
+    api.tokens = {"second"}
+    api.kubeconfig(kubeconfig, ca=authority, token="second")
+    node.machine.check("systemctl", "restart", node.unit.name)
+    api.apply(service("n/b"))
+    node.wait_out("print", 2)
+
+
+def test_a_kubeconfig_by_load_credential_that_is_missing_is_waited_for_by_systemd(
+        node, api, authority, sandbox):
+    sandbox(None)
+    node.machine.write(f"{FOLDER}/zz-credential.conf",
+                       "[Service]\nLoadCredential=kubeconfig:/etc/informerd/kubeconfig\n")
+    node.machine.check("systemctl", "daemon-reload")
+    node.machine.path("/etc/informerd/kubeconfig").unlink()
+    node.configure(clusters={"prod": {"kubeconfig": CREDENTIAL}})
+    assert node.unit.start().returncode != 0
+    wait_until(lambda: int(node.unit.show("NRestarts")) > 0)
+    api.kubeconfig(node.machine.path("/etc/informerd/kubeconfig"), ca=authority)
+    wait_until(lambda: node.unit.state() == ("active", "running"))
+
+
 @pytest.mark.parametrize("name", sorted(SINGLE_USER))
 def test_single_user_refuses_the_examples_that_the_table_says(node, name):
-    node.machine.write(CONF, '\n'.join(
-        f'clusters : {{ {c} : {{ servers = [ "http://127.0.0.1:1" ]; }}; }};' for c in [
-            "prod"]) if name != "dnsmasq" else
-        'clusters : { east : { servers = [ "http://127.0.0.1:1" ]; };'
-        ' west : { servers = [ "http://127.0.0.1:1" ]; }; };', 0o644)
+    server = '{ servers = [ "http://127.0.0.1:1" ]; }'
+    clusters = f"east : {server}; west : {server};" if name == "dnsmasq" else f"prod : {server};"
+    node.machine.write(CONF, f"clusters : {{ {clusters} }};\n", 0o644)
     for group in ("bird", "haproxy"):
         node.machine.run("groupadd", "--system", group)
     node.machine.check("cp", f"{EXAMPLES}/{name}.conf.example", f"/etc/informerd/conf.d/{name}.conf")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The column "strict" of the table of examples in docs/sandbox.md: each example runs under strict.conf, with
-the program that it is for and the directive that the table names, and fails without this directive."""
+"""The table of examples in docs/sandbox.md: each example runs under the drop-ins that it says, with the program
+that it is for and the directive that the table names, and fails without this directive. test_sandbox.py has the
+examples that single-user.conf refuses."""
 import base64
 import re
 import socket
@@ -10,14 +11,18 @@ import pytest
 from balancer import web
 from control import wait_until
 from fakeapi import service, simple
-from test_sandbox import EXAMPLES, FOLDER, TABLE
+from node import CONF
+from test_sandbox import EXAMPLES, FOLDER, SINGLE_USER, TABLE
 
 pytestmark = pytest.mark.long
 
 CONF_D = "/etc/informerd/conf.d"
 STRICT = {name: cells[1] for cells in TABLE for name in cells[0].split(", ")}
+ALLOWED = {name: cell for name, cell in SINGLE_USER.items() if not cell.startswith("no")}
 # The settings that the table asks for beyond "yes", as the second drop-in of an administrator.
 MORE = {"yes": "",
+        "yes, with `ReadWritePaths=/etc/dnsmasq.hosts`, a folder of informerd's":
+            "ReadWritePaths=/etc/dnsmasq.hosts",
         "yes, with `ReadWritePaths=` of its folders": "ReadWritePaths=/etc/app",
         "with `CapabilityBoundingSet=CAP_NET_ADMIN`": "CapabilityBoundingSet=CAP_NET_ADMIN"}
 BIRD = """log syslog all;
@@ -158,11 +163,11 @@ def examples(node, api, authority):
     node.machine.check("systemctl", "daemon-reload")
 
 
-def configure(node, name, more):
-    """The example, its clusters, strict.conf and the second drop-in."""
+def configure(node, name, more, drop_in="strict"):
+    """The example, its clusters, the drop-in of ours and the second one."""
     machine = node.machine
     machine.check("mkdir", "-p", FOLDER)
-    machine.check("cp", f"{EXAMPLES}/strict.conf", FOLDER)
+    machine.check("cp", f"{EXAMPLES}/{drop_in}.conf", FOLDER)
     machine.write(f"{FOLDER}/zz-more.conf", f"[Service]\n{more}\n")
     machine.check("systemctl", "daemon-reload")
     node.configure(include=["conf.d/*.conf"], limits={"ready_timeout": "1s"}, watches={"services": None},
@@ -180,8 +185,23 @@ def has_failed(node, words):
 
 
 def test_the_table_says_nothing_that_is_not_tried():
-    assert set(STRICT.values()) == set(MORE)
+    assert {*STRICT.values(), *ALLOWED.values()} == set(MORE)
     assert all(hasattr(Examples, f"{name.replace('-', '_')}_works") for name in STRICT)
+
+
+@pytest.mark.parametrize("name", sorted(ALLOWED))
+def test_single_user_lets_the_example_do_its_work(node, examples, name):
+    examples.set_up(name)
+    configure(node, name, MORE[ALLOWED[name]], "single-user")
+    node.machine.check("chown", "informerd", "/etc/informerd/kubeconfig")
+    node.machine.path(CONF).chmod(0o644)
+    if name == "dnsmasq":
+        node.machine.check("chown", "informerd", "/etc/dnsmasq.hosts")
+    assert node.unit.start().returncode == 0, log(node)
+    assert node.machine.check("ps", "-o", "user=", "-p", node.unit.show("MainPID")).strip() == "informerd"
+    node.unit.control.wait_idle()
+    wait_until(lambda: examples.works(name), what=lambda: log(node))
+    assert not has_failed(node, ""), log(node)
 
 
 @pytest.mark.parametrize("name", sorted(STRICT))
@@ -192,6 +212,16 @@ def test_strict_lets_the_example_do_its_work(node, examples, name):
     node.unit.control.wait_idle()
     wait_until(lambda: examples.works(name), what=lambda: log(node))
     assert not has_failed(node, ""), log(node)
+
+
+def test_single_user_alone_refuses_what_the_table_has_a_directive_for(node, examples):
+    examples.set_up("dnsmasq")
+    configure(node, "dnsmasq", "", "single-user")
+    node.machine.check("chown", "informerd", "/etc/informerd/kubeconfig", "/etc/dnsmasq.hosts")
+    node.machine.path(CONF).chmod(0o644)
+    assert node.unit.start().returncode == 0, log(node)
+    wait_until(lambda: has_failed(node, "Read-only file system"), what=lambda: log(node))
+    assert not examples.works("dnsmasq")
 
 
 @pytest.mark.parametrize("name,words", [("files", "Read-only file system"),

@@ -285,10 +285,10 @@ static void test_files_unite(void **state)
 static void test_same_name_in_two_files(void **state)
 {
     (void)state;
-    conf_files_write("conf.d/a.conf", "\n\n" WATCH "user = \"x\"; usr = 1;\n");
+    conf_files_write("conf.d/a.conf", "\n\n" WATCH "include = [ ]; usr = 1;\n");
     expect_problems_of(CLUSTER WATCH,
                        "conf.d/a.conf:3: watches.services is there already: main.conf:2\n"
-                       "conf.d/a.conf:4: user may stand only in the main file, main.conf\n"
+                       "conf.d/a.conf:4: include may stand only in the main file, main.conf\n"
                        "conf.d/a.conf:4: unknown setting usr: did you mean user?\n");
 }
 
@@ -328,16 +328,35 @@ static void test_one_setting_in_two_files_is_an_error_that_names_both(void **sta
                        "conf.d/b.conf:4: unknown setting limit: did you mean limits?\n");
 }
 
-static void test_single_settings_stand_in_the_main_file_only(void **state)
+static void test_include_stands_in_the_main_file_only(void **state)
 {
     (void)state;
-    conf_files_write("conf.d/a.conf", "include = [ ];\nuser = \"u\";\nnode_name = \"n\";\n"
-                                      "state_dir = \"none\";\n");
+    conf_files_write("conf.d/a.conf", "include = [ ];\n");
     expect_problems_of(CLUSTER,
-                       "conf.d/a.conf:1: include may stand only in the main file, main.conf\n"
-                       "conf.d/a.conf:2: user may stand only in the main file, main.conf\n"
-                       "conf.d/a.conf:3: node_name may stand only in the main file, main.conf\n"
-                       "conf.d/a.conf:4: state_dir may stand only in the main file, main.conf\n");
+                       "conf.d/a.conf:1: include may stand only in the main file, main.conf\n");
+}
+
+static void test_single_settings_stand_in_any_file(void **state)
+{
+    (void)state;
+    conf_files_write("main.conf", CLUSTER);
+    conf_files_write("conf.d/a.conf", "user = \"u\";\nnode_name = \"n\";\n");
+    conf_files_write("conf.d/b.conf", "state_dir = \"none\";\n");
+    struct conf *c = conf_files_read("main.conf");
+    assert_string_equal(c->user.v, "u");
+    assert_string_equal(c->node_name.v, "n");
+    assert_string_equal(c->state_dir.v, "none");
+    conf_destroy(&c);
+}
+
+static void test_a_single_setting_stands_in_one_file(void **state)
+{
+    (void)state;
+    conf_files_write("conf.d/a.conf", "user = \"u\";\nnode_name = \"n\";\n");
+    conf_files_write("conf.d/b.conf", "node_name = \"n\";\n");
+    expect_problems_of("user = \"u\";\n" CLUSTER,
+                       "conf.d/a.conf:1: user is there already: main.conf:1\n"
+                       "conf.d/b.conf:1: node_name is there already: conf.d/a.conf:2\n");
 }
 
 static void test_include_that_matches_nothing_is_fine(void **state)
@@ -454,7 +473,9 @@ int main(void)
         IN_FOLDER(test_same_name_in_two_files),
         IN_FOLDER(test_groups_of_settings_unite_over_files),
         IN_FOLDER(test_one_setting_in_two_files_is_an_error_that_names_both),
-        IN_FOLDER(test_single_settings_stand_in_the_main_file_only),
+        IN_FOLDER(test_include_stands_in_the_main_file_only),
+        IN_FOLDER(test_single_settings_stand_in_any_file),
+        IN_FOLDER(test_a_single_setting_stands_in_one_file),
         IN_FOLDER(test_include_that_matches_nothing_is_fine),
         IN_FOLDER(test_syntax_error_names_its_line),
         IN_FOLDER(test_syntax_that_two_libconfigs_read_differently_is_refused),

@@ -136,16 +136,6 @@ static void test_each_mistake_is_named(void **state)
     }
 }
 
-/* A file in conf.d must not have settings of the whole daemon. */
-static void test_main_file_only(void **state)
-{
-    (void)state;
-    conf_files_write("main.conf", BEFORE);
-    conf_files_write("conf.d/a.conf", "state_dir = \"none\";\nstart_stale : { };\n");
-    conf_files_expect("main.conf",
-                      "conf.d/a.conf:1: state_dir may stand only in the main file, main.conf\n");
-}
-
 /* ---- Secrets */
 
 static const char *const names[] = {
@@ -401,7 +391,6 @@ int main(void)
         IN_FOLDER(test_all_taken),
         IN_FOLDER(test_printed),
         IN_FOLDER(test_each_mistake_is_named),
-        IN_FOLDER(test_main_file_only),
         IN_FOLDER(test_secrets_however_written),
         IN_FOLDER(test_text_of_a_hook),
         IN_FOLDER(test_each_class_of_settings),

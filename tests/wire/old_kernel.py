@@ -35,7 +35,8 @@ def program(calls):
            op(LOAD, NUMBER_AT)]
     for name in calls:
         if name != NOEXEC_SEAL:
-            out += [op(EQUAL, CALLS[name], 0, 1), op(RETURN, ERRNO | errno.ENOSYS)]
+            number = MEMFD_CREATE[machine] if name == "memfd_create" else CALLS[name]
+            out += [op(EQUAL, number, 0, 1), op(RETURN, ERRNO | errno.ENOSYS)]
     if NOEXEC_SEAL in calls:
         out += [op(EQUAL, MEMFD_CREATE[machine], 0, 3), op(LOAD, SECOND_ARGUMENT_AT),
                 op(SET, 8, 0, 1), op(RETURN, ERRNO | errno.EINVAL)]

@@ -474,12 +474,12 @@ def test_one_name_in_two_files_is_an_error_that_names_both(api, daemon, hook):
     folder = d.folder / "conf.d"
     folder.mkdir()
     (folder / "10.conf").write_text(confwriter.text({"hooks": {"h": hook_settings(hook)}}))
-    (folder / "20.conf").write_text('user = "root";\n')
+    (folder / "20.conf").write_text('include = [ ];\n')
     done = check_config(d.config)
     told = done.stdout + done.stderr
     assert done.returncode == 78
     assert str(folder / "10.conf") in told and str(d.config) in told
-    assert f"{folder / '20.conf'}:1" in told, "scalars stand only in the main file"
+    assert f"{folder / '20.conf'}:1" in told, "include stands only in the main file"
 
 
 def test_a_pipe_among_the_included_files_is_refused(api, daemon, hook, tmp_path):

@@ -73,3 +73,14 @@ def test_what_a_run_leaves_behind_is_killed(api, old, new_program):
     old(hooks={"h": hook_settings(program, timeout="1s", kill_grace="1s", retry=ONCE)}).start()
     pid = program.pid("pid")
     wait_until(lambda: not proctree.exists(pid))
+
+
+def test_without_memory_files_no_hook_runs_and_the_log_says_why(api, factory, new_program):
+    """memfd_create, which nothing takes the place of."""
+    program = new_program('touch "$d/seen"')
+    api.apply(service("n/a"))
+    d = factory.daemon(api, start=False, hooks={"h": hook_settings(program, retry=ONCE)})
+    d.launcher = [sys.executable, LAUNCHER, "memfd_create"]
+    d.start()
+    wait_until(lambda: d.log(level="warn", hook="h", result="memory file: Function not implemented"))
+    assert not (program.folder / "seen").exists()
