@@ -41,6 +41,7 @@ def test_s122_lists_are_asked_for_compressed_and_nothing_else(api, daemon, hook)
     assert all(r.header("accept-encoding") == "gzip" for r in api.of("services", "L"))
     assert answers_are_compressed(api)
     assert {r.header("accept-encoding") for r in api.of("services", "W")} == {""}
+    api.wait(lambda: api.identity_requests, what="a request for the identity")
     assert {r.header("accept-encoding") for r in api.identity_requests} == {""}
 
 
