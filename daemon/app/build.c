@@ -624,18 +624,6 @@ void build_persist_fini(struct persist_params *p)
     *p = (struct persist_params){0};
 }
 
-/* Is a Secret among the input of the hook? Views are not made of Secrets. */
-static bool gets_secrets(const struct conf *conf, const struct conf_hook *h)
-{
-    for (size_t i = 0; i < h->sources.n; i++) {
-        const struct conf_watch *w = conf_find_watch(conf, h->sources.v[i].v);
-
-        if (w != NULL && watch_conf_has_secrets(w))
-            return true;
-    }
-    return false;
-}
-
 struct runner_hook *build_runner_hooks(const struct conf *conf)
 {
     struct runner_hook *v = mem_array(conf->n_hooks + 1, sizeof(*v));
@@ -651,7 +639,7 @@ struct runner_hook *build_runner_hooks(const struct conf *conf)
             .kill_signal = (int)h->kill_signal.v,
             .kill_grace_ms = h->kill_grace.v,
             .log_limit = h->log_limit.v,
-            .hides_output = gets_secrets(conf, h) && !h->log_secrets.v,
+            .hides_output = hook_conf_has_secrets(conf, h) && !h->log_secrets.v,
         };
     }
     return v;

@@ -160,17 +160,11 @@ static bool begins_with(const char *path, const char *member)
 static bool keeps_members(const struct conf_watch *w)
 {
     bool kept = w->keep.n == 0;
-    bool data = false;
-    bool binary = false;
 
     for (size_t i = 0; i < w->keep.n && !kept; i++)
         kept = w->keep.v[i].v[0] == '[' || begins_with(w->keep.v[i].v, "data") ||
                begins_with(w->keep.v[i].v, "binaryData");
-    for (size_t i = 0; i < w->drop.n; i++) {
-        data = data || strcmp(w->drop.v[i].v, "data") == 0;
-        binary = binary || strcmp(w->drop.v[i].v, "binaryData") == 0;
-    }
-    return kept && !(data && binary);
+    return kept && !(conf_list_has(&w->drop, "data") && conf_list_has(&w->drop, "binaryData"));
 }
 
 /* Each source of files_from must be a watch of ConfigMaps or Secrets. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "app/generation.h"
 
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -55,37 +54,31 @@ void generation_warn(const struct conf *conf, const struct cluster_access_list *
     cluster_access_warn(cluster_access, conf, warn_of_cluster, NULL);
 }
 
-/* ---- The bundle: three texts, each behind its length, and then the files */
+/* ---- The bundle: three texts, each with its NUL, and then the files */
 
-static void put_text(struct buf *out, struct str text)
+static void put_text(struct buf *out, const char *text)
 {
-    uint64_t n = text.n;
-
-    buf_append(out, (const char *)&n, sizeof(n));
-    buf_append_str(out, text);
+    buf_append(out, text, strlen(text) + 1);
 }
 
-/* False: the bytes end too early. */
-static bool take_text(struct str *bytes, struct str *text)
+/* NULL: the bytes end too early. */
+static const char *take_text(struct str *bytes)
 {
-    uint64_t n;
+    const char *text = bytes->p;
+    const char *end = bytes->n > 0 ? memchr(text, '\0', bytes->n) : NULL;
 
-    if (bytes->n < sizeof(n))
-        return false;
-    memcpy(&n, bytes->p, sizeof(n));
-    if (n > bytes->n - sizeof(n))
-        return false;
-    *text = str_of(bytes->p + sizeof(n), (size_t)n);
-    *bytes = str_of(text->p + n, bytes->n - sizeof(n) - (size_t)n);
-    return true;
+    if (end == NULL)
+        return NULL;
+    *bytes = str_of(end + 1, bytes->n - (size_t)(end + 1 - text));
+    return text;
 }
 
-static void put_bundle(struct buf *out, const char *path, const struct generation *g,
+static void put_bundle(struct buf *out, const char *path, struct generation *g,
                        const struct file_set *files)
 {
-    put_text(out, str_c(path));
-    put_text(out, str_c(g->node_name));
-    put_text(out, buf_str(&g->warnings));
+    put_text(out, path);
+    put_text(out, g->node_name);
+    put_text(out, buf_cstr(&g->warnings));
     file_set_encode(files, out);
 }
 
@@ -137,20 +130,17 @@ bool generation_build(void *arg, struct helper_params *params, struct buf *bundl
 
 /* ---- Main */
 
-/* The path is the caller's to free. */
 static enum err_kind decode(struct str bundle, struct generation *g, struct file_set *files,
-                            char **path, struct err *err)
+                            const char **path, struct err *err)
 {
-    struct str main_file;
-    struct str node_name;
-    struct str warnings;
+    *path = take_text(&bundle);
+    const char *node_name = take_text(&bundle);
+    const char *warnings = take_text(&bundle);
 
-    if (!take_text(&bundle, &main_file) || !take_text(&bundle, &node_name) ||
-        !take_text(&bundle, &warnings))
+    if (*path == NULL || node_name == NULL || warnings == NULL)
         return err_set(err, ERR_PROTOCOL, 0, "the bundle of the helper ends too early");
-    *path = mem_strndup(main_file.p, main_file.n);
-    g->node_name = mem_strndup(node_name.p, node_name.n);
-    buf_append_str(&g->warnings, warnings);
+    g->node_name = mem_strdup(node_name);
+    buf_puts(&g->warnings, warnings);
     return file_set_decode(bundle, files, err);
 }
 
@@ -174,7 +164,7 @@ enum err_kind generation_create(struct str bundle, const struct conf *in_use,
     struct file_set files = {0};
     struct problems p = {0};
     struct buf text = {0};
-    char *path = NULL;
+    const char *path;
     enum err_kind kind = decode(bundle, g, &files, &path, err);
 
     if (kind == ERR_OK)
@@ -190,7 +180,6 @@ enum err_kind generation_create(struct str bundle, const struct conf *in_use,
     file_set_fini(&files);
     problems_free(&p);
     buf_free(&text);
-    free(path);
     return kind;
 }
 

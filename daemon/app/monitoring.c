@@ -60,14 +60,6 @@ static void log_address(int fd)
     buf_free(&text);
 }
 
-static bool is_wanted(const struct conf *conf, const char *address)
-{
-    for (size_t i = 0; i < conf->metrics.listen.n; i++)
-        if (strcmp(conf->metrics.listen.v[i].v, address) == 0)
-            return true;
-    return false;
-}
-
 static bool has(const struct monitoring *m, const char *address)
 {
     for (size_t i = 0; m != NULL && i < m->n; i++)
@@ -93,7 +85,8 @@ static bool same_port(const char *a, const char *b)
 static bool leaves_port(const struct monitoring *m, const struct conf *conf, const char *address)
 {
     for (size_t i = 0; m != NULL && i < m->n; i++)
-        if (!is_wanted(conf, m->places[i].address) && same_port(m->places[i].address, address))
+        if (!conf_list_has(&conf->metrics.listen, m->places[i].address) &&
+            same_port(m->places[i].address, address))
             return true;
     return false;
 }
@@ -300,7 +293,7 @@ void monitoring_change(struct monitoring *m, const struct conf *conf, uint32_t t
     size_t kept = 0;
 
     for (size_t i = 0; i < m->n; i++) {
-        if (is_wanted(conf, m->places[i].address))
+        if (conf_list_has(&conf->metrics.listen, m->places[i].address))
             m->places[kept++] = m->places[i];
         else
             leave(&m->places[i]);

@@ -482,17 +482,10 @@ struct reload_plan *reload_plan_create(const struct reload_side *was, const stru
     return p.plan;
 }
 
-static void free_texts(struct reload_texts *t)
-{
-    for (size_t i = 0; i < t->n; i++)
-        free(t->v[i]);
-    free(t->v);
-}
-
 static void free_entries(struct reload_entries *e)
 {
     for (size_t i = 0; i < e->n; i++) {
-        free_texts(&e->v[i].settings);
+        mem_free_strs(e->v[i].settings.v, e->v[i].settings.n);
         free(e->v[i].name);
         free(e->v[i].because);
     }
@@ -510,7 +503,7 @@ void reload_plan_destroy(struct reload_plan **pp)
     free_entries(&p->watches);
     free_entries(&p->views);
     free_entries(&p->hooks);
-    free_texts(&p->settings);
+    mem_free_strs(p->settings.v, p->settings.n);
     for (size_t i = 0; i < p->restart_count; i++) {
         free(p->restarts[i].setting);
         free(p->restarts[i].now);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "app/reload_plan.h"
 
-#include "proto/json_out.h"
+#include "proto/json_member.h"
 
 /* In the order of enum reload_change. */
 static const char *const changes[] = {"keep", "add", "change", "replace", "drop"};
@@ -10,12 +10,6 @@ static const char *const changes[] = {"keep", "add", "change", "replace", "drop"
 static const char *const effects[] = {"no run", "runs for objects that it has not handled yet",
                                       "runs for objects that come or go",
                                       "runs again for all objects"};
-
-static void put_member(struct json_out *j, const char *key, const char *value)
-{
-    json_out_key(j, key);
-    json_out_cstr(j, value);
-}
 
 static void put_texts(struct json_out *j, const char *key, const struct reload_texts *t)
 {
@@ -37,14 +31,14 @@ static void put_watch(struct json_out *j, const struct reload_entries *all,
 {
     bool is_alias = e->now != RELOAD_NONE && e->first != e->now;
 
-    put_member(j, "same_as", is_alias ? all->v[e->first].name : NULL);
+    json_member_text(j, "same_as", is_alias ? all->v[e->first].name : NULL);
 }
 
 static void put_hook(struct json_out *j, const struct reload_entries *all,
                      const struct reload_entry *e)
 {
     (void)all;
-    put_member(j, "effect", effects[e->effect]);
+    json_member_text(j, "effect", effects[e->effect]);
 }
 
 static void put_entries(struct json_out *j, const char *key, const struct reload_entries *all,
@@ -56,10 +50,10 @@ static void put_entries(struct json_out *j, const char *key, const struct reload
         const struct reload_entry *e = &all->v[i];
 
         json_out_open(j, '{');
-        put_member(j, "name", e->name);
-        put_member(j, "change", changes[e->change]);
+        json_member_text(j, "name", e->name);
+        json_member_text(j, "change", changes[e->change]);
         put_texts(j, "settings", &e->settings);
-        put_member(j, "because", e->because);
+        json_member_text(j, "because", e->because);
         if (more != NULL)
             more(j, all, e);
         json_out_close(j, '}');
@@ -70,10 +64,10 @@ static void put_entries(struct json_out *j, const char *key, const struct reload
 static void put_restart(struct json_out *j, const struct reload_restart *r)
 {
     json_out_open(j, '{');
-    put_member(j, "setting", r->setting);
-    put_member(j, "now", r->now);
-    put_member(j, "wanted", r->wanted);
-    put_member(j, "at", r->at);
+    json_member_text(j, "setting", r->setting);
+    json_member_text(j, "now", r->now);
+    json_member_text(j, "wanted", r->wanted);
+    json_member_text(j, "at", r->at);
     json_out_close(j, '}');
 }
 
@@ -90,7 +84,6 @@ void reload_plan_put(const struct reload_plan *p, struct json_out *j)
     for (size_t i = 0; i < p->restart_count; i++)
         put_restart(j, &p->restarts[i]);
     json_out_close(j, ']');
-    json_out_key(j, "compares_programs");
-    json_out_bool(j, p->compares_programs);
+    json_member_flag(j, "compares_programs", p->compares_programs);
     json_out_close(j, '}');
 }

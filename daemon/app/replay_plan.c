@@ -89,28 +89,20 @@ struct replay_route *replay_plan_route(const struct replay_plan *p, const char *
     return NULL;
 }
 
-static bool is_named(const struct conf_list *list, const char *name)
-{
-    for (size_t i = 0; i < list->n; i++)
-        if (strcmp(list->v[i].v, name) == 0)
-            return true;
-    return false;
-}
-
 /* Does a hook have this watch as a source, or a view that is made of it? */
 static bool is_needed(const struct conf *conf, const struct conf_watch *w)
 {
     for (size_t i = 0; i < conf->n_hooks; i++) {
         const struct conf_list *sources = &conf->hooks[i].sources;
 
-        if (is_named(sources, w->name.v))
+        if (conf_list_has(sources, w->name.v))
             return true;
         for (size_t k = 0; k < conf->n_views; k++) {
             const struct conf_view *v = &conf->views[k];
             bool is_part =
                 strcmp(v->services.v, w->name.v) == 0 || strcmp(v->slices.v, w->name.v) == 0;
 
-            if (is_part && is_named(sources, v->name.v))
+            if (is_part && conf_list_has(sources, v->name.v))
                 return true;
         }
     }

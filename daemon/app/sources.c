@@ -136,7 +136,7 @@ struct sources *sources_create(const struct sources_params *params)
 
 void sources_subscribe(struct sources *s, const struct subscriber *to, void *arg)
 {
-    s->followers = mem_realloc(s->followers, (s->follower_count + 1) * sizeof(*s->followers));
+    s->followers = mem_grow(s->followers, s->follower_count, sizeof(*s->followers));
     s->followers[s->follower_count++] = (struct follower){to, arg};
     for (size_t i = 0; i < s->params.conf->n_watches; i++)
         if (is_first(s, i))
@@ -215,7 +215,7 @@ struct source sources_find(const struct sources *s, const char *name)
 
 static void add_move(struct sources_moves *m, const struct sources_move *move)
 {
-    m->v = mem_realloc(m->v, (m->n + 1) * sizeof(*m->v));
+    m->v = mem_grow(m->v, m->n, sizeof(*m->v));
     m->v[m->n++] = *move;
 }
 

@@ -126,9 +126,7 @@ static struct file_set_names *add_names(struct file_set *s, const char *pattern)
 
 static void free_names(struct file_set_names *names)
 {
-    for (size_t i = 0; i < names->n; i++)
-        free(names->v[i]);
-    free(names->v);
+    mem_free_strs(names->v, names->n);
     free(names->pattern);
     free(names);
 }

@@ -443,6 +443,14 @@ const struct conf_hook *conf_find_hook(const struct conf *c, const char *name)
     return NULL;
 }
 
+bool conf_list_has(const struct conf_list *l, const char *text)
+{
+    for (size_t i = 0; i < l->n; i++)
+        if (strcmp(l->v[i].v, text) == 0)
+            return true;
+    return false;
+}
+
 /* find_equal_watches() has compared all watches already. */
 bool conf_watch_equal(const struct conf_watch *a, const struct conf_watch *b)
 {

@@ -97,6 +97,9 @@ const struct conf_view *conf_find_view(const struct conf *c, const char *name);
 /* The hook of that name, or NULL. */
 const struct conf_hook *conf_find_hook(const struct conf *c, const char *name);
 
+/* Is this text one of the list? */
+bool conf_list_has(const struct conf_list *l, const char *text);
+
 /* Are two watches of one conf equal except for their names? Then one struct watch, with one set of
  * connections, serves both. Lists are equal only if they have the same order. */
 bool conf_watch_equal(const struct conf_watch *a, const struct conf_watch *b);

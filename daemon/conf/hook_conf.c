@@ -536,7 +536,7 @@ static bool is_data(const char *path)
            (member[4] == '\0' || member[4] == '.' || member[4] == '[');
 }
 
-static bool takes_secrets(const struct conf *c, const struct conf_hook *h)
+bool hook_conf_has_secrets(const struct conf *c, const struct conf_hook *h)
 {
     for (size_t i = 0; i < h->sources.n; i++) {
         const struct conf_watch *w = conf_find_watch(c, h->sources.v[i].v);
@@ -549,7 +549,7 @@ static bool takes_secrets(const struct conf *c, const struct conf_hook *h)
 
 const char *hook_conf_secret_field(const struct conf *c, const struct conf_hook *h)
 {
-    for (size_t i = 0; i < h->fields.n && takes_secrets(c, h); i++)
+    for (size_t i = 0; i < h->fields.n && hook_conf_has_secrets(c, h); i++)
         if (is_data(h->fields.v[i].value))
             return h->fields.v[i].name;
     return NULL;

@@ -95,6 +95,9 @@ extern const struct setting hook_conf_settings[];
  * cycles in `after`. */
 void hook_conf_check(struct conf *c, struct problems *p);
 
+/* Is a Secret among the input of the hook? Views are not made of Secrets. */
+bool hook_conf_has_secrets(const struct conf *c, const struct conf_hook *h);
+
 /* The name of one of `fields` that takes data of a Secret, or NULL: the data lands in the environment
  * of the program, where it stays for as long as the program lives. */
 const char *hook_conf_secret_field(const struct conf *c, const struct conf_hook *h);

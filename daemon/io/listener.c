@@ -824,8 +824,8 @@ static void on_turn(struct loop_task *task)
 
 struct listener *listener_create(struct loop *loop, const struct listener_params *params)
 {
-    struct listener *l = MEM_NEW(struct listener, .loop = loop, .params = *params,
-                                 .path = params->path != NULL ? mem_strdup(params->path) : NULL);
+    struct listener *l =
+        MEM_NEW(struct listener, .loop = loop, .params = *params, .path = mem_strdup(params->path));
     struct stat st;
 
     if (l->params.idle_ms == 0)

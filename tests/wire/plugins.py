@@ -19,7 +19,9 @@ f="$d/runs/$INFORMERD_RUN.$$"
 [ -e "$d/first" ] && . "$d/first"
 mv "$f.tmp" "$f.run"
 while [ -e "$d/block" ]; do sleep 0.02; done
-[ -e "$d/stdout" ] && cat "$d/stdout"
+said="$d/stdout.${{INFORMERD_RUN##*-}}"
+[ -e "$said" ] || said="$d/stdout"
+[ -e "$said" ] && cat "$said"
 [ -e "$d/stderr" ] && cat "$d/stderr" >&2
 [ -e "$d/signal" ] && kill -"$(cat "$d/signal")" $$
 [ -e "$d/exit" ] && exit "$(cat "$d/exit")"
@@ -64,9 +66,10 @@ class Plugin:
         new.chmod(0o644)
         new.rename(path)
 
-    def says(self, token=None, leaf=None, expires_in=None, api_version=V1, **status):
+    def says(self, token=None, leaf=None, expires_in=None, api_version=V1, run=None, **status):
         """From now on the plugin prints this credential; leaf: with a certificate and its key;
-        expires_in: seconds; status: further fields of it."""
+        expires_in: seconds; status: further fields of it; run: the number of the only run, from 1,
+        that prints it."""
         if token:
             status["token"] = token
         if leaf:
@@ -75,8 +78,8 @@ class Plugin:
         if expires_in is not None:
             at = datetime.now(timezone.utc) + timedelta(seconds=expires_in)
             status["expirationTimestamp"] = at.isoformat()
-        self.put("stdout", json.dumps({"kind": "ExecCredential", "apiVersion": api_version,
-                                       "status": status}))
+        self.put("stdout" if run is None else f"stdout.{run}", json.dumps(
+            {"kind": "ExecCredential", "apiVersion": api_version, "status": status}))
         return self
 
     def prints(self, stdout=None, stderr=None, code=None, signal=None):

@@ -39,13 +39,19 @@ def descendants(pid):
     return out
 
 
-def exists(pid):
-    """Whether there is such a process and it is not a zombie."""
+def state(pid):
+    """The letter for the state of a process, or of a thread ("PID/task/TID"), as in ps; X: there is no
+    such process."""
     try:
         stat = pathlib.Path(f"/proc/{pid}/stat").read_text()
     except OSError:
-        return False
-    return stat.rpartition(")")[2].split()[0] not in "ZX"
+        return "X"
+    return stat.rpartition(")")[2].split()[0]
+
+
+def exists(pid):
+    """Whether there is such a process and it is not a zombie."""
+    return state(pid) not in "ZX"
 
 
 def command(pid):
@@ -98,6 +104,14 @@ def kill(pids):
         except ProcessLookupError:
             pass
     while any(exists(pid) for pid in pids):
+        time.sleep(0.002)
+
+
+def stop(pid):
+    """Stops the process by SIGSTOP, and returns once all its threads stand still: until then they may
+    go on for a moment on other processors. SIGCONT has it go on."""
+    os.kill(pid, signal.SIGSTOP)
+    while {state(f"{pid}/task/{task}") for task in os.listdir(f"/proc/{pid}/task")} != {"T"}:
         time.sleep(0.002)
 
 

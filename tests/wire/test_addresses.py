@@ -100,7 +100,8 @@ def used(api):
 
 
 def move(api):
-    """Ends all connections: the daemon connects anew."""
+    """Ends all connections: the daemon connects anew. To be called when it is settled: a connection that it
+    has begun before counts as a new one."""
     before = api.accepted
     api.drop("rst")
     api.wait(lambda: api.accepted > before and api.watchers, what="new connections")
@@ -135,7 +136,7 @@ def test_ipv6_is_tried_first(serve, follow, names):
 def test_a_refused_address_is_no_error_if_another_one_works(serve, follow, names):
     api = serve(NEAR_IP)
     names.set(SERVER_IP, NEAR_IP)
-    d = follow(api).synced()
+    d = follow(api).settled(api)
     assert used(api) == {NEAR_IP} and not d.problems(watch="services")
     assert attempts(d)[:2] == [SERVER_IP, NEAR_IP]
     count = len(attempts(d))
@@ -160,8 +161,7 @@ def test_if_all_addresses_fail_the_error_names_each_and_why(serve, follow, names
 def test_an_answer_that_changes_is_followed(serve, follow, names, hook):
     api = serve()
     names.set(SERVER_IP)
-    d = follow(api, hooks={"h": hook}).synced()
-    api.wait_watching("services")
+    d = follow(api, hooks={"h": hook}).settled(api)
     assert used(api) == {SERVER_IP}
     names.set(NEAR_IP)
     move(api)
@@ -177,8 +177,7 @@ def test_a_resolver_that_is_silent_holds_up_neither_connections_nor_the_state(
     shows that the state is written. At the end the lookup does not hold up the stop."""
     api = serve(SERVER_IP)
     names.set(SERVER_IP)
-    d = follow(api, hooks={"h": hook}).synced()
-    api.wait_watching("services")
+    d = follow(api, hooks={"h": hook}).settled(api)
     names.set()
     move(api)
     assert d.log(msg="name lookup is slow: the last known addresses are tried", name=NAME)
@@ -193,8 +192,7 @@ def test_a_lookup_that_fails_leaves_the_last_known_addresses(serve, follow, name
     api = serve(SERVER_IP)
     names.set(SERVER_IP)
     names.refuse()
-    d = follow(api, hooks={"h": hook}).synced()
-    api.wait_watching("services")
+    d = follow(api, hooks={"h": hook}).settled(api)
     names.set()
     move(api)
     assert d.log(msg="name lookup failed: the last known addresses are tried", name=NAME)

@@ -297,9 +297,10 @@ def test_trouble_that_lasts_is_one_line_per_transition(api, factory, code):
         rules = [api.on_watch("services", times=None).fail(code, message="no"),
                  api.on_list("services", times=None).fail(code, message="no")]
         api.end_watches(how="rst")
-        shown = d.control.wait_watch("services", stale=True)
+        d.control.wait_watch("services", stale=True)
         wait_until(lambda: told(d, *stale)[-1:] == [stale[0]], what="it is told that it is stale")
         wait_until(lambda: told(d, *trouble)[-1:] == [trouble[0]], what="and that it failed")
+        shown = d.control.watch("services")
         before, asked = told(d, *trouble, *stale), len(api.of("services"))
         api.wait(lambda n=asked: len(api.of("services")) >= n + 8)
         assert told(d, *trouble, *stale) == before

@@ -13,6 +13,7 @@ from fakeapi.certs import DAY
 from harness import INFORMERD, NOBODY, SANITIZER, SERVICES
 from mounts import start_with_mounts
 from plugins import Plugin, user_settings
+from proctree import stop
 from proxies import Proxy
 from statefile import untouched
 from test_rbac import EVERYTHING, print_rbac
@@ -573,7 +574,7 @@ def test_a_running_daemon_is_not_disturbed(api, started, hook):
     d = started()
     # The processes are stopped, so nothing but the check can change a file.
     for pid in d.pid, d.helper:
-        os.kill(pid, signal.SIGSTOP)
+        stop(pid)
     said = len(d.stderr())
     with untouched(d):
         check_access(d)

@@ -22,7 +22,7 @@ def answers_are_compressed(api):
 
 def test_s122_without_the_setting_nothing_is_asked_for_compressed(api, daemon):
     fill(api)
-    d = daemon(api).synced()
+    d = daemon(api).caught_up(api)
     d.control.verify("services")
     assert {r.header("accept-encoding") for r in api.requests + api.identity_requests} == {""}
     assert not answers_are_compressed(api)
@@ -41,6 +41,7 @@ def test_s122_lists_are_asked_for_compressed_and_nothing_else(api, daemon, hook)
     assert all(r.header("accept-encoding") == "gzip" for r in api.of("services", "L"))
     assert answers_are_compressed(api)
     assert {r.header("accept-encoding") for r in api.of("services", "W")} == {""}
+    api.wait(lambda: api.identity_requests, what="a request for the identity")
     assert {r.header("accept-encoding") for r in api.identity_requests} == {""}
 
 

@@ -5,7 +5,7 @@ import shlex
 import subprocess
 
 import pytest
-from control import PATIENCE
+from control import PATIENCE, wait_until
 from fakeapi import service
 from harness import INFORMERCTL
 
@@ -49,6 +49,7 @@ def running(api, daemon, hook, new_hook):
     d = daemon(api, hooks={"haproxy": hook, "stuck": stuck})
     hook.wait(3)
     stuck.wait(1)
+    wait_until(lambda: not d.control.hook("haproxy")["running"], what="its keys are handled")
     yield d
     stuck.release()
 

@@ -173,12 +173,13 @@ def test_a_crd_that_appears_later_is_found_without_a_restart(api, daemon, hook, 
     error = d.control.watch("w")["last_error"]
     assert name in error and "kubectl api-resources" in error
     assert not watch["synced"] and not hook.runs()
-    assert d.control.watch("s")["synced"] and d.control.watch("s")["state"] == "watching"
+    d.control.wait_watch("s", synced=True, state="watching")
+    assert not d.control.watch("w")["synced"]
     define(api)
     api.apply(widget("n/late"))
     assert hook.wait(1)[0].what == ("ADDED", "n/late")
     watch = d.control.wait_watch("w", state="watching", synced=True, last_error=None)
-    assert d.control.status()["degraded"] == []
+    assert d.settled(api).control.status()["degraded"] == []
     told = [line for line in d.problems(watch="w")]
     assert len(told) == 1 and name in str(told[0])
 

@@ -63,7 +63,7 @@ def test_a_healthy_system_gets_one_quiet_line(api, patient, hook):
     api.apply(service("n/a"))
     d = patient(api, hooks={"h": hook})
     hook.wait(1)
-    d.caught_up(api)
+    d.settled(api)
     done = d.ctl("doctor")
     assert (done.returncode, done.stdout, done.stderr) == (0, "nothing was found\n", "")
     assert findings(d) == []

@@ -25,6 +25,7 @@ def test_s76_after_a_relist_the_dump_is_exactly_what_the_server_has(api, daemon,
     api.delete("services", "n/s0", silent=True)
     api.apply(service("n/s1", ports=[99]), service("n/new"), silent=True)
     api.end_watches(how=error_event(500))
+    d.control.wait_watch("services", relists=1)     # before a bookmark could come on the watch that ends
     d.caught_up(api)
     assert d.control.watch("services")["relists"] == 1
     assert keys(dump(d, "services")) == [("n", "new")] + [("n", f"s{n}") for n in range(1, 5)]

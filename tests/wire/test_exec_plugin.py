@@ -104,9 +104,8 @@ def test_s117_a_token_is_sent_with_every_request(api, plugin, plugged):
 
 def test_s117_a_token_is_renewed_when_it_expires_and_no_request_fails(api, plugin, plugged):
     api.tokens = {FIRST, SECOND}
-    plugin.says(FIRST, expires_in=2)
+    plugin.says(FIRST, expires_in=2, run=1).says(SECOND)
     d = plugged(api, plugin, tuning=PATIENT).synced()
-    plugin.says(SECOND)
     wait_until(lambda: d.log(msg="credential of the exec plugin was renewed"))
     api.wait_watching("services")
     api.tokens = {SECOND}
@@ -118,10 +117,10 @@ def test_s117_a_token_is_renewed_when_it_expires_and_no_request_fails(api, plugi
 def test_s117_a_certificate_is_shown_and_renewed(new_api, authority, plugin, plugged):
     api = new_api(tls_options={"client_ca": authority, "client_required": True})
     api.client_cns = {"one", "two"}
-    plugin.says(leaf=authority.client("one"), expires_in=2)
-    d = plugged(api, plugin, tuning=PATIENT).synced()
-    assert {r.conn.client_cn for r in api.requests} == {"one"}
+    plugin.says(leaf=authority.client("one"), expires_in=2, run=1)
     plugin.says(leaf=authority.client("two"))
+    d = plugged(api, plugin, tuning=PATIENT).synced()
+    assert api.requests[0].conn.client_cn == "one"
     wait_until(lambda: d.log(msg="credential of the exec plugin was renewed"))
     api.wait_watching("services")
     assert reconnect(api).conn.client_cn == "two"
@@ -502,10 +501,11 @@ def test_s117_root_does_not_start_a_program_of_another_user(api, plugin, plugged
     os.chown(plugin.path, 0, 0)
     plugin.says(FIRST)
     d.start()
-    plugin.wait(1)
+    api.wait_watching("services")
     os.chown(plugin.path, NOBODY, NOBODY)
     runs = len(plugin.runs())
     api.tokens = {SECOND}
+    api.end_watches()   # the next request is refused
     d.wait_problem("could not be started: trust")
     assert len(plugin.runs()) == runs
 

@@ -89,6 +89,8 @@ def test_s92_attempts_of_a_failing_key_grow_apart_while_others_run(api, started,
     for number in range(12):
         api.apply(service(f"n/s{number}"))
     wait_until(lambda: len(hook.of("n/bad")) >= 4)
+    for number in range(12):
+        hook.wait_what("ADDED", f"n/s{number}")
     assert all(len(hook.of(f"n/s{i}")) == 1 for i in range(12))
     hook.exit_with(0, "bad")
     d.caught_up(api)

@@ -52,7 +52,7 @@ def restored(api, daemon, hook):
         api.apply(service("n/b", ports=[81]), service("n/d"))
         api.delete("services", "n/c")
         api.rv = 110
-        d.caught_up(api)
+        d.settled(api)
         assert len(hook.runs()) == 6
         api.restore(backup, how=error_event(500))
         return d
