@@ -39,13 +39,23 @@ def descendants(pid):
     return out
 
 
-def exists(pid):
-    """Whether there is such a process and it is not a zombie."""
+def _state(pid):
+    """The letter of its state; X = there is no such process."""
     try:
         stat = pathlib.Path(f"/proc/{pid}/stat").read_text()
     except OSError:
-        return False
-    return stat.rpartition(")")[2].split()[0] not in "ZX"
+        return "X"
+    return stat.rpartition(")")[2].split()[0]
+
+
+def exists(pid):
+    """Whether there is such a process and it is not a zombie."""
+    return _state(pid) not in "ZX"
+
+
+def stands_still(pid):
+    """Whether SIGSTOP has stopped it."""
+    return _state(pid) == "T"
 
 
 def command(pid):
