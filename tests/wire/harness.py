@@ -149,6 +149,10 @@ class Daemon:
             return self.control.status()["ready"]
         wait_until(ready, what="ready", interval=0.02)
         self.caught_up(api)
+        return self.noted(api)
+
+    def noted(self, api):
+        """Waits until the state is complete for the next start."""
         wait_until(lambda: self._has_noted(api), what="the state names its clusters")
         return self
 

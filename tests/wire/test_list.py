@@ -185,10 +185,11 @@ def test_s12_a_list_cut_at_every_byte_gives_the_same_objects(api, daemon, hook, 
     d = daemon(api, watches=CONFIGMAPS, hooks={"h": hook}, log={"level": "error"},
                tuning={"backoff": {"initial": "1ms", "factor": 1.0, "max": "1ms", "jitter": 0.0}})
     wait_until(lambda: served[0] > rounds)
-    rule.cancel()
-    broken.cancel()
-    api.on_list("configmaps", times=1).reply(body=small_list(2, 6), cut="every")
+    last = api.on_list("configmaps", times=None).reply(body=small_list(2, 6), cut="every")
     api.on_watch("configmaps").stream(bookmark(9, "ConfigMap"), STALL)
+    rule.cancel()
+    wait_until(lambda: last.served)     # no list and no watch comes between two rules
+    broken.cancel()
     d.control.wait_watch("services", resource_version="9", objects=3)
     d.control.wait_idle()
     assert sorted(hook.what()) == [("ADDED", f"n/c{i}") for i in range(3)]

@@ -156,7 +156,7 @@ def test_watches_are_counted(api, scraped, hook):
         == pytest.approx(time.time(), abs=3600)
     api.apply(service("n/b"))
     api.delete("services", "n/b")
-    d.caught_up(api)
+    d.hear_newer_bookmark(api)
     now = read()
     assert now.value("informerd_watch_events_total", **one, type="ADDED") == 1
     assert now.value("informerd_watch_events_total", **one, type="DELETED") == 1

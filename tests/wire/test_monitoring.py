@@ -10,6 +10,7 @@ import campaign
 import pytest
 from control import PATIENCE, wait_until
 from fakeapi import service
+from fakeapi.server import take_port
 from harness import NOBODY, ONCE, check_config, hook_settings
 from probes import ANY_PORT, Probes, addresses, ask
 
@@ -23,12 +24,6 @@ def probed(api, daemon):
         d = daemon(api, metrics={**LISTEN, **(metrics or {})}, **more)
         return d, Probes(d)
     return make
-
-
-def free_port():
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        return sock.getsockname()[1]
 
 
 def test_a_daemon_that_is_well_says_so(api, probed, hook):
@@ -171,19 +166,33 @@ def test_a_start_without_the_address_fails_and_the_next_one_does_not(api, daemon
     assert ask(addresses(d)[-1], "/livez")[0] == 200
 
 
+def takes(sock, address):
+    """Whether the socket listens at this address from now on; False: somebody else does."""
+    try:
+        sock.bind(address)
+        sock.listen()
+    except OSError:
+        return False
+    return True
+
+
 def test_the_default_address_does_not_keep_informerd_from_starting(api, daemon):
+    """If somebody else has the address, that is as well, unless it is given up before the start. Then
+    there is another start."""
+    def said():
+        return d.log(msg="metrics are served on the control socket only")
     with socket.socket() as taken:
         taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            taken.bind(("127.0.0.1", 9916))
-            taken.listen()
-        except OSError:
-            pass                    # somebody else has it, which is as well
         d = daemon(api, start=False)
         del d.settings["metrics"]
         d.write_config()
+        is_ours = takes(taken, ("127.0.0.1", 9916))
         d.start()
-        assert d.log(msg="metrics are served on the control socket only")
+        while not said() and not is_ours:
+            d.stop()
+            is_ours = takes(taken, ("127.0.0.1", 9916))
+            d.start()
+        assert said()
         assert d.problems() == []
         assert d.control.ask("/livez")[0] == 200
 
@@ -231,12 +240,13 @@ def test_a_reload_changes_the_addresses(probed):
 def test_a_reload_widens_and_narrows_an_address(probed):
     """0.0.0.0 and 127.0.0.1 with one port are never bound at the same time."""
     d, _probes = probed()
-    port = free_port()
-    for host in ("127.0.0.1", "0.0.0.0", "127.0.0.1"):
-        done = reload(d, f"{host}:{port}")
-        assert done.returncode == 0, done.stderr
-        assert addresses(d)[-1] == (host, port)
-        assert ask(("127.0.0.1", port), "/livez")[0] == 200
+    with take_port("127.0.0.1") as taken:
+        port = taken.getsockname()[1]
+        for host in ("127.0.0.1", "0.0.0.0", "127.0.0.1"):
+            done = reload(d, f"{host}:{port}")
+            assert done.returncode == 0, done.stderr
+            assert addresses(d)[-1] == (host, port)
+            assert ask(("127.0.0.1", port), "/livez")[0] == 200
 
 
 def test_a_reload_to_an_address_that_is_taken_changes_nothing(probed):

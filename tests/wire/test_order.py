@@ -126,6 +126,8 @@ def test_require_any_with_existing_skip_skips_each_source_as_it_comes(api, daemo
     d = daemon(api, watches=TWO, hooks={"h": hook_settings(
         hook, sources=BOTH, require="any", existing="skip")}, state_dir="none")
     api.wait_watching("services")
+    wait_until(lambda: d.ctl_json("why", "h", "n/a")["units"][0]["reason"] == "handled",
+               what="the hook has begun, and has skipped what there was")
     api.apply(service("n/c"))
     hook.wait(1)
     gate.open()

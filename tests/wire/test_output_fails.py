@@ -148,8 +148,11 @@ def test_a_target_that_is_no_file_is_left_alone(api, daemon, place):
     api.apply(service("n/a", ports=[81]))
     d = daemon(api, hooks={"h": whole(place)})
     d.wait_problem("output", str(place / "all.cfg"))
+    assert d.ctl("pause", "h").returncode == 0      # a run would write the file between the two steps
+    wait_until(lambda: d.control.hook("h")["running"] == 0)
     (place / "all.cfg").rmdir()
     os.symlink("/etc/passwd", place / "all.cfg")
+    assert d.ctl("resume", "h").returncode == 0
     d.caught_up(api)
     assert not (place / "all.cfg").is_symlink()
     assert place.files() == {"all.cfg": '"port":81\n'}

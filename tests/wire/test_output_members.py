@@ -277,7 +277,7 @@ def test_files_that_were_written_while_main_hung_are_removed_with_their_object(a
     api.delete("configmaps", "n/a")
     d.again(api)
     place.wait({})
-    assert place.folders() == []
+    wait_until(lambda: place.folders() == [], what="the folders are removed behind their files")
 
 
 # ---- Secrets

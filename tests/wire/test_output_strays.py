@@ -90,7 +90,7 @@ def test_a_hook_that_has_another_mode_leaves_no_file_of_the_old_one(api, daemon,
     d.write_config()
     d.again(api)
     place.wait({"all.cfg": '"port":81\n"port":82\n'})
-    assert place.folders() == []
+    wait_until(lambda: place.folders() == [], what="the folders are removed behind their files")
     d.stop()
     d.settings["hooks"]["h"] = each(place)
     d.write_config()
@@ -134,7 +134,7 @@ def test_a_file_that_somebody_changed_is_left_and_reported(api, daemon, place):
     d = daemon(api, hooks={"h": each(place)}).settled(api)
     (place / "n/a.conf").write_text("mine\n")
     edit(d, api, output=place / "${name}")
-    wait_until(lambda: logged(d, STAYS))
+    wait_until(lambda: logged(d, STAYS) and logged(d, REMOVED))
     left = place / "n/a.conf"
     assert place.files() == {"n/a.conf": "mine\n", "a": port(81), "b": port(82)}
     assert logged(d, STAYS) == [str(left)] and logged(d, REMOVED) == [str(place / "n/b.conf")]

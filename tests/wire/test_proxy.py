@@ -48,6 +48,7 @@ def test_s123_everything_goes_through_the_proxy(api, through, hook, new_proxy, a
     api.wait_watching("services")
     api.apply(service("n/b"))
     hook.wait(2)
+    d.settled(api)
     assert proxy.targets == {f"127.0.0.1:{api.port}"} and not proxy.refused
     assert api.accepted == len(proxy.seen), "no connection went past the proxy"
     assert d.log(msg="server is reached through a proxy", named_by="proxy_url",
@@ -297,7 +298,7 @@ def test_all_requests_carry_the_prefix_of_the_server(api, factory, proxy, hook):
                "widgets": {"resource": "widgets.example.com", "namespaces": ["*"]}}
     behind = factory.cluster(api, server=f"{api.url}{api.prefix}/",
                              cluster={"proxy-url": proxy.url()})
-    d = factory.daemon(clusters={"prod": behind}, hooks={"h": hook}, watches=watches).synced()
+    d = factory.daemon(clusters={"prod": behind}, hooks={"h": hook}, watches=watches).settled(api)
     hook.wait(1)
     wait_until(lambda: d.control.watch("services")["audit"]["runs"] > 0, what="an audit")
     assert api.identity_requests and api.of("widgets", "W"), "discovery has found the resource"

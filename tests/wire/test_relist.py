@@ -150,6 +150,7 @@ def test_s9_too_large_in_three_spellings_is_a_list_without_rv(api, daemon, hook)
     api.on_watch("services").stream(STALL)
     d = daemon(api, hooks={"h": hook})
     d.control.wait_watch("services", resource_version="50", state="watching")
+    d.control.wait_idle()
     assert api.sequence("services") == ["L(0)", "W(20)", "L(20)", "L(-)", "W(30)", "L(30)", "L(-)",
                                         "W(40)", "L(40)", "L(-)", "W(50)"]
     assert hook.what() == [("ADDED", "n/a")]

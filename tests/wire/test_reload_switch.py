@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """A reload switches the running daemon over to the changed configuration: equal parts go on, changed parts
 follow the rules of a restart (docs/design.md "Reload")."""
+import contextlib
 import os
 import signal
 import subprocess
 
 import pytest
 
+import proctree
 from control import PATIENCE, wait_until
 from fakeapi import endpointslice, service, simple
 from harness import INFORMERCTL, NOW, ONCE, hook_settings
@@ -50,6 +52,16 @@ class Waiting:
         return self.process.returncode
 
 
+@contextlib.contextmanager
+def stopped(pid):
+    """The process stands still during the block."""
+    try:
+        proctree.stop(pid)
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
 def configmap(key):
     return simple("ConfigMap", key)
 
@@ -62,14 +74,18 @@ def other(new_hook):
 @pytest.fixture
 def two(api, daemon, hook, other):
     """two(obj, ..., h={...}, watches=...): a daemon whose hooks h and other have handled these
-    objects. Only later runs and requests count."""
-    def make(*objects, h=None, watches=None, **settings):
+    objects. Only later runs and requests count. servers: {cluster: server}, if there are several.
+    Equal watches have one stream, so each watch is waited for by itself."""
+    def make(*objects, h=None, watches=None, servers=None, **settings):
         api.apply(*(objects or [service("n/a"), service("n/b")]))
         d = daemon(api, watches=watches, hooks={"h": hook_settings(hook, **NOW, **(h or {})),
                                                 "other": hook_settings(other, **NOW)}, **settings)
         hook.wait(1)
         other.wait(1)
-        d.settled(api)
+        for name, watch in d.settings["watches"].items():
+            d.caught_up((servers or {}).get(watch.get("cluster"), api), name)
+        d.noted(api)
+        calm(d)
         hook.forget()
         other.forget()
         api.forget()
@@ -309,30 +325,37 @@ def test_a_reload_gives_up_when_a_run_cannot_be_killed(api, two, hook, other):
     """The helper stands still here, so that it neither kills the run nor tells its end."""
     d = two(h={"kill_grace": "100ms"}, limits={"stop_timeout": "100ms"})
     hooks = d.settings["hooks"]
-    hook.block()
-    api.apply(service("n/c"))
-    hook.wait(1)
-    other.wait(1)
-    calm_other = other.what()
-    waiting = Waiting(d, hooks=change(d, "h", environment={"X": "1"}))
-    wait_until(lambda: d.log(msg="reload waits for runs of hooks that it changes"), what="it waits")
-    os.kill(d.helper, signal.SIGSTOP)
-    try:
-        assert waiting.end() == 1
-    finally:
-        os.kill(d.helper, signal.SIGCONT)
+    for turn in range(1, 50):
+        hook.block()
+        api.apply(service("n/c", ports=[turn]))
+        run = hook.wait(1)[0]
+        other.wait(1)
+        calm_other = other.what()
+        waiting = Waiting(d, hooks=change(d, "h", environment={"X": str(turn)}))
+        wait_until(lambda: len(d.log(msg="reload waits for runs of hooks that it changes")) == turn,
+                   what="it waits")
+        with stopped(d.helper):
+            if proctree.exists(run.pid):
+                assert waiting.end() == 1
+                break
+        # The machine paused: the run was killed before the helper stood still. Another turn.
+        hook.release()
+        assert waiting.end() == 0
+        calm(d)
+        hook.forget()
+        other.forget()
     assert d.log(msg="reload failed: the configuration in use stays")[0]["problem"] == (
         "hook h: its processes have not ended although they were killed, so the reload was given up: "
         "look at them, and reload again when they have ended")
     assert d.control.status()["reload"]["result"] == "failed"
     hook.release()
     calm(d)
-    assert set(hook.what()) == {("ADDED", "n/c")} and other.what() == calm_other
+    assert {key for _type, key in hook.what()} == {"n/c"} and other.what() == calm_other
     api.apply(service("n/d"))
     hook.wait_what("ADDED", "n/d")
     calm(d)
     hook.forget()
-    reload(d, hooks=change(d, "h", environment={"X": "1"}))
+    reload(d, hooks=change(d, "h", environment={"X": "again"}))
     hook.wait(4)
     d.settings["hooks"] = hooks
 
@@ -558,6 +581,7 @@ def test_equal_watches_part_and_meet_again(api, two, hook, other):
     api.wait(lambda: api.watching("services") == 1, what="one stream")
     calm(d)
     assert hook.what()[1:] == [("ADDED", "n/b")] and other.runs() == []
+    wait_until(lambda: d.control.status()["state"]["waiting"] == 0, what="the state is written")
     d.kill()
     d.start()
     d.seen(api)
@@ -722,8 +746,10 @@ def moving(api, new_api, factory, two):
         east = new_api()
         east.identity = "ea500000-0000-4000-8000-0000000000ea"
         east.apply(service("n/a"), service("n/e"))
-        clusters = {"prod": factory.cluster(api), "east": factory.cluster(east)}
-        d = two(service("n/a"), service("n/p"), watches=watches, h=h, clusters=clusters, **settings)
+        servers = {"prod": api, "east": east}
+        clusters = {name: factory.cluster(server) for name, server in servers.items()}
+        d = two(service("n/a"), service("n/p"), watches=watches, h=h, clusters=clusters,
+                servers=servers, **settings)
         east.forget()
         return d, east
     return make
@@ -915,6 +941,7 @@ def test_a_stop_while_a_reload_waits_ends_the_daemon(api, two, hook):
     waiting = Waiting(d, hooks=change(d, "h", environment={"X": "1"}))
     wait_until(lambda: d.log(msg="reload waits for runs of hooks that it changes"), what="it waits")
     d.signal(signal.SIGTERM)
+    wait_until(lambda: d.log(msg="stopping"), what="it heard")
     hook.release()
     assert d.wait_exit() == 0
     assert waiting.end() != 0

@@ -12,7 +12,7 @@ import old_kernel
 import proctree
 from control import wait_until
 from fakeapi import service, simple
-from harness import ONCE, RETRY, hook_settings
+from harness import RETRY, hook_settings
 
 LAUNCHER = pathlib.Path(old_kernel.__file__)
 LACKING = [*old_kernel.CALLS, old_kernel.NOEXEC_SEAL]
@@ -67,10 +67,11 @@ def test_a_hook_gets_no_descriptor_of_the_daemon(api, old, new_program):
 
 
 def test_what_a_run_leaves_behind_is_killed(api, old, new_program):
-    """pidfd_open, pidfd_send_signal and their fallback: a child in a session of its own."""
+    """pidfd_open, pidfd_send_signal and their fallback: a child in a session of its own. A run that is
+    killed before it has told of the child is tried again."""
     program = new_program('setsid sleep 1000 & echo $! >"$d/pid"; sleep 1000')
     api.apply(service("n/a"))
-    old(hooks={"h": hook_settings(program, timeout="1s", kill_grace="1s", retry=ONCE)}).start()
+    old(hooks={"h": hook_settings(program, timeout="1s", kill_grace="1s", retry=RETRY)}).start()
     pid = program.pid("pid")
     wait_until(lambda: not proctree.exists(pid))
 

@@ -162,7 +162,7 @@ def test_s106_a_failed_delete_is_told_again_with_the_last_state(api, daemon, hoo
     hook.exit_with(1)
     api.delete("services", "n/a")
     hook.wait_what("DELETED", "n/a")
-    d.seen(api)
+    wait_until(lambda: d.control.hook("h")["runs_failed"] == 1)
     hook.exit_with(0)
     d.stop()
     hook.forget()

@@ -180,8 +180,9 @@ def test_a_crd_that_is_gone_deletes_nothing_by_being_unknown(api, widgets, hook)
     api.wait_for_request(lambda r: r.path == "/apis", count=2)
     widgets.control.wait_idle()
     assert widgets.control.watch("w")["synced"] is False and not hook.runs()
-    api.define("widgets.v1.example.com", kind="Widget")
-    api.compact("widgets")      # the watch cache of a new CRD begins now
+    with api.store.lock:            # no watch begins between the two
+        api.define("widgets.v1.example.com", kind="Widget")
+        api.compact("widgets")      # the watch cache of a new CRD begins now
     api.apply(custom_object("Widget", "n/b"))
     hook.wait(3)
     widgets.settled(api)

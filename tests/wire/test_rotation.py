@@ -73,6 +73,8 @@ def reconnect(api, how="rst"):
 
 
 def refused(api):
+    """Of all requests. That for the identity comes beside the others: a test that changes what the
+    server accepts waits until the daemon has settled."""
     return [r for r in api.requests + api.identity_requests if r.status == 401]
 
 
@@ -96,8 +98,7 @@ def jwt(name, left_s):
 def test_s55_a_new_token_is_used_at_once_after_a_401(api, factory, tmp_path):
     token = Unseen(tmp_path / "token", "old")
     api.tokens = {"old"}
-    d = factory.daemon(clusters=plain(factory, api, token_file=token.path, tuning=PATIENT)).synced()
-    api.wait_watching("services")
+    d = factory.daemon(clusters=plain(factory, api, token_file=token.path, tuning=PATIENT)).settled(api)
     token.write("new")
     api.tokens = {"new"}
     assert reconnect(api, "END").header("authorization") == "Bearer old"
@@ -110,8 +111,7 @@ def test_s55_a_new_token_is_used_at_once_after_a_401(api, factory, tmp_path):
 def test_s55_with_the_same_token_the_next_try_waits(api, factory, tmp_path):
     token = put(tmp_path / "token", "old")
     api.tokens = {"old"}
-    d = factory.daemon(clusters=plain(factory, api, token_file=token, tuning=PATIENT)).synced()
-    api.wait_watching("services")
+    d = factory.daemon(clusters=plain(factory, api, token_file=token, tuning=PATIENT)).settled(api)
     api.tokens = {"new"}
     reconnect(api, "END")
     d.wait_problem("401", watch="services")
@@ -136,8 +136,7 @@ def test_a_token_that_came_too_late_is_used_by_watches_that_wait(api, factory, t
 def test_s112_a_new_token_is_used_without_a_401(api, factory, tmp_path):
     volume = Volume(tmp_path / "volume", token="token-1")
     api.tokens = {"token-1", "token-2", "token-3"}
-    d = factory.daemon(clusters=plain(factory, api, token_file=volume.path / "token")).synced()
-    api.wait_watching("services")
+    d = factory.daemon(clusters=plain(factory, api, token_file=volume.path / "token")).settled(api)
     for number in (2, 3):
         volume.write(token=f"token-{number}\n")
         wait_renewed(d, TOKEN, number - 1)
@@ -166,8 +165,7 @@ def test_s112_a_watch_outlives_the_token_that_it_began_with(api, factory, tmp_pa
     """A server looks at the token when a watch begins, so another watch would gain nothing."""
     token = put(tmp_path / "token", "token-1")
     api.tokens = {"token-1"}
-    d = factory.daemon(clusters=plain(factory, api, token_file=token)).synced()
-    api.wait_watching("services")
+    d = factory.daemon(clusters=plain(factory, api, token_file=token)).settled(api)
     for number in (2, 3, 4):
         put(token, f"token-{number}")
         wait_renewed(d, TOKEN, number - 1)
@@ -372,8 +370,7 @@ def other(tmp_path):
 def test_s115_new_connections_trust_the_new_ca_alone(api, factory, authority, server_leaf, other,
                                                      tmp_path):
     ca = put(tmp_path / "ca.crt", authority.pem)
-    d = factory.daemon(clusters=plain(factory, api, ca_file=ca)).synced()
-    api.wait_watching("services")
+    d = factory.daemon(clusters=plain(factory, api, ca_file=ca)).settled(api)
     api.set_tls(other.server())
     put(ca, other.pem)
     wait_renewed(d, CA)

@@ -284,12 +284,12 @@ def test_s104_term_waits_for_running_hooks_and_starts_no_other(api, daemon, hook
 @pytest.mark.parametrize("signals", [1, 2, 10])
 def test_s104_after_the_stop_timeout_they_are_killed_and_more_signals_do_no_harm(api, daemon,
                                                                                new_hook, signals):
-    hook = new_hook(extra="trap '' TERM")
+    hook = new_hook(extra="trap '' TERM; : >\"$d/traps\"")
     hook.block()
     api.apply(service("n/a"))
     d = daemon(api, hooks={"h": hook_settings(hook, kill_grace="100ms")},
                limits={"stop_timeout": "200ms"})
-    hook.wait(1)
+    wait_until((hook.folder / "traps").exists)
     below = descendants(d.pid)
     begin = time.monotonic()
     for _ in range(signals):

@@ -24,15 +24,20 @@ def aging(api, factory):
     return make
 
 
+def all_fresh(d):
+    """Whether all watches are fresh, and their hooks have been told so. The status says that a watch is
+    fresh up to 20 ms before its hooks get FRESH, which the log shows."""
+    return (not any(w["stale"] for w in d.control.status()["watches"].values())
+            and len(d.log(msg="watch is stale")) == len(d.log(msg="watch is fresh again")))
+
+
 def begun(d, api, *hooks):
     """Waits until the daemon's watches are open. That may have taken so long that they were stale,
-    so only later runs of these hooks count. The status says that a watch is fresh up to 20 ms before
-    its hooks get FRESH, which the log shows."""
+    so only later runs of these hooks count."""
     def heard():
         api.bookmark()
         watches = d.control.status()["watches"].values()
-        return (all(w["last_bookmark_age_s"] is not None and not w["stale"] for w in watches)
-                and len(d.log(msg="watch is stale")) == len(d.log(msg="watch is fresh again")))
+        return all(w["last_bookmark_age_s"] is not None for w in watches) and all_fresh(d)
     d.settled(api)
     wait_until(heard, what="bookmarks come")
     d.control.wait_idle()
@@ -117,6 +122,7 @@ def test_a_silent_stream_is_not_stale(api, aging, hook):
     d = aging({"h": hook_settings(hook, events=ALL)}, stale_after="50ms")
     hook.wait(1)
     d.control.wait_watch("services", state="watching", stale=False)
+    wait_until(lambda: all_fresh(d), what="it is fresh")
     d.control.wait_idle()
     hook.forget()
     end = d.control.watch("services")["contact_age_s"] + 0.2

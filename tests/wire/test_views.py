@@ -280,7 +280,8 @@ def test_a_view_is_stale_when_a_watch_is_and_hooks_hear_of_it(api, factory, view
     for plural in ("services", "endpointslices"):
         api.wait_watching(plural)
     d.caught_up(api)
-    wait_until(lambda: not d.control.status()["views"]["backends"]["stale"])
+    wait_until(lambda: not d.control.status()["views"]["backends"]["stale"]
+               and len(d.log(msg="view is stale")) == len(d.log(msg="view is fresh again")))
     d.control.wait_idle()
     hook.forget()   # a slow start counts as stale as well
     api.stop_listening()
