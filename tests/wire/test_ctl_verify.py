@@ -110,7 +110,7 @@ def test_verify_ends_when_the_cache_has_passed_the_list(running, api):
     """First nothing differs, so the answer to the list is enough. Then something differs, and a
     bookmark shows that the cache is as new as the list."""
     def without_difference():
-        done = running.ctl("verify", "services")
+        done = running.ctl("verify", "services", "--timeout", f"{PATIENCE:.0f}s")
         assert (done.returncode, done.stdout) == (0, "no differences (2 objects compared)\n")
 
     def with_a_bookmark():
