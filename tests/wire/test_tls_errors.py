@@ -38,33 +38,33 @@ def with_chain(leaf, issuer):
 
 
 
-# the certificate of the server; the sentence, in which CA is the file of the CA
+# the certificate of the server; the sentence of the day, in which CA is the file of the CA
 SERVERS = {
     "unknown CA": (
         lambda a, folder: Authority(folder, "other-ca").server(),
-        ['(subject "CN=kube-apiserver", issuer "CN=other-ca", serial ',
-         "is signed by no CA of CA; configure the CA of the cluster"]),
+        lambda: ['(subject "CN=kube-apiserver", issuer "CN=other-ca", serial ',
+                 "is signed by no CA of CA; configure the CA of the cluster"]),
     "CA of the same name": (
         lambda a, folder: Authority(folder, a.name).server(),
-        ['issuer "CN=fake-ca"', "the certificate of that issuer in CA has another key: the cluster "
-         "was built anew, or another one answers"]),
+        lambda: ['issuer "CN=fake-ca"', "the certificate of that issuer in CA has another key: the "
+                 "cluster was built anew, or another one answers"]),
     "no chain": (
         lambda a, folder: Authority(folder, "middle", parent=a).server(),
-        ['issuer "CN=middle"', "have the server send its intermediate certificates"]),
+        lambda: ['issuer "CN=middle"', "have the server send its intermediate certificates"]),
     "expired": (
         lambda a, folder: a.expired(),
-        ["the server's certificate", f"expired on {at(-DAY)}", "the clock of this machine says "
-         + at(0 * DAY)]),
+        lambda: ["the server's certificate", f"expired on {at(-DAY)}",
+                 "the clock of this machine says " + at(0 * DAY)]),
     "not yet valid": (
         lambda a, folder: a.server(begin=DAY),
-        [f"is not valid before {at(DAY)}", "correct the clock"]),
+        lambda: [f"is not valid before {at(DAY)}", "correct the clock"]),
     "another name": (
         lambda a, folder: a.server(dns=["api.example"], ips=["10.0.0.1"]),
-        ["is for api.example, 10.0.0.1, not for 127.0.0.1; set tls_server_name"]),
+        lambda: ["is for api.example, 10.0.0.1, not for 127.0.0.1; set tls_server_name"]),
     "a client's certificate": (
         lambda a, folder: a.server(client=True),
-        ['(subject "CN=kube-apiserver", issuer "CN=fake-ca", serial ',
-         "is not made for servers (extendedKeyUsage without serverAuth)"]),
+        lambda: ['(subject "CN=kube-apiserver", issuer "CN=fake-ca", serial ',
+                 "is not made for servers (extendedKeyUsage without serverAuth)"]),
 }
 
 
@@ -76,7 +76,7 @@ def test_a_server_that_cannot_be_verified(new_api, authority, daemon, tmp_path, 
     d = daemon(api, credentials={"ca": None, "ca_file": authority.file})
     told(d, "TLS handshake with 127.0.0.1", *(word.replace("CA;", f"{authority.file};")
                                               .replace("in CA ", f"in {authority.file} ")
-                                              for word in words))
+                                              for word in words()))
 
 
 def test_the_ca_in_the_kubeconfig_is_named(new_api, daemon, tmp_path):
