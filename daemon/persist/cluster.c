@@ -324,7 +324,7 @@ static bool is_doubtful(const struct persist_cluster *c, const struct persist_wa
 static bool is_followed(const struct watch *w)
 {
     for (size_t i = 0; i < watch_list_watch_count(w); i++)
-        if (list_watch_status(watch_list_watch(w, i)).contact_ms > 0)
+        if (list_watch_contact_ms(watch_list_watch(w, i)) > 0)
             return true;
     return false;
 }
