@@ -27,6 +27,28 @@ static struct cluster_identity id_kept(const struct persist *p, const struct res
     return id;
 }
 
+/* The same, as far as servers have told since. At a start there are no clusters yet. */
+static struct cluster_identity id_now(const struct persist *p, const struct restore *r,
+                                      const char *name)
+{
+    for (size_t i = 0; p->clusters != NULL && i < p->cluster_count; i++)
+        if (strcmp(p->clusters[i].params.name, name) == 0)
+            return p->clusters[i].id;
+    return id_kept(p, r, name);
+}
+
+enum cluster_identity_relation persist_cluster_compare(const struct persist *p,
+                                                       const struct restore *r, const char *a,
+                                                       const char *b)
+{
+    if (strcmp(a, b) == 0)
+        return CLUSTER_IDENTITY_SAME;
+    struct cluster_identity of_a = id_now(p, r, a);
+    struct cluster_identity of_b = id_now(p, r, b);
+
+    return cluster_identity_compare(&of_a, &of_b);
+}
+
 /* The next watch of the cluster, from p->watches[*at] on, that has loaded objects, or whose objects
  * hooks know; NULL = there is none. *at moves behind it. */
 static struct persist_watch *next_loaded(const struct persist *p, const struct persist_cluster *c,
@@ -193,6 +215,7 @@ static void take_over(struct persist *p, struct persist_cluster *c, struct batch
             p->watches[i]->state = PERSIST_WATCH_SHOWN;
             p->watches[i]->identity = c->id;
         }
+    persist_sources_are_of(p, c->params.name, b);
     /* These waits are over, but the watches of a cluster that cannot list still begin stale. */
     if (c->state == PERSIST_CLUSTER_AWAITED || c->state == PERSIST_CLUSTER_HELD)
         c->due_ms = 0;

@@ -131,6 +131,10 @@ struct hook *persist_replace_hook(struct persist *p, struct hook *old, struct ho
  * the new ones have no such records. */
 void persist_forget_source(struct persist *p, const char *name, struct batch *b);
 
+/* From now on the rows of all sources of this cluster are from the cluster of this name, which has said
+ * which one it is. */
+void persist_sources_are_of(struct persist *p, const char *cluster, struct batch *b);
+
 /* Forgets all that is known of a watch: in its rows, in the watch itself, in views of it, and in
  * the hooks that have it or such a view as a source. */
 void persist_forget(struct persist *p, struct persist_watch *mw, struct batch *b);

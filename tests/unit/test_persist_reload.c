@@ -216,6 +216,22 @@ static void test_a_source_that_comes_back_from_another_cluster_has_no_records(vo
     hook_rig_pass(DELTA_ADDED, "u0");
 }
 
+/* While neither is configured, its watch is made equal to one of another cluster. */
+static void test_a_hook_whose_watch_joined_another_cluster_comes_back_without_records(void **state)
+{
+    (void)state;
+    begin();
+    persist_rig.hook_count = 0;
+    persist_rig.cluster_of[0] = 1;
+    persist_rig.merge = PERSIST_RIG_W2_W0;
+    persist_rig_begin();
+    persist_rig_expect_good(1, "y");
+    add(settings);
+    const struct delivery *dl = delivery_queue_find(&h0()->queue, 0, str_c("ns/n"));
+    assert_true(dl == NULL || dl->state == DELIVERED_NOTHING);
+    hook_rig_nothing(); /* no end is due */
+}
+
 /* Another cluster answers. */
 static void drop_unused(void)
 {
@@ -304,6 +320,7 @@ int main(void)
         TEST(test_a_replaced_hook_begins_anew_with_a_source_of_another_cluster),
         TEST(test_a_dropped_hook_begins_anew_with_a_source_of_another_cluster),
         TEST(test_a_source_that_comes_back_from_another_cluster_has_no_records),
+        TEST(test_a_hook_whose_watch_joined_another_cluster_comes_back_without_records),
         TEST(test_records_of_a_dropped_hook_do_not_outlive_its_cluster),
         TEST(test_records_of_a_source_that_a_hook_has_lost_do_not_outlive_its_cluster),
         TEST(test_nothing_is_kept_in_memory_of_a_hook_that_a_person_has_forgotten),
