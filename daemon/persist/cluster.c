@@ -277,7 +277,7 @@ enum persist_verdict persist_judge(struct persist *p, size_t cluster,
                  "object counts as deleted",
                  KV_STR("cluster", c->params.name), KV_U64("watches", foreign));
     if (foreign > 0 || is_replaced(c))
-        persist_drop_unused(p, b);
+        persist_drop_unused(p, c->params.name, b);
     if (was_held)
         log_warn("the known cluster answers again: watches are no longer held",
                  KV_STR("cluster", c->params.name));
@@ -301,7 +301,7 @@ void persist_accept(struct persist *p, size_t cluster, struct batch *b)
     log_warn("state of the cluster reset: the other cluster was accepted, and no object counts as "
              "deleted",
              KV_STR("cluster", c->params.name));
-    persist_drop_unused(p, b);
+    persist_drop_unused(p, c->params.name, b);
     for (size_t at = 0; (mw = next_loaded(p, c, &at)) != NULL;)
         persist_forget(p, mw, b);
     take_over(p, c, b);

@@ -114,11 +114,60 @@ void persist_lost(struct persist *p, struct persist_now now, struct batch *b)
 
 /* ---- Another cluster. */
 
-void persist_drop_unused(struct persist *p, struct batch *b)
+/* The rows as restore.h has them, for persist/hook. */
+static struct restore *rest_of(struct persist *p)
 {
-    ids_drop_unused(p->ids, b);
-    p->rest.ids = NULL;
-    restore_fini(&p->rest);
+    p->rest.ids = p->ids;
+    return &p->rest;
+}
+
+/* Which unused items go with a cluster. */
+struct dropping {
+    const struct persist *of;
+    const char *cluster;
+};
+
+/* A source that does not say of which cluster its rows are is one of an earlier release. */
+static bool source_goes(const struct dropping *d, uint64_t source)
+{
+    struct str of = restore_value(&d->of->rest, source, ROW_CLUSTER);
+
+    return of.p == NULL || str_is(of, d->cluster);
+}
+
+/* A hook goes if none of its sources is of another cluster. */
+static bool hook_goes(const struct dropping *d, uint64_t hook)
+{
+    for (uint64_t id = 0; (id = ids_next(d->of->ids, ROW_KIND_SOURCE, hook, id)) != 0;)
+        if (!source_goes(d, id))
+            return false;
+    return true;
+}
+
+/* Nobody knows here of which cluster the rows of a watch are, and a watch that comes back can list. */
+static bool goes_with_cluster(void *arg, const struct row_item *item)
+{
+    const struct dropping *d = arg;
+
+    switch (item->kind) {
+    case ROW_KIND_CLUSTER:
+    case ROW_KIND_WATCH:
+    case ROW_KIND_SCOPE:
+        break;
+    case ROW_KIND_HOOK:
+        return hook_goes(d, item->id);
+    case ROW_KIND_SOURCE:
+        return source_goes(d, item->id);
+    }
+    return true;
+}
+
+void persist_drop_unused(struct persist *p, const char *cluster, struct batch *b)
+{
+    struct dropping d = {p, cluster};
+
+    ids_drop_unused(p->ids, b, goes_with_cluster, &d);
+    restore_prune(rest_of(p));
 }
 
 /* Makes a hook forget a source, and drops the fact that it has seen it: the objects of the new cluster
@@ -413,7 +462,7 @@ static void keep_rest(struct persist *p, struct restore *r)
  * one now, and objects that it does not have would count as deleted. So its objects and delivery
  * records are forgotten
  * (docs/decisions.md "A cold start lists first and asks for the cluster then"). */
-static void drop_unnamed(struct persist *p, const struct restore *r, struct batch *b)
+static bool drop_unnamed(struct persist *p, const struct restore *r, struct batch *b)
 {
     bool any = false;
 
@@ -430,8 +479,21 @@ static void drop_unnamed(struct persist *p, const struct restore *r, struct batc
         persist_forget(p, mw, b);
         any = true;
     }
-    if (any)
-        ids_drop_unused(p->ids, b);
+    return any;
+}
+
+/* What is not configured of such clusters. */
+static void drop_unused_of_unnamed(struct persist *p, const struct restore *r, struct batch *b)
+{
+    for (size_t i = 0; i < r->item_count; i++)
+        if (r->items[i].kind == ROW_KIND_CLUSTER &&
+            restore_value(r, r->items[i].id, ROW_IDENTITY).p == NULL) {
+            struct str is = ids_name(p->ids, r->items[i].id);
+            char *name = mem_strndup(is.p, is.n);
+
+            persist_drop_unused(p, name, b);
+            free(name);
+        }
 }
 
 static void load_gone_file(struct gone_hook *gh, const struct restore_fact *fact)
@@ -505,24 +567,19 @@ struct persist *persist_create(const struct persist_params *params, struct resto
     load_watches(p, params, r, b);
     load_hooks(p, params, r, now, b);
     load_gone(p, r);
-    drop_unnamed(p, r, b);
+    bool unnamed = drop_unnamed(p, r, b);
     p->clusters = mem_array(p->cluster_count + 1, sizeof(*p->clusters));
     for (size_t i = 0; i < p->cluster_count; i++)
         persist_cluster_load(p, i, &params->clusters[i], r, now, b);
     keep_rest(p, r);
     ids_sweep(p->ids, b, now.wall_ns / 1000000000, GRACE_S);
+    if (unnamed)
+        drop_unused_of_unnamed(p, r, b);
     r->ids = NULL;
     return p;
 }
 
 /* ---- Clusters, watches and hooks of a reload. */
-
-/* The rows as restore.h has them, for persist/hook. */
-static struct restore *rest_of(struct persist *p)
-{
-    p->rest.ids = p->ids;
-    return &p->rest;
-}
 
 void persist_set_clusters(struct persist *p, const struct persist_cluster_params *clusters,
                           const size_t *was, size_t n, struct batch *b)

@@ -73,9 +73,10 @@ void persist_sweep(struct persist *p, struct persist_now now, bool all, struct b
  * persist_put_hooks(), which puts everything again at its next call. */
 void persist_lost(struct persist *p, struct persist_now now, struct batch *b);
 
-/* What the configuration does not have is dropped from the state now, as the cluster is another
- * one. */
-void persist_drop_unused(struct persist *p, struct batch *b);
+/* The cluster of this name is another one now: of what the configuration does not have, watches, and
+ * sources of this cluster with their hooks, are dropped from the state now. Hooks whose files are named
+ * stay. */
+void persist_drop_unused(struct persist *p, const char *cluster, struct batch *b);
 
 /* A reload has other clusters: was[i] is the place that cluster i had before, SIZE_MAX = it is new.
  * The watches of clusters that are left out must be dropped before. */

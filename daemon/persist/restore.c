@@ -85,8 +85,9 @@ static void sort(void *v, size_t n, size_t size)
         qsort(v, n, size, by_item);
 }
 
-/* Finds the elements of an item by binary search: the first one, and in *n how many there are. */
-static const void *range(const void *v, size_t count, size_t size, uint64_t item, size_t *n)
+/* Finds the elements of an item by binary search: the place of the first one, and in *n how many there
+ * are. */
+static size_t find(const void *v, size_t count, size_t size, uint64_t item, size_t *n)
 {
     const char *p = v;
     size_t low = 0;
@@ -102,7 +103,14 @@ static const void *range(const void *v, size_t count, size_t size, uint64_t item
     }
     for (*n = 0; low + *n < count && by_item(p + (low + *n) * size, &item) == 0;)
         ++*n;
-    return count > 0 ? p + low * size : NULL;
+    return low;
+}
+
+static const void *range(const void *v, size_t count, size_t size, uint64_t item, size_t *n)
+{
+    size_t at = find(v, count, size, item, n);
+
+    return count > 0 ? (const char *)v + at * size : NULL;
 }
 
 static void free_delivery(struct restore_delivery *d)
@@ -167,20 +175,20 @@ void restore_add_batch(struct restore *r, const struct batch *b)
 
 void restore_move(struct restore *from, struct restore *to, uint64_t item)
 {
-    for (size_t i = 0; i < from->fact_count; i++) {
+    size_t n;
+    size_t at = find(from->facts, from->fact_count, sizeof(*from->facts), item, &n);
+
+    for (size_t i = at; i < at + n; i++) {
         struct restore_fact *fact = &from->facts[i];
 
-        if (fact->item != item)
-            continue;
         to->facts = mem_grow(to->facts, to->fact_count, sizeof(*to->facts));
         to->facts[to->fact_count++] = *fact;
         fact->block = NULL;
     }
-    for (size_t i = 0; i < from->delivery_count; i++) {
+    at = find(from->deliveries, from->delivery_count, sizeof(*from->deliveries), item, &n);
+    for (size_t i = at; i < at + n; i++) {
         struct restore_delivery *delivery = &from->deliveries[i];
 
-        if (delivery->source != item)
-            continue;
         to->deliveries = mem_grow(to->deliveries, to->delivery_count, sizeof(*to->deliveries));
         to->deliveries[to->delivery_count++] = *delivery;
         delivery->block = NULL;
@@ -205,6 +213,31 @@ void restore_forget(struct restore *r, uint64_t item)
             r->deliveries[deliveries++] = r->deliveries[i];
     r->fact_count = facts;
     r->delivery_count = deliveries;
+}
+
+/* The rows of an item stand side by side, so each item is looked up once. */
+void restore_prune(struct restore *r)
+{
+    size_t n;
+
+    for (size_t i = 0; i < r->fact_count; i += n) {
+        uint64_t item = r->facts[i].item;
+
+        (void)restore_facts(r, item, &n);
+        if (ids_name(r->ids, item).n > 0)
+            continue;
+        restore_forget(r, item);
+        n = 0;
+    }
+    for (size_t i = 0; i < r->delivery_count; i += n) {
+        uint64_t item = r->deliveries[i].source;
+
+        (void)restore_deliveries(r, item, &n);
+        if (ids_name(r->ids, item).n > 0)
+            continue;
+        restore_forget(r, item);
+        n = 0;
+    }
 }
 
 const struct restore_item *restore_children(const struct restore *r, uint64_t parent, size_t *n)
