@@ -196,18 +196,19 @@ void restore_move(struct restore *from, struct restore *to, uint64_t item)
     }
 }
 
-void restore_forget(struct restore *r, uint64_t item)
+/* Frees the facts and delivery records of the items that `goes` chooses. */
+static void forget(struct restore *r, bool (*goes)(void *arg, uint64_t item), void *arg)
 {
     size_t facts = 0;
     size_t deliveries = 0;
 
     for (size_t i = 0; i < r->fact_count; i++)
-        if (r->facts[i].item == item)
+        if (goes(arg, r->facts[i].item))
             free(r->facts[i].block);
         else
             r->facts[facts++] = r->facts[i];
     for (size_t i = 0; i < r->delivery_count; i++)
-        if (r->deliveries[i].source == item)
+        if (goes(arg, r->deliveries[i].source))
             free_delivery(&r->deliveries[i]);
         else
             r->deliveries[deliveries++] = r->deliveries[i];
@@ -215,29 +216,41 @@ void restore_forget(struct restore *r, uint64_t item)
     r->delivery_count = deliveries;
 }
 
-/* The rows of an item stand side by side, so each item is looked up once. */
+static bool is_item(void *arg, uint64_t item)
+{
+    const uint64_t *wanted = arg;
+
+    return item == *wanted;
+}
+
+void restore_forget(struct restore *r, uint64_t item)
+{
+    forget(r, is_item, &item);
+}
+
+/* The rows of an item stand side by side, so that each item is looked up once. */
+struct looking_up {
+    const struct ids *in;
+    uint64_t item;
+    bool is_dropped;
+};
+
+static bool is_dropped(void *arg, uint64_t item)
+{
+    struct looking_up *l = arg;
+
+    if (item != l->item) {
+        l->item = item;
+        l->is_dropped = ids_name(l->in, item).n == 0;
+    }
+    return l->is_dropped;
+}
+
 void restore_prune(struct restore *r)
 {
-    size_t n;
+    struct looking_up l = {.in = r->ids};
 
-    for (size_t i = 0; i < r->fact_count; i += n) {
-        uint64_t item = r->facts[i].item;
-
-        (void)restore_facts(r, item, &n);
-        if (ids_name(r->ids, item).n > 0)
-            continue;
-        restore_forget(r, item);
-        n = 0;
-    }
-    for (size_t i = 0; i < r->delivery_count; i += n) {
-        uint64_t item = r->deliveries[i].source;
-
-        (void)restore_deliveries(r, item, &n);
-        if (ids_name(r->ids, item).n > 0)
-            continue;
-        restore_forget(r, item);
-        n = 0;
-    }
+    forget(r, is_dropped, &l);
 }
 
 const struct restore_item *restore_children(const struct restore *r, uint64_t parent, size_t *n)
