@@ -60,7 +60,7 @@ struct hook {
     struct manual_runs manual_runs;
     struct history history;
     struct hook_figures figures;
-    /* GATE_FIRST, batch and snapshot: a first run has failed, so nobody waits for one any more. */
+    /* Batch, snapshot: a first run has failed, so nobody waits for one, or for its apply, any more. */
     bool first_failed;
     uint64_t trim_ms;         /* batch, snapshot, parked: when hook_parked_trim() has work */
     uint64_t forgotten;       /* parked ends (DELETED, LEFT) that were given up, by all processes */
