@@ -168,7 +168,7 @@ bool hook_first_ended(const struct hook *h);
  * If hook_waits_for_people(), only its runs under way count. */
 bool hook_is_quiet(const struct hooks *hs, const struct hook *h);
 
-/* The same for all hooks. */
+/* Is that so for all hooks? Of a hook that retires only its runs under way count. */
 bool hooks_quiet(const struct hooks *hs);
 
 /* How many keys wait for a run, without running and parked keys; in modes batch and snapshot: how

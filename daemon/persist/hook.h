@@ -61,8 +61,8 @@ struct persist_hook {
 
 /* Finds the rows of the hook and of its sources in the state, and makes those that are missing.
  * Gives the hook the records that the state has of it, before its first delta. Renews the hook if
- * its settings have changed or the effects of its runs are gone (docs/design.md "Renewal"). sources: of
- * each source; borrowed for the call. Release with persist_hook_fini(). */
+ * its settings have changed or the effects of its runs are gone (docs/design.md "Renewal"). sources: one
+ * for each source; borrowed for the call. Release with persist_hook_fini(). */
 void persist_hook_load(struct persist_hook *mh, const struct persist_hook_params *params,
                        const struct persist_source_params *sources, const struct restore *r,
                        struct persist_now now, struct batch *b);
@@ -73,8 +73,7 @@ void persist_hook_load_file(struct persist_hook *mh, const struct restore *r,
 
 /* params->hook has taken the place of the retired hook, and its records: all but its new sources,
  * which get the rows that r has of them. Sources that it has no more are unused. The hook before must
- * have been put. Renews the hook if its
- * settings have changed. */
+ * have been put. Renews the hook if its settings have changed. */
 void persist_hook_replaced(struct persist_hook *mh, const struct persist_hook_params *params,
                            const struct persist_source_params *sources, const struct restore *r,
                            struct persist_now now, struct batch *b);

@@ -41,8 +41,8 @@ struct persist {
     size_t view_count;
     struct persist_cluster *clusters; /* as params.clusters */
     size_t cluster_count;
-    struct gone
-        gone; /* hooks that are not configured any more, with the files that they have left */
+    /* Hooks that are not configured any more, with the files that they have left. */
+    struct gone gone;
     struct ids *ids;
     struct restore rest; /* rows of hooks and sources that are not configured now */
     struct list dirty;   /* scopes with objects in the batch, whose version is not yet in it */
