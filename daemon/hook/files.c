@@ -341,19 +341,21 @@ static void give_member(const struct run *run, struct member *x)
     free(key);
 }
 
-/* Files that the object had, and has no member for now. */
+/* Files that the object had, and has no member for now. If they are too many for one run, the next run
+ * for the object takes the others: the helper would refuse a run with all of them again and again. */
 static void add_gone(const struct run *run)
 {
     const struct files *f = &run->hook->files;
     const struct files_owner *owner = find_owner(f, source_of(run), str_c(run_key(run)));
+    bool has_room = true;
 
     if (owner == NULL)
         return;
     list_each (pos, tmp, &owner->files) {
         struct file *file = list_entry(pos, struct file, sibling);
 
-        if (!file->wanted)
-            members_add_gone(run->members, member_of(f, str_c(file->key)), file->path);
+        if (!file->wanted && has_room)
+            has_room = members_add_gone(run->members, member_of(f, str_c(file->key)), file->path);
         file->wanted = false;
     }
 }

@@ -54,8 +54,11 @@ static struct member *add(struct members *m)
     return &m->v[m->n++];
 }
 
-void members_add_gone(struct members *m, struct str name, const char *path)
+bool members_add_gone(struct members *m, struct str name, const char *path)
 {
+    if (m->n == WIRE_FILES_MAX ||
+        m->input.len + sizeof(struct wire_member) + name.n > WIRE_OUTPUT_MAX)
+        return false;
     struct member *x = add(m);
 
     x->name = mem_strndup(name.p, name.n);
@@ -63,6 +66,7 @@ void members_add_gone(struct members *m, struct str name, const char *path)
     x->goes = true;
     put_head(m, 0, name.n, true);
     buf_append_str(&m->input, name);
+    return true;
 }
 
 /* The API server refuses a name that stands in both data and binaryData. */
