@@ -388,9 +388,9 @@ static void put_durations(struct metrics *m, const struct hook_row *r)
 
 static void put_latency(struct metrics *m, const struct hook_row *r)
 {
-    const struct histogram *h = &r->hook->figures.latency.all;
+    struct histogram h = latency_all(&r->hook->figures.latency);
 
-    metrics_out_histogram(&m->out, buf_str(&r->labels), h, h->sum_ms);
+    metrics_out_histogram(&m->out, buf_str(&r->labels), &h, h.sum_ms);
 }
 
 /* Only hooks with endpoints among their sources get this one. */

@@ -391,7 +391,7 @@ static void put_latency(struct json_out *j, const struct hook *h, uint64_t now_m
     struct histogram recent = latency_recent(&h->figures.latency, now_ms);
     bool any = recent.total > 0;
 
-    json_member_count(j, "handled", h->figures.latency.all.total);
+    json_member_count(j, "handled", latency_all(&h->figures.latency).total);
     json_member_seconds(j, "latency_p50_s", any, histogram_quantile_ms(&recent, 500));
     json_member_seconds(j, "latency_p99_s", any, histogram_quantile_ms(&recent, 990));
 }

@@ -453,6 +453,7 @@ static enum err_kind fill_helper_hook(const struct conf *conf, const struct conf
 {
     struct identity id = {0};
 
+    out->kind = HELPER_HOOK;
     out->name = h->name.v;
     out->argv = hook_argv(h);
     out->env = (const char *const *)hook_env(h, node_name);
@@ -482,6 +483,7 @@ static enum err_kind fill_helper_hook(const struct conf *conf, const struct conf
  * files. */
 static void fill_gone(const struct conf *conf, struct helper_hook *out)
 {
+    out->kind = HELPER_GONE;
     out->name = "hooks that are gone";
     out->env = mem_array(1, sizeof(*out->env));
     out->concurrency = 1;
@@ -493,6 +495,7 @@ static void fill_gone(const struct conf *conf, struct helper_hook *out)
  * read. */
 static void fill_textfile(const struct conf *conf, struct helper_hook *out)
 {
+    out->kind = HELPER_TEXTFILE;
     out->name = "metrics.textfile";
     out->env = mem_array(1, sizeof(*out->env));
     out->concurrency = 1;

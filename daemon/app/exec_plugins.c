@@ -163,6 +163,7 @@ enum err_kind exec_plugins_fill(const struct conf *conf, const struct cluster_ac
     struct identity id = {0};
     struct err unread;
 
+    out->kind = HELPER_PLUGIN;
     out->name = conf->clusters[cluster].name.v;
     out->argv = make_argv(exec);
     out->env = (const char *const *)make_env(conf, l, cluster, &unread);

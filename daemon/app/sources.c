@@ -169,7 +169,7 @@ static bool is_read(const struct watch *w)
 {
     size_t n = 0;
 
-    while (n < watch_list_watch_count(w) && list_watch_status(watch_list_watch(w, n)).synced)
+    while (n < watch_list_watch_count(w) && list_watch_synced(watch_list_watch(w, n)))
         n++;
     return n == watch_scope_count(w);
 }

@@ -10,9 +10,22 @@ uint64_t histogram_bound_ms(size_t bucket)
     return bounds_ms[bucket];
 }
 
+/* By the bits of a duration, the first bucket that may take one with so many: adding is done for each
+ * event, so it does not look at all bounds. */
+static const uint8_t first_bucket[] = {
+    0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 10, 11, 12, 13, 14, 15, 15, 15, 16, 16,
+};
+
+static size_t first_bucket_of(uint64_t ms)
+{
+    size_t bits = ms > 0 ? (size_t)(64 - __builtin_clzll(ms)) : 0;
+
+    return bits < sizeof(first_bucket) ? first_bucket[bits] : HISTOGRAM_BOUNDS;
+}
+
 void histogram_add(struct histogram *h, uint64_t ms)
 {
-    size_t i = 0;
+    size_t i = first_bucket_of(ms);
 
     while (i < HISTOGRAM_BOUNDS && ms > bounds_ms[i])
         i++;

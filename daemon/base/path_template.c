@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "base/str.h"
 
 /* By enum path_template_variable. */
@@ -219,6 +220,13 @@ enum err_kind path_template_expand(const char *template, const struct path_templ
     if (kind != ERR_OK)
         out->len = start;
     return kind;
+}
+
+char *path_template_name(struct str name)
+{
+    bool whole = name.n > 0 && memchr(name.p, '\0', name.n) == NULL;
+
+    return whole ? mem_strndup(name.p, name.n) : mem_strdup("");
 }
 
 char *path_template_put_file(const char *argument, const char *file)

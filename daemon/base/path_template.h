@@ -49,6 +49,10 @@ enum err_kind path_template_check(const char *template, unsigned *used, struct e
 enum err_kind path_template_expand(const char *template, const struct path_template_values *values,
                                    struct buf *out, size_t *fixed, struct err *err) MUST_CHECK;
 
+/* The value for a name of an object, as a string that the caller frees: "", which path_template_expand()
+ * refuses, if the name has a NUL. */
+char *path_template_name(struct str name) MUST_CHECK;
+
 /* A copy of a program's argument with every ${file} replaced; the caller frees it. */
 char *path_template_put_file(const char *argument, const char *file) MUST_CHECK;
 

@@ -76,8 +76,9 @@ struct wire_member {
 };
 
 _Static_assert(sizeof(struct wire_member) == 16, "no padding");
-/* Files that one run writes at most. */
-enum { WIRE_MEMBERS_MAX = 4096 };
+/* Files that one run writes at most, and those that it writes and removes. It may remove more than one
+ * object has, when the runs of several states of the object have failed. */
+enum { WIRE_MEMBERS_MAX = 4096, WIRE_FILES_MAX = 16 * WIRE_MEMBERS_MAX };
 
 /* The head of every request. The environment of a RUN or CLEAR follows it. */
 struct wire_request_image {

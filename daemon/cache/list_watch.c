@@ -13,6 +13,7 @@
 #include "cache/ingest.h"
 #include "cache/list_watch_replay.h"
 #include "cache/liveness.h"
+#include "cache/lookup.h"
 #include "cache/pages.h"
 #include "cache/query.h"
 #include "cache/renewal.h"
@@ -21,28 +22,6 @@
 /* The server was asked to end the watch after timeoutSeconds, and gets this much more
  * (docs/kubernetes-protocol.md "Dead connections": 5 to 15 s suffice). */
 #define DEADLINE_MARGIN_MS 10000
-
-/* Objects of so many places are looked up in each place; objects of more places by one LIST of
- * everything, as each place costs a request at least. */
-enum { LOOKUP_PLACES = 8, LOOKUP_PAGE = 500 };
-
-/* The lookup gives up when it has seen more objects, as in a large cluster it would take too long:
- * then nobody knows which ones exist (docs/design.md "Edited selectors"). */
-#define LOOKUP_ITEMS ((size_t)200 * 1000)
-
-/* Finds out which objects that an edited watch does not select any more still exist, by a LIST of
- * metadata without selectors in each place where an object vanished. */
-struct lookup {
-    /* NULL = in all namespaces, for all names. One place too many shows that there are more. */
-    struct lookup_place {
-        char *ns;
-        char *name;
-    } places[LOOKUP_PLACES + 1];
-    size_t count; /* 0 = no lookup is under way */
-    size_t at;    /* the index of the place that is being listed */
-    char *next;   /* continue token of the place's next page; NULL = page 1 */
-    size_t items;
-};
 
 /* The response under way. */
 enum response {
@@ -141,16 +120,6 @@ static void end_response(struct list_watch *lw)
     ingest_reset(&lw->in);
 }
 
-static void end_lookup(struct list_watch *lw)
-{
-    for (size_t i = 0; i < lw->lookup.count; i++) {
-        free(lw->lookup.places[i].ns);
-        free(lw->lookup.places[i].name);
-    }
-    free(lw->lookup.next);
-    lw->lookup = (struct lookup){0};
-}
-
 void list_watch_destroy(struct list_watch **lwp)
 {
     struct list_watch *lw = *lwp;
@@ -159,7 +128,7 @@ void list_watch_destroy(struct list_watch **lwp)
         return;
     *lwp = NULL;
     end_response(lw);
-    end_lookup(lw);
+    lookup_end(&lw->lookup);
     ingest_fini(&lw->in);
     reflector_destroy(&lw->reflector);
     buf_free(&lw->target);
@@ -226,7 +195,7 @@ static struct list_watch_action act(struct list_watch *lw, struct reflector_acti
 {
 
     end_response(lw);
-    end_lookup(lw);
+    lookup_end(&lw->lookup);
     lw->asked = a.what;
     if (a.what == REFLECTOR_WAIT) {
         store_abort(lw->params.store, lw->params.scope);
@@ -382,46 +351,17 @@ static void read_refusal(struct list_watch *lw, enum reflector_do asked, struct 
 
 /* ---- A commit that needs a proof first */
 
-static char *text(struct str s)
-{
-    return s.n > 0 ? mem_strndup(s.p, s.n) : NULL;
-}
-
-/* Notes the place of a vanishing object. The query says where informerd may list: if it names a
- * namespace or name, only there. Objects elsewhere were selected by earlier settings; a LIST there
- * may be refused. */
-static void note_place(void *arg, struct object *o)
-{
-    struct list_watch *lw = arg;
-    struct lookup *l = &lw->lookup;
-    struct str ns = lw->query.ns != NULL ? object_namespace(o) : str_c(NULL);
-    struct str name = lw->query.name != NULL ? object_name(o) : str_c(NULL);
-
-    if (l->count > LOOKUP_PLACES)
-        return;
-    for (size_t i = 0; i < l->count; i++)
-        if (str_eq(str_c(l->places[i].ns), ns) && str_eq(str_c(l->places[i].name), name))
-            return;
-    l->places[l->count++] = (struct lookup_place){text(ns), text(name)};
-}
-
-/* Asks for a page of the lookup. It needs identities only, so no shape, and has no selectors, which
- * would hide the objects that are looked for. The items of the list under proof stay staged. */
+/* Asks for a page of the lookup. It needs identities only, so no shape. The items of the list under
+ * proof stay staged. */
 static struct list_watch_action look_up(struct list_watch *lw)
 {
-    const struct lookup_place *p = &lw->lookup.places[lw->lookup.at];
-    struct reflector_action a = {
-        .what = REFLECTOR_LIST, .limit = LOOKUP_PAGE, .next = lw->lookup.next};
     struct object_rules rules = lw->rules;
-    struct query q;
 
     rules.shape = NULL;
     rules.partial = lw->kind != NULL;
     lw->list = list_reader_create(&rules, &ingest_existing_events, &lw->in);
     buf_clear(&lw->target);
-    query_init(&q, lw->params.resource, p->ns, p->name);
-    query_put_target(&q, &lw->target, &a);
-    query_fini(&q);
+    lookup_put_target(&lw->lookup, &lw->target, lw->params.resource);
     return (struct list_watch_action){.what = LW_LIST,
                                       .target = buf_cstr(&lw->target),
                                       .accept = query_accept(REFLECTOR_LIST, rules.partial)};
@@ -433,12 +373,7 @@ static struct list_watch_action prove(struct list_watch *lw)
     end_response(lw);
     if (lw->in.wants == PROOF_IDENTITY)
         return (struct list_watch_action){.what = LW_IDENTIFY};
-    end_lookup(lw);
-    store_each_vanishing(lw->params.store, lw->params.scope, note_place, lw);
-    if (lw->lookup.count > LOOKUP_PLACES) {
-        end_lookup(lw);
-        lw->lookup.count = 1; /* one place that stands for everything */
-    }
+    lookup_begin(&lw->lookup, lw->params.store, lw->params.scope, &lw->query);
     return look_up(lw);
 }
 
@@ -541,7 +476,7 @@ static struct list_watch_action guess(struct list_watch *lw, const char *why)
              LOG_FIELDS(KV_STR("cluster", lw->params.cluster), KV_STR("watch", lw->params.watch),
                         KV_STR("because", why)));
     end_response(lw);
-    end_lookup(lw);
+    lookup_end(&lw->lookup);
     store_stage_guess(lw->params.store, lw->params.scope, is_other, lw);
     return proven(lw);
 }
@@ -557,22 +492,19 @@ static bool is_refused_for_good(int status)
 /* A page of the lookup is complete. */
 static struct list_watch_action looked_up(struct list_watch *lw)
 {
-    struct lookup *l = &lw->lookup;
     struct list_page page;
     struct err err = {0};
 
     if (list_reader_end(lw->list, &page, &err) != ERR_OK)
         return failed(lw, &err);
-    l->items += page.items;
-    if (l->items > LOOKUP_ITEMS)
+    enum lookup_step step = lookup_page(&lw->lookup, &page);
+
+    if (step == LOOKUP_TOO_MANY)
         return guess(lw, "there are too many objects to look through");
-    free(l->next);
-    l->next = text(page.next);
-    l->at += l->next == NULL;
     end_response(lw);
-    if (l->at < l->count)
+    if (step == LOOKUP_MORE)
         return look_up(lw);
-    end_lookup(lw);
+    lookup_end(&lw->lookup);
     return proven(lw);
 }
 
@@ -593,7 +525,7 @@ void list_watch_forget(struct list_watch *lw)
     const struct list_watch_params *p = &lw->params;
 
     end_response(lw);
-    end_lookup(lw);
+    lookup_end(&lw->lookup);
     reflector_destroy(&lw->reflector);
     lw->reflector = reflector_create(&p->reflector, p->seed);
     lw->in.reflector = lw->reflector;
@@ -644,7 +576,7 @@ struct list_watch_action list_watch_end(struct list_watch *lw, const struct err 
      * the connection ended; a failure inside the response more than the stop that followed from it;
      * and only a response with neither is judged by err. */
     struct err why = lw->failure; /* act() clears lw->failure */
-    if (lw->response == RESPONSE_ERROR && lw->lookup.count > 0 &&
+    if (lw->response == RESPONSE_ERROR && lookup_goes_on(&lw->lookup) &&
         is_refused_for_good(lw->api_error.code))
         return guess(lw, "the LIST without selectors is refused");
     if (lw->response == RESPONSE_ERROR)
@@ -667,7 +599,7 @@ struct list_watch_action list_watch_end(struct list_watch *lw, const struct err 
     if (err != NULL)
         return failed(lw, err);
     ensure(lw->response == RESPONSE_GOOD);
-    return lw->lookup.count > 0 ? looked_up(lw) : list_complete(lw);
+    return lookup_goes_on(&lw->lookup) ? looked_up(lw) : list_complete(lw);
 }
 
 /* ---- The LIST beside a WATCH */
@@ -949,17 +881,48 @@ void list_watch_replay_stale(struct list_watch *lw, bool stale, uint64_t now_ms)
 
 bool list_watch_settled(const struct list_watch *lw)
 {
-    return lw->in.resume == RESUME_OVER &&
+    return list_watch_synced(lw) &&
            (reflector_why(lw->reflector) == RELIST_REASONS || guard_holds(&lw->in.guard));
+}
+
+bool list_watch_synced(const struct list_watch *lw)
+{
+    return lw->in.resume == RESUME_OVER;
+}
+
+bool list_watch_connected(const struct list_watch *lw)
+{
+    return liveness_watches(&lw->liveness) && lw->failure.kind == ERR_OK;
+}
+
+uint64_t list_watch_contact_ms(const struct list_watch *lw)
+{
+    return lw->liveness.contact_ms;
+}
+
+bool list_watch_is_held(const struct list_watch *lw)
+{
+    return guard_holds(&lw->in.guard);
+}
+
+uint64_t list_watch_stale_from_ms(const struct list_watch *lw, uint64_t stale_after_ms)
+{
+    if (!list_watch_synced(lw) && lw->liveness.follow_ms == 0)
+        /* A watch that has begun stale: no server has yet said anything of the remembered
+         * objects. */
+        return 0;
+    if (list_watch_connected(lw) || reflector_state(lw->reflector) == REFLECTOR_HELD)
+        return UINT64_MAX;
+    return lw->liveness.follow_ms + stale_after_ms;
 }
 
 struct list_watch_status list_watch_status(const struct list_watch *lw)
 {
     return (struct list_watch_status){
         .state = reflector_state(lw->reflector),
-        .synced = lw->in.resume == RESUME_OVER,
+        .synced = list_watch_synced(lw),
         .resume = lw->in.resume,
-        .connected = liveness_watches(&lw->liveness) && lw->failure.kind == ERR_OK,
+        .connected = list_watch_connected(lw),
         .contact_ms = lw->liveness.contact_ms,
         .follow_ms = lw->liveness.follow_ms,
         .event_ms = lw->in.event_ms,

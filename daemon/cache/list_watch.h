@@ -12,6 +12,7 @@
 
 #include "base/err.h"
 #include "cache/list_watch_params.h"
+#include "cache/list_watch_status.h"
 #include "cache/reflector.h"
 #include "cache/renewal.h"
 #include "proto/http_in.h"
@@ -45,7 +46,8 @@ void list_watch_destroy(struct list_watch **lw);
 /* Takes the resume point that an earlier process has left, before the first action. For watch.c. */
 void list_watch_resume(struct list_watch *lw, const struct resume_point *resume);
 
-/* Returns the first action. A list that was ordered before comes in place of a watch that goes on. */
+/* Returns the first action. A list that was ordered before comes in place of a watch that goes
+ * on. */
 struct list_watch_action list_watch_start(struct list_watch *lw, uint64_t now_ms);
 
 /* Takes the head of the response to the request. */
@@ -93,7 +95,8 @@ bool list_watch_wants_compare(const struct list_watch *lw);
 struct list_watch_action list_watch_compare(struct list_watch *lw);
 /* Takes the head of its response. */
 void list_watch_compare_head(struct list_watch *lw, const struct http_head *head);
-/* Takes a piece of its body. False: drop the request, call list_watch_compare_end() with NULL. */
+/* Takes a piece of its body. False: no more of it is needed; drop the request and call
+ * list_watch_compare_end() with NULL. */
 bool list_watch_compare_body(struct list_watch *lw, const char *data, size_t n,
                              struct now now) MUST_CHECK;
 /* It is over, with err as in list_watch_end(). The store's sink may run. False: the watch is over,
@@ -111,8 +114,8 @@ struct list_watch_action list_watch_renew(struct list_watch *lw, uint64_t now_ms
 /* As list_watch_is_ahead(), for the second request and the version that it asks for: end it with
  * list_watch_renewal_end(). */
 bool list_watch_renewal_is_ahead(const struct list_watch *lw, const char *revision);
-/* Takes its head. True: the second watch is on trial; call list_watch_renewed() when it has lived for
- * RENEWAL_TRIAL_MS. */
+/* Takes the head of the second response. True: the second watch is on trial; call
+ * list_watch_renewed() when it has lived for RENEWAL_TRIAL_MS. */
 bool list_watch_renewal_head(struct list_watch *lw, const struct http_head *head);
 /* Takes a piece of its body. SERVED: call list_watch_renewed() now, then list_watch_body() without
  * bytes for the events that have come. REFUSED: drop the second request and end it. */
@@ -149,7 +152,8 @@ void list_watch_move(struct list_watch *lw);
 /* A person decides about the held list; false: no list is held. For watch.c. */
 bool list_watch_guard(struct list_watch *lw, bool accept);
 
-/* Does the server support streaming lists (docs/kubernetes-protocol.md "Streaming lists")? */
+/* Does the server's version support streaming lists
+ * (docs/kubernetes-protocol.md "Streaming lists")? */
 void list_watch_can_stream(struct list_watch *lw, bool can);
 
 /* Appends the target of a LIST of the scope without a version, for audits. limit 0 and next NULL
@@ -166,29 +170,18 @@ const struct object_rules *list_watch_rules(const struct list_watch *lw);
 /* Is the scope synced, and no list due or under way? A list that the guard holds does not count. */
 bool list_watch_settled(const struct list_watch *lw);
 
-struct list_watch_status { /* of the scope, for people and hooks */
-    enum reflector_state state;
-    bool synced;             /* the first list was committed, or was not needed */
-    enum resume_kind resume; /* OVER = synced */
-    bool connected;          /* a watch is established and not overdue */
-    uint64_t contact_ms;     /* when the last good byte came, 0 = never */
-    /* While not connected: when it last followed or was listed; 0 = never. */
-    uint64_t follow_ms;
-    uint64_t event_ms; /* when the last event, the last bookmark came; 0 = never */
-    uint64_t bookmark_ms;
-    const char *rv;
-    const char *collection_rv; /* version of the last list or bookmark */
-    /* Of the list due or under way; RELIST_REASONS = no list is, or the first. */
-    enum relist_reason why;
-    const uint64_t *relists; /* by reason */
-    const struct guard *guard;
-    const struct buffering *buffering;
-    uint64_t events;                       /* of watches, without bookmarks */
-    const uint64_t *events_by, *errors_by; /* all that came, by type; failed requests, by kind */
-    const struct err *err;                 /* of the last failure; kind OK since the last success */
-};
+/* Has the scope caught up with its server once: was the first list committed, or not needed? */
+bool list_watch_synced(const struct list_watch *lw);
+/* Is a watch established, and not overdue? */
+bool list_watch_connected(const struct list_watch *lw);
+/* When the last good byte came; 0 = never. */
+uint64_t list_watch_contact_ms(const struct list_watch *lw);
+/* When the scope, which hooks see, makes its watch stale; UINT64_MAX = it does not. */
+uint64_t list_watch_stale_from_ms(const struct list_watch *lw, uint64_t stale_after_ms);
+/* Does the guard hold a list of the scope back, or everything of another cluster? */
+bool list_watch_is_held(const struct list_watch *lw);
 
-/* Borrowed until the next call on lw. */
+/* All of the status. Borrowed until the next call on lw. */
 struct list_watch_status list_watch_status(const struct list_watch *lw);
 
 /* The time of the last call that brought a struct now. */

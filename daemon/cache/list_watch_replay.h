@@ -13,8 +13,7 @@
 #include "cache/list_watch.h"
 
 /* Do namespace, name and selectors of the requests select the object, which has all that the server
- * has of it? A replay has no server that applies
- * them. */
+ * has of it? A replay has no server that applies them. */
 bool list_watch_selects(const struct list_watch *lw, const struct object *o);
 
 /* Takes a change of a recording while a watch is established: in place of an event, which cannot

@@ -42,26 +42,13 @@ bool source_stale(struct source c)
     return c.view != NULL ? view_stale(c.view) : watch_stale(c.watch);
 }
 
-static struct source_status of_watch(const struct watch *w, uint64_t now_ms)
-{
-    struct watch_status s = watch_status(w, now_ms);
-
-    return (struct source_status){
-        .synced = s.synced,
-        .stale = s.stale,
-        .held = s.held != GUARD_NOTHING,
-        .contact = s.contact,
-        .contact_age_ms = s.contact_age_ms,
-    };
-}
-
 /* Each hook that sees a view has to know the worst of its watches. */
 static struct source_status of_view(const struct view *v, uint64_t now_ms)
 {
     struct source_status sum = {.synced = view_synced(v), .stale = view_stale(v), .contact = true};
 
     for (size_t i = 0; i < VIEW_WATCHES; i++) {
-        struct source_status s = of_watch(view_watch(v, i), now_ms);
+        struct source_status s = watch_source_status(view_watch(v, i), now_ms);
 
         sum.held = sum.held || s.held;
         sum.contact = sum.contact && s.contact;
@@ -75,5 +62,5 @@ static struct source_status of_view(const struct view *v, uint64_t now_ms)
 
 struct source_status source_status(struct source c, uint64_t now_ms)
 {
-    return c.view != NULL ? of_view(c.view, now_ms) : of_watch(c.watch, now_ms);
+    return c.view != NULL ? of_view(c.view, now_ms) : watch_source_status(c.watch, now_ms);
 }

@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "cache/source_status.h"
+
 struct object;
 struct store;
 struct view;
@@ -38,16 +40,6 @@ void source_each(struct source c, void (*fn)(void *arg, struct object *o), void 
 
 /* Is it stale, as on_stale has told last? */
 bool source_stale(struct source c);
-
-/* The contact of a view is the older one of its two watches'; a view is held if one of its watches
- * is. */
-struct source_status {
-    bool synced;
-    bool stale;
-    bool held;               /* by the guard */
-    bool contact;            /* false: the server was never heard; contact_age_ms is 0 */
-    uint64_t contact_age_ms; /* since the last good byte */
-};
 
 /* The status of the source now, on the monotonic clock. */
 struct source_status source_status(struct source c, uint64_t now_ms);

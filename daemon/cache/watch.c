@@ -578,7 +578,7 @@ static uint64_t contact_ns(const struct watch *w, size_t scope, struct now now)
     uint64_t ms = 0;
 
     if (w->list_watches != NULL)
-        ms = list_watch_status(w->list_watches[scope]).contact_ms;
+        ms = list_watch_contact_ms(w->list_watches[scope]);
     return ms > 0 ? now.wall_ns - (now.ms - ms) * 1000000 : w->resume_points.v[scope].contact_ns;
 }
 
@@ -615,35 +615,25 @@ static void inherit_scope(const struct inheriting *i, size_t scope, struct now n
         watch_resume(i->to, scope, &p);
 }
 
-/* When the scope makes the watch stale; UINT64_MAX = it does not. */
-static uint64_t stale_from_ms(const struct watch *w, const struct list_watch_status *s)
-{
-    if (!s->synced && s->follow_ms == 0)
-        /* A watch that has begun stale: no server has yet said anything of the remembered
-         * objects. */
-        return 0;
-    if (s->connected || s->state == REFLECTOR_HELD)
-        return UINT64_MAX;
-    return s->follow_ms + w->params.stale_after_ms;
-}
-
-/* When the first scope makes the watch stale (docs/design.md "Staleness"). A watch that is not
- * synced is not shown to hooks, so it is not stale either. */
-static uint64_t first_stale_ms(const struct watch *w)
+/* When the first scope makes the watch, which is synced, stale (docs/design.md "Staleness"). */
+static uint64_t scopes_stale_ms(const struct watch *w)
 {
     uint64_t first = UINT64_MAX;
 
-    if (!watch_synced(w))
-        return first;
     if (w->list_watches == NULL)
         return 0;
     for (size_t i = 0; i < w->list_watch_count; i++) {
-        struct list_watch_status s = list_watch_status(w->list_watches[i]);
-        uint64_t ms = stale_from_ms(w, &s);
+        uint64_t ms = list_watch_stale_from_ms(w->list_watches[i], w->params.stale_after_ms);
 
         first = ms < first ? ms : first;
     }
     return first;
+}
+
+/* A watch that is not synced is not shown to hooks, so it is not stale either. */
+static uint64_t first_stale_ms(const struct watch *w)
+{
+    return watch_synced(w) ? scopes_stale_ms(w) : UINT64_MAX;
 }
 
 /* The hooks of a synced watch go on although its server is lost, so they do when a reload puts w in its
@@ -661,7 +651,7 @@ static void inherit_outage(struct watch *w, const struct watch *from, struct now
         from_ms = from_ms - from->params.stale_after_ms + w->params.stale_after_ms;
     w->begin_stale_ms = from_ms > now.ms ? from_ms : now.ms;
     w->begun_ms = now.ms;
-    w->begun_age_ms = watch_status(from, now.ms).contact_age_ms;
+    w->begun_age_ms = watch_source_status(from, now.ms).contact_age_ms;
 }
 
 void watch_inherit(struct watch *w, const struct watch *from, struct now now)
@@ -729,18 +719,20 @@ bool watch_version(const struct watch *w, size_t scope, const char **rv, const c
 
 /* ---- Synced, held, stale */
 
-static bool list_watch_synced(const struct watch *w, size_t scope)
+static bool scope_synced(const struct watch *w, size_t scope)
 {
-    return w->list_watches != NULL && list_watch_status(w->list_watches[scope]).synced;
+    return w->list_watches != NULL && list_watch_synced(w->list_watches[scope]);
 }
 
 bool watch_synced(const struct watch *w)
 {
     size_t n = 0;
 
-    while (n < w->scope_count && list_watch_synced(w, n))
+    if (w->begun_stale)
+        return true;
+    while (n < w->scope_count && scope_synced(w, n))
         n++;
-    return w->begun_stale || n == w->scope_count;
+    return n == w->scope_count;
 }
 
 bool watch_settled(const struct watch *w)
@@ -821,9 +813,9 @@ static bool is_answered(const struct watch *w)
     size_t n = 0;
 
     for (size_t i = 0; i < w->list_watch_count; i++) {
-        struct list_watch_status s = list_watch_status(w->list_watches[i]);
+        const struct list_watch *lw = w->list_watches[i];
 
-        n += s.synced || s.connected;
+        n += list_watch_synced(lw) || list_watch_connected(lw);
     }
     return n == w->scope_count;
 }
@@ -862,7 +854,7 @@ uint64_t watch_tick(struct watch *w, struct now now)
 bool watch_begin_stale(struct watch *w, struct now now, uint64_t age_ms)
 {
     for (size_t i = 0; i < w->scope_count; i++)
-        if (!list_watch_synced(w, i) && !resume_points_is_whole(&w->resume_points, i))
+        if (!scope_synced(w, i) && !resume_points_is_whole(&w->resume_points, i))
             return false;
     w->begun_stale = true;
     w->begun_ms = now.ms;
@@ -872,78 +864,6 @@ bool watch_begin_stale(struct watch *w, struct now now, uint64_t age_ms)
 }
 
 /* ---- The status */
-
-/* Does the user have to grant something first? */
-static bool refused(const struct err *err)
-{
-    return err->kind == ERR_FORBIDDEN || err->kind == ERR_UNAUTHORIZED;
-}
-
-const char *watch_state_name(enum watch_state state)
-{
-    static const char *const names[] = {"watching", "listing", "waiting", "backoff", "forbidden"};
-
-    return names[state];
-}
-
-static enum watch_state state_of(const struct list_watch_status *s)
-{
-    switch (s->state) {
-    case REFLECTOR_WATCHING:
-    case REFLECTOR_PROBING:
-        if (s->err->kind == ERR_OK)
-            return WATCH_WATCHING;
-        break; /* another try is under way; the error counts until it is established */
-    case REFLECTOR_LISTING:
-    case REFLECTOR_STREAMING:
-    case REFLECTOR_COMPARING:
-        return WATCH_LISTING;
-    case REFLECTOR_IDLE:
-    case REFLECTOR_HELD:
-        return WATCH_WAITING;
-    case REFLECTOR_BACKOFF:
-        break;
-    }
-    if (s->err->kind == ERR_NO_VERB)
-        return WATCH_WAITING; /* until another server stands behind that API */
-    return refused(s->err) ? WATCH_FORBIDDEN : WATCH_BACKOFF;
-}
-
-static uint64_t later(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
-
-/* Adds one scope: sums of counters, but the worst of all else. One scope without contact hides the
- * contact of the others, as the oldest contact is asked for. */
-static void add_scope(struct watch_status *sum, const struct list_watch_status *s, uint64_t now_ms)
-{
-    uint64_t age = s->contact_ms > 0 && now_ms > s->contact_ms ? now_ms - s->contact_ms : 0;
-
-    if (state_of(s) > sum->state)
-        sum->state = state_of(s);
-    sum->contact = sum->contact && s->contact_ms > 0;
-    sum->contact_age_ms = later(sum->contact_age_ms, age);
-    sum->event_ms = later(sum->event_ms, s->event_ms);
-    sum->bookmark_ms = later(sum->bookmark_ms, s->bookmark_ms);
-    for (size_t i = 0; i < RELIST_REASONS; i++) {
-        sum->relists_by[i] += s->relists[i];
-        sum->relists += s->relists[i];
-    }
-    if (guard_holds(s->guard)) {
-        sum->held = s->guard->reason;
-        sum->held_deletes += s->guard->deletes;
-    }
-    sum->events += s->events;
-    if (sum->buffering == BUFFERING_NONE)
-        sum->buffering = buffering_look(s->buffering, now_ms);
-    for (size_t i = 0; i < EVENT_TYPES; i++)
-        sum->events_by[i] += s->events_by[i];
-    for (size_t i = 0; i < ERR_KINDS; i++)
-        sum->errors_by[i] += s->errors_by[i];
-    if (s->err->kind != ERR_OK)
-        sum->err = s->err;
-}
 
 /* A server that sends bookmarks is given up after bookmark_timeout, another one when its request has
  * ended (liveness_due_ms()). Then stale_after begins. */
@@ -955,15 +875,47 @@ static uint64_t silence_ms(const struct watch *w, bool has_bookmarks)
            (has_bookmarks ? p->bookmark_timeout_ms : (uint64_t)p->reflector.watch_max_s * 1000);
 }
 
+/* One scope without contact hides the contact of the others, as the oldest contact is asked for. */
+static void add_contact(struct source_status *sum, const struct list_watch *lw, uint64_t now_ms)
+{
+    uint64_t ms = list_watch_contact_ms(lw);
+
+    sum->contact = sum->contact && ms > 0;
+    if (ms > 0 && now_ms > ms && now_ms - ms > sum->contact_age_ms)
+        sum->contact_age_ms = now_ms - ms;
+    sum->held = sum->held || list_watch_is_held(lw);
+}
+
+struct source_status watch_source_status(const struct watch *w, uint64_t now_ms)
+{
+    bool synced = watch_synced(w);
+    struct source_status sum = {
+        .synced = synced,
+        .stale = synced && now_ms >= scopes_stale_ms(w),
+        .contact = w->list_watch_count > 0,
+    };
+
+    for (size_t i = 0; i < w->list_watch_count; i++)
+        add_contact(&sum, w->list_watches[i], now_ms);
+    if (sum.contact)
+        return sum;
+    /* No server was heard since the stale start: the contact is that of the earlier process, which
+     * grows older. */
+    sum.contact = w->begun_stale && resume_points_contact_ns(&w->resume_points) > 0;
+    sum.contact_age_ms = sum.contact ? w->begun_age_ms + (now_ms - w->begun_ms) : 0;
+    return sum;
+}
+
 struct watch_status watch_status(const struct watch *w, uint64_t now_ms)
 {
     bool any = w->list_watch_count > 0;
-    enum watch_state none = refused(&w->unresolved) ? WATCH_FORBIDDEN : WATCH_WAITING;
+    struct source_status source = watch_source_status(w, now_ms);
     struct watch_status sum = {
-        .state = any ? WATCH_WATCHING : none,
-        .synced = watch_synced(w),
-        .stale = now_ms >= first_stale_ms(w),
-        .contact = any,
+        .state = any ? WATCH_WATCHING : watch_state_unresolved(&w->unresolved),
+        .synced = source.synced,
+        .stale = source.stale,
+        .contact = source.contact,
+        .contact_age_ms = source.contact_age_ms,
         .rv = "",
         .skipped = skips_count(store_skips(w->store)),
         .err = &w->unresolved,
@@ -978,14 +930,8 @@ struct watch_status watch_status(const struct watch *w, uint64_t now_ms)
             sum.rv = s.rv;
             sum.err = s.err;
         }
-        add_scope(&sum, &s, now_ms);
+        watch_status_add(&sum, &s, now_ms);
     }
     sum.silence_ms = silence_ms(w, sum.bookmark_ms > 0);
-    if (sum.contact)
-        return sum;
-    /* No server was heard since the stale start: the contact is that of the earlier process, which
-     * grows older. */
-    sum.contact = w->begun_stale && resume_points_contact_ns(&w->resume_points) > 0;
-    sum.contact_age_ms = sum.contact ? w->begun_age_ms + (now_ms - w->begun_ms) : 0;
     return sum;
 }

@@ -10,44 +10,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cache/buffering.h"
 #include "cache/list_watch.h"
 #include "cache/resume_point.h"
+#include "cache/source_status.h"
 #include "cache/store.h"
 #include "cache/subscriber.h"
 #include "cache/watch_params.h"
-#include "kube/event.h"
+#include "cache/watch_status.h"
 #include "kube/resource.h"
 
 struct audit;
 struct confirm;
+
 struct watch;
-
-/* By the words of docs/design.md "Status report"; the worst state is the last one. */
-enum watch_state { WATCH_WATCHING, WATCH_LISTING, WATCH_WAITING, WATCH_BACKOFF, WATCH_FORBIDDEN };
-
-/* The word of the status: "watching", "listing", ... */
-const char *watch_state_name(enum watch_state state);
-
-/* All scopes together: the worst state, the oldest contact. */
-struct watch_status {
-    enum watch_state state;
-    bool synced;
-    bool stale;              /* synced once, and a scope's stream is lost for stale_after */
-    enum guard_reason held;  /* why the guard holds a list; GUARD_NOTHING = no list is held */
-    size_t held_deletes;     /* deletes that it holds back */
-    bool contact;            /* false: a server was never heard; contact_age_ms is 0 */
-    uint64_t contact_age_ms; /* since the last good byte, also of an established watch */
-    uint64_t event_ms, bookmark_ms; /* when the last event, the last bookmark came; 0 = never */
-    uint64_t silence_ms; /* after so long a silence a watch that was well is stale, roughly */
-    const char *rv;      /* of the first scope */
-    uint64_t relists, relists_by[RELIST_REASONS];
-    uint64_t events;
-    enum buffering_sign buffering;
-    uint64_t events_by[EVENT_TYPES], errors_by[ERR_KINDS]; /* all that came; failed requests */
-    uint64_t skipped;      /* objects that are skipped now: see store_skips() */
-    const struct err *err; /* kind OK = no error */
-};
 
 /* ERR_CONFIG: the resource is not written as one, namespaces do not fit it, or a path or selector
  * is wrong. A resource that only discovery can find leaves the watch without list_watches until
@@ -176,10 +151,11 @@ bool watch_begin_stale(struct watch *w, struct now now, uint64_t age_ms) MUST_CH
  * (docs/design.md "Synced"). */
 bool watch_synced(const struct watch *w);
 
-/* Were all scopes listed, and is none being listed anew? A list that the guard holds does not count. */
+/* Were all scopes listed, and is no scope being listed anew? A list that the guard holds does not
+ * count. */
 bool watch_settled(const struct watch *w);
 
-/* As on_stale has told last. */
+/* Is it stale, as on_stale has told last? */
 bool watch_stale(const struct watch *w);
 
 /* Orders a list of all scopes at once; the driver carries it out (list_watch_is_ordered()). */
@@ -194,7 +170,10 @@ bool watch_guard(struct watch *w, bool accept);
  * when (ms) to look again, UINT64_MAX = not before its scopes change. */
 uint64_t watch_tick(struct watch *w, struct now now);
 
-/* Its strings are borrowed until the next call on one of its list_watches. */
+/* The part of its status that each input of a hook has: it is made for each run. */
+struct source_status watch_source_status(const struct watch *w, uint64_t now_ms);
+
+/* All of its status. Its strings are borrowed until the next call on one of its list_watches. */
 struct watch_status watch_status(const struct watch *w, uint64_t now_ms);
 
 #endif

@@ -276,8 +276,8 @@ static enum err_kind on_commit(struct helper *h, const struct wire_request *req,
     return ERR_OK;
 }
 
-/* Does the hook have the parameters that this program needs? metrics.textfile has an output and no
- * contents: main never has stray files of it removed, and its folder has files of others. */
+/* Does the hook have the parameters that this program needs? Main never has stray files of
+ * metrics.textfile removed, as its folder has files of others. */
 static bool has_program(const struct helper_hook *hook, enum run_program program)
 {
     switch (program) {
@@ -288,7 +288,7 @@ static bool has_program(const struct helper_hook *hook, enum run_program program
     case RUN_PROGRAM_FILES:
         return hook->output != NULL;
     case RUN_PROGRAM_SWEEP:
-        return hook->output != NULL ? hook->contents != NULL : hook->argv == NULL;
+        return hook->kind == HELPER_GONE || (hook->kind == HELPER_HOOK && hook->output != NULL);
     case RUN_PROGRAM_APPLY:
         return hook->apply != NULL;
     case RUN_PROGRAM_FINGERPRINT:

@@ -35,12 +35,20 @@ struct helper_content {
     bool counted; /* it is part of digest_forms.former */
 };
 
+/* The kinds of struct helper_hook. Two of different kinds may have the same name. */
+enum helper_kind {
+    HELPER_HOOK,
+    HELPER_PLUGIN,   /* an exec plugin; its name is that of its cluster */
+    HELPER_GONE,     /* all hooks that are not configured any more: only SWEEP can be asked for */
+    HELPER_TEXTFILE, /* metrics.textfile: an output, of which main has no stray files removed */
+};
+
 struct helper_hook {
+    enum helper_kind kind;
     const char *name; /* for log lines */
     /* Ends with NULL. argv[0] is the path of the program, or its name: then the program is looked up
-     * in the folders of PATH of env, whenever it starts. NULL: the hook has no program (files_from);
-     * without output it stands for all hooks that are not configured any more, and only SWEEP can be
-     * asked for. */
+     * in the folders of PATH of env, whenever it starts. NULL: there is none (a HOOK with files_from,
+     * GONE, TEXTFILE). */
     const char *const *argv;
     const char *const *check; /* like argv; ${file} in it is the new file's path; NULL = none */
     const char *const *apply; /* like argv; NULL = none */

@@ -25,11 +25,9 @@
 #include "helper/work.h"
 
 /* FOLDER_TRIES: the removal of another object's file may remove the folder again, while it is
- * empty, as often as it was made. FILES_MAX: files that one run writes and removes. Those that it
- * removes may be more than one object has, when the runs of several states of it have failed. */
+ * empty, as often as it was made. */
 enum {
     FOLDER_TRIES = 100,
-    FILES_MAX = 16 * WIRE_MEMBERS_MAX,
     INPUT_SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE,
     CHUNK = 256 * 1024,
     TEMP_SIZE = 48,
@@ -731,7 +729,7 @@ static bool take_member(struct output_files *f)
     struct wire_member head;
     bool is_last = f->writes < f->count; /* a file to remove was there already */
 
-    if (f->count == FILES_MAX || !take(f, &head, sizeof(head)) ||
+    if (f->count == WIRE_FILES_MAX || !take(f, &head, sizeof(head)) ||
         head.length > PATH_TEMPLATE_COMPONENT_MAX || head.goes > 1)
         return false;
     char *key = mem_zalloc(head.length + 1);

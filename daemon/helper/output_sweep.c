@@ -42,7 +42,7 @@ static size_t fixed_folder(const struct helper_output *o, struct buf *path)
  * informerd wrote it. */
 static bool is_gone(const struct sweep *s)
 {
-    return s->hook->output == NULL;
+    return s->hook->kind == HELPER_GONE;
 }
 
 /* Finds the fixed folder of the stray file. False: the file may not be touched, because the path is

@@ -18,7 +18,7 @@ enum slot_kind {
 /* The work queues of a hook. Freed when a reload has dropped the hook, and its last run is over. */
 struct slots_hook {
     char *name; /* NULL = none: it is never recognised */
-    bool is_plugin;
+    enum helper_kind kind;
     bool is_dropped; /* has no number any more */
     unsigned concurrency;
     unsigned running[WORK_QUEUES];
@@ -37,16 +37,9 @@ static size_t clear_most(const struct helper_params *params)
     return params->hook_count + params->shared_runs;
 }
 
-/* An exec plugin has the name of its cluster, which a hook may have, too. Only a plugin has no files
- * to take a fingerprint of. */
-static bool is_plugin(const struct helper_hook *hook)
-{
-    return hook->contents == NULL;
-}
-
 static struct slots_hook *create_hook(const struct helper_hook *hook)
 {
-    return MEM_NEW(struct slots_hook, .name = mem_strdup(hook->name), .is_plugin = is_plugin(hook));
+    return MEM_NEW(struct slots_hook, .name = mem_strdup(hook->name), .kind = hook->kind);
 }
 
 /* Frees the hook if it has neither a number nor a run. */
@@ -59,13 +52,13 @@ static void release_hook(struct slots_hook *h)
     free(h);
 }
 
-/* The hook of that name that had a number before, and has none now; NULL = there is none. */
+/* The hook of that kind and name that had a number before, and has none now; NULL = there is none. */
 static struct slots_hook *find_dropped(struct slots_hook *const *hooks, size_t n,
                                        const struct helper_hook *hook)
 {
     for (size_t i = 0; i < n; i++)
         if (hooks[i]->is_dropped && hook->name != NULL && hooks[i]->name != NULL &&
-            strcmp(hooks[i]->name, hook->name) == 0 && hooks[i]->is_plugin == is_plugin(hook))
+            strcmp(hooks[i]->name, hook->name) == 0 && hooks[i]->kind == hook->kind)
             return hooks[i];
     return NULL;
 }
@@ -156,10 +149,10 @@ static unsigned most_of(const struct slots_hook *h, enum slot_kind wq)
 
 /* Does a further run beside those of this work queue take a shared slot? The first command of a hook
  * has the hook's own slot, so a hook that hangs cannot keep another one from running
- * (docs/design.md "Slots"). Exec plugins are not hooks, and leave the shared slots to them. */
+ * (docs/design.md "Slots"). Only hooks have shared slots. */
 static bool shares(const struct slots_hook *h, enum slot_kind wq)
 {
-    return wq == WORK_QUEUE_COMMAND && !h->is_plugin && h->running[wq] > 0;
+    return wq == WORK_QUEUE_COMMAND && h->kind == HELPER_HOOK && h->running[wq] > 0;
 }
 
 bool slots_take(struct slots *s, uint64_t id, uint32_t hook, enum run_program program)

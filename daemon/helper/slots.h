@@ -4,9 +4,9 @@
  * hook/scheduler in main never asks for more, so a main that does has a bug or was broken into. A
  * hook has four work queues here: for its command and the writes and removals of its file, for
  * apply, for fingerprints, and for stray files. Each work queue has a slot of its own. Further
- * commands at the same time use the slots that all hooks share. Fingerprints have a
- * second slot, because the reading that follows a killed one does not wait for its end. An exec
- * plugin has as many slots of its own as its concurrency says.
+ * commands at the same time use the slots that all hooks share. Fingerprints have a second slot,
+ * because the reading that follows a killed one does not wait for its end. An exec plugin has as many
+ * slots of its own as its concurrency says.
  *
  * Runs that a reload finds still count: a hook of the same name takes its work queues over, and the
  * shared slots that are taken stay taken. Else a broken main could reload again and again, and have

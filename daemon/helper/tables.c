@@ -7,7 +7,7 @@
 #include "base/mem.h"
 
 /* The first word, so that a change of the format is noticed. */
-static const uint64_t magic = 0x31736c6261746869;
+static const uint64_t magic = 0x32736c6261746869;
 
 /* ---- Out. Everything is a word of 64 bits, or a text: its length with the NUL, and its bytes. The
  * length 0 is NULL. An array is its count and its elements. */
@@ -66,6 +66,7 @@ static void put_contents(struct buf *out, const struct helper_content *v)
 
 static void put_hook(struct buf *out, const struct helper_hook *h)
 {
+    put(out, h->kind);
     put_text(out, h->name);
     put_texts(out, h->argv);
     put_texts(out, h->check);
@@ -256,6 +257,7 @@ static bool is_empty(const char *const *v)
 
 static void take_hook(struct reader *r, struct helper_hook *h)
 {
+    h->kind = (enum helper_kind)take_up_to(r, HELPER_TEXTFILE);
     h->name = take_text(r);
     h->argv = take_texts(r);
     h->check = take_texts(r);

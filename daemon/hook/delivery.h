@@ -15,7 +15,7 @@
 #include "base/map.h"
 #include "cache/delta.h"
 #include "hook/known.h"
-#include "hook/scheduler.h"
+#include "hook/work_item.h"
 
 struct delivery_queue;
 

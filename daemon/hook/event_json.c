@@ -54,7 +54,7 @@ void event_json_object(struct json_out *j, const char *key, const struct object 
 {
     json_out_key(j, key);
     /* An object without a body is one of which only key and uid are known. */
-    if (o != NULL && object_parts_of(o).body.n > 0)
+    if (o != NULL && !object_is_bare(o))
         object_put_json(json_out_raw(j), o);
     else
         json_out_null(j);

@@ -131,14 +131,6 @@ static size_t source_of(const struct run *run)
     return event_of(run) != NULL ? event_of(run)->delivery->source : 0;
 }
 
-/* The name as a string; "" if it has a NUL: path_template_expand() refuses both as file names. */
-static char *name_of(struct str name)
-{
-    bool whole = name.n > 0 && memchr(name.p, '\0', name.n) == NULL;
-
-    return whole ? mem_strndup(name.p, name.n) : mem_strdup("");
-}
-
 /* The path of the run's file, or with files_from of the file of a member, with the reason if there
  * can be none. files_path() does the same for a key without a run. */
 static enum err_kind expand(const struct run *run, const char *member, struct buf *path,
@@ -150,8 +142,8 @@ static enum err_kind expand(const struct run *run, const char *member, struct bu
 
     if (re == NULL)
         return path_template_expand(f->template, &values, path, NULL, err);
-    char *namespace = name_of(object_namespace(re->ev.object));
-    char *name = name_of(object_name(re->ev.object));
+    char *namespace = path_template_name(object_namespace(re->ev.object));
+    char *name = path_template_name(object_name(re->ev.object));
     values.of[PATH_TEMPLATE_NAMESPACE] = namespace;
     values.of[PATH_TEMPLATE_NAME] = name;
     values.of[PATH_TEMPLATE_CLUSTER] = source_cluster(run->hook->sources[re->delivery->source].of);
@@ -172,9 +164,9 @@ bool files_path(const struct hook *h, size_t source, struct str key, struct buf 
 
     if (key.n == 0)
         return path_template_expand(h->files.template, &values, path, NULL, NULL) == ERR_OK;
-    char *namespace = name_of(str_of(key.p, ns));
-    char *name = name_of(str_of(object.p + at, object.n - at));
-    char *member = object.n < key.n ? name_of(member_of(&h->files, key)) : NULL;
+    char *namespace = path_template_name(str_of(key.p, ns));
+    char *name = path_template_name(str_of(object.p + at, object.n - at));
+    char *member = object.n < key.n ? path_template_name(member_of(&h->files, key)) : NULL;
     values.of[PATH_TEMPLATE_NAMESPACE] = namespace;
     values.of[PATH_TEMPLATE_NAME] = name;
     values.of[PATH_TEMPLATE_CLUSTER] = source_cluster(h->sources[source].of);
@@ -349,19 +341,21 @@ static void give_member(const struct run *run, struct member *x)
     free(key);
 }
 
-/* Files that the object had, and has no member for now. */
+/* Files that the object had, and has no member for now. If they are too many for one run, the next run
+ * for the object takes the others: the helper would refuse a run with all of them again and again. */
 static void add_gone(const struct run *run)
 {
     const struct files *f = &run->hook->files;
     const struct files_owner *owner = find_owner(f, source_of(run), str_c(run_key(run)));
+    bool has_room = true;
 
     if (owner == NULL)
         return;
     list_each (pos, tmp, &owner->files) {
         struct file *file = list_entry(pos, struct file, sibling);
 
-        if (!file->wanted)
-            members_add_gone(run->members, member_of(f, str_c(file->key)), file->path);
+        if (!file->wanted && has_room)
+            has_room = members_add_gone(run->members, member_of(f, str_c(file->key)), file->path);
         file->wanted = false;
     }
 }

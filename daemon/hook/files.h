@@ -24,7 +24,7 @@ struct run_result;
 struct files_owner {
     struct map_node node; /* in files.by_owner */
     struct list files;
-    char id[]; /* of files_owner_id() */
+    char id[]; /* source and key of the object: owner_id() in files.c */
 };
 
 /* A file that belongs to a key; in modes batch and snapshot the hook's one file, with an empty

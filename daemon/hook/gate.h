@@ -20,9 +20,9 @@ bool gate_update(const struct hooks *hs, struct hook *h, uint64_t now_ms);
  * usable. */
 void gate_close(struct hook *h);
 
-/* Tells the scheduler whether the hook's command may run. It may not while the gate is closed,
- * while the hook is paused or retires, while too few sources are fresh (when_stale = "wait"), and while stray
- * files are to be removed. */
+/* Tells the scheduler whether the hook's command may run. It may not while the gate is closed, while the
+ * hook is paused, starts or retires (enum hook_stage), while too few sources are fresh
+ * (when_stale = "wait"), and while stray files are to be removed. */
 void gate_block(struct hook *h);
 
 /* A run starts whose snapshot lacks the sources that are not open yet. If an earlier process saw

@@ -583,7 +583,7 @@ void hook_pause(struct hook *h, bool paused)
  * object the gate opens when each existing key has had one. */
 bool hook_first_ended(const struct hook *h)
 {
-    return h->gate == GATE_OPEN || (h->gate == GATE_FIRST && h->first_failed);
+    return h->gate == GATE_OPEN || h->first_failed;
 }
 
 /* Recursive, as a hook may wait for a hook that waits for a paused one. The configuration refuses

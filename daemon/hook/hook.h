@@ -60,7 +60,7 @@ struct hook {
     struct manual_runs manual_runs;
     struct history history;
     struct hook_figures figures;
-    /* GATE_FIRST, batch and snapshot: a first run has failed, so nobody waits for one any more. */
+    /* Batch, snapshot: a first run has failed, so nobody waits for one, or for its apply, any more. */
     bool first_failed;
     uint64_t trim_ms;         /* batch, snapshot, parked: when hook_parked_trim() has work */
     uint64_t forgotten;       /* parked ends (DELETED, LEFT) that were given up, by all processes */
@@ -168,7 +168,7 @@ bool hook_first_ended(const struct hook *h);
  * If hook_waits_for_people(), only its runs under way count. */
 bool hook_is_quiet(const struct hooks *hs, const struct hook *h);
 
-/* The same for all hooks. */
+/* Is that so for all hooks? Of a hook that retires only its runs under way count. */
 bool hooks_quiet(const struct hooks *hs);
 
 /* How many keys wait for a run, without running and parked keys; in modes batch and snapshot: how

@@ -89,12 +89,11 @@ static void note_trigger(struct hook *h, const struct run *run, const struct run
     bool is_live = (run->reason == RUN_CHANGE || run->reason == RUN_RETRY) &&
                    re->ev.cause == CAUSE_WATCH &&
                    (re->ev.type == DELTA_ADDED || re->ev.type == DELTA_MODIFIED);
-    struct str then = is_live ? trigger_time_of(re->ev.object) : str_c("");
+    struct str then = is_live ? trigger_time_new(re->ev.object, re->old) : str_c("");
     int64_t now_ms = (int64_t)(wall_ns / 1000000);
     int64_t then_ms;
 
-    if (then.n == 0 || (re->old != NULL && str_eq(trigger_time_of(re->old), then)) ||
-        !rfc3339_read(then, &then_ms))
+    if (then.n == 0 || !rfc3339_read(then, &then_ms))
         return;
     histogram_add(&h->figures.since_trigger, now_ms > then_ms ? (uint64_t)(now_ms - then_ms) : 0);
 }
@@ -103,6 +102,8 @@ static void note_trigger(struct hook *h, const struct run *run, const struct run
  * once. */
 static void note_latency(struct hook *h, const struct run *run, uint64_t wall_ns, uint64_t now_ms)
 {
+    struct histogram *window = latency_window(&h->figures.latency, now_ms);
+
     for (size_t i = 0; i < run->event_count; i++) {
         const struct delivery *dl = run->events[i].delivery;
         bool again = i > 0 && run->events[i - 1].delivery == dl;
@@ -111,7 +112,7 @@ static void note_latency(struct hook *h, const struct run *run, uint64_t wall_ns
             continue;
         note_trigger(h, run, &run->events[i], wall_ns);
         if (!again)
-            latency_add(&h->figures.latency, now_ms - dl->pending_since_ms, now_ms);
+            histogram_add(window, now_ms - dl->pending_since_ms);
     }
 }
 

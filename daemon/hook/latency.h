@@ -15,13 +15,17 @@
 
 /* Zero-initialised is empty. */
 struct latency {
-    struct histogram all;
+    struct histogram older;     /* than both windows */
     struct histogram window[2]; /* by the number of the window, even or odd */
     uint64_t number;            /* of the window of the last duration: time / LATENCY_WINDOW_MS */
 };
 
-/* A change was handled so long after it came. */
-void latency_add(struct latency *l, uint64_t ms, uint64_t now_ms);
+/* Where to add (histogram_add()) how long after they came changes are handled now. A run that has many
+ * changes asks once. Valid for this now_ms. */
+struct histogram *latency_window(struct latency *l, uint64_t now_ms);
+
+/* All changes that were handled since the start. */
+struct histogram latency_all(const struct latency *l);
 
 /* The changes that were handled in the last five to ten minutes. */
 struct histogram latency_recent(const struct latency *l, uint64_t now_ms);

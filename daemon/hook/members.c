@@ -7,6 +7,7 @@
 #include "base/base64.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "base/path_template.h"
 #include "base/wire.h"
 #include "proto/json_in.h"
 
@@ -27,12 +28,6 @@ struct reading {
     char *key;        /* of the value that comes next */
     struct err fault; /* kind ERR_OK: none */
 };
-
-/* An error stops the reader. */
-static bool goes_on(enum err_kind kind)
-{
-    return kind == ERR_OK;
-}
 
 static const char *place_name(enum place place)
 {
@@ -59,8 +54,11 @@ static struct member *add(struct members *m)
     return &m->v[m->n++];
 }
 
-void members_add_gone(struct members *m, struct str name, const char *path)
+bool members_add_gone(struct members *m, struct str name, const char *path)
 {
+    if (m->n == WIRE_FILES_MAX ||
+        m->input.len + sizeof(struct wire_member) + name.n > WIRE_OUTPUT_MAX)
+        return false;
     struct member *x = add(m);
 
     x->name = mem_strndup(name.p, name.n);
@@ -68,6 +66,7 @@ void members_add_gone(struct members *m, struct str name, const char *path)
     x->goes = true;
     put_head(m, 0, name.n, true);
     buf_append_str(&m->input, name);
+    return true;
 }
 
 /* The API server refuses a name that stands in both data and binaryData. */
@@ -76,8 +75,8 @@ static bool note_name(struct reading *r)
     size_t n = strlen(r->key);
 
     if (map_get(&r->names, str_of(r->key, n)) != NULL)
-        return goes_on(
-            err_set(&r->fault, ERR_CONFIG, 0, "the object has two members \"%.64s\"", r->key));
+        return err_set(&r->fault, ERR_CONFIG, 0, "the object has two members \"%.64s\"", r->key) ==
+               ERR_OK;
     struct name *name = mem_zalloc(sizeof(*name) + n + 1);
     memcpy(name->text, r->key, n);
     map_put(&r->names, &name->node, str_of(name->text, n));
@@ -100,27 +99,19 @@ static bool take_value(struct reading *r, struct str text)
     if (!is_encoded)
         buf_append_str(&m->input, text);
     else if (!base64_decode(text, &m->input))
-        return goes_on(err_set(&r->fault, ERR_CONFIG, 0, "%s[\"%.64s\"] is no base64",
-                               place_name(r->place), r->key));
+        return err_set(&r->fault, ERR_CONFIG, 0, "%s[\"%.64s\"] is no base64", place_name(r->place),
+                       r->key) == ERR_OK;
     head.size = m->input.len - at;
     memcpy(m->input.data + head_at, &head, sizeof(head));
     if (m->n == WIRE_MEMBERS_MAX || m->input.len > WIRE_OUTPUT_MAX)
-        return goes_on(err_set(&r->fault, ERR_TOO_BIG, 0,
-                               "the object has more than %d members, or more than %d MiB",
-                               WIRE_MEMBERS_MAX, WIRE_OUTPUT_MAX / 1024 / 1024));
+        return err_set(&r->fault, ERR_TOO_BIG, 0,
+                       "the object has more than %d members, or more than %d MiB", WIRE_MEMBERS_MAX,
+                       WIRE_OUTPUT_MAX / 1024 / 1024) == ERR_OK;
     struct member *x = add(m);
     x->name = r->key;
     r->key = NULL;
     x->digest = digest_of(head.size > 0 ? m->input.data + at : "", head.size);
     return true;
-}
-
-/* A name with a NUL can be no file name: it becomes "", which path_template_expand() refuses. */
-static char *name_of(struct str text)
-{
-    bool whole = text.n > 0 && memchr(text.p, '\0', text.n) == NULL;
-
-    return whole ? mem_strndup(text.p, text.n) : mem_strdup("");
 }
 
 static enum place place_of(struct str key)
@@ -130,7 +121,7 @@ static enum place place_of(struct str key)
     return str_is(key, "binaryData") ? PLACE_BINARY_DATA : PLACE_ELSEWHERE;
 }
 
-/* A json_in_cb. Depth 1: the members of the object itself; 2: those of data. */
+/* A json_in_cb: an error stops the reader. Depth 1: the members of the object itself; 2: those of data. */
 static bool on_token(void *arg, const struct json_token *t)
 {
     struct reading *r = arg;
@@ -141,19 +132,19 @@ static bool on_token(void *arg, const struct json_token *t)
         return true;
     if (t->depth == 1 && t->type != JSON_KEY && t->type != JSON_OBJECT &&
         t->type != JSON_OBJECT_END && t->type != JSON_NULL)
-        return goes_on(err_set(&r->fault, ERR_CONFIG, 0, "%s is no object", place_name(r->place)));
+        return err_set(&r->fault, ERR_CONFIG, 0, "%s is no object", place_name(r->place)) == ERR_OK;
     if (t->depth != 2)
         return true;
     if (t->type == JSON_KEY) {
         free(r->key);
-        r->key = name_of(t->text);
+        r->key = path_template_name(t->text);
         return true;
     }
-    /* null means the same as no member's bytes: Go reads both as an empty value. */
+    /* null counts as an empty value, as in Go. */
     if (t->type == JSON_STRING || t->type == JSON_NULL)
         return take_value(r, t->type == JSON_STRING ? t->text : str_of("", 0));
-    return goes_on(err_set(&r->fault, ERR_CONFIG, 0, "%s[\"%.64s\"] is no string",
-                           place_name(r->place), r->key));
+    return err_set(&r->fault, ERR_CONFIG, 0, "%s[\"%.64s\"] is no string", place_name(r->place),
+                   r->key) == ERR_OK;
 }
 
 static void free_names(struct map *names)

@@ -38,8 +38,8 @@ struct members *members_create(void);
  * bytes. */
 enum err_kind members_read(struct members *m, const struct object *o, struct err *err) MUST_CHECK;
 
-/* Adds one that goes. Behind it only others that go may be added. */
-void members_add_gone(struct members *m, struct str name, const char *path);
+/* Adds one that goes. Behind it only others that go may be added. False: one run can take no more. */
+bool members_add_gone(struct members *m, struct str name, const char *path) MUST_CHECK;
 
 /* The input is made: its bytes are not needed any more. */
 void members_drop_input(struct members *m);

@@ -75,7 +75,7 @@ static enum err_kind read_fields(const struct run *run, struct buf *values, stru
     struct buf json = {0};
     enum err_kind kind = ERR_OK;
 
-    if (object_parts_of(ev->object).body.n == 0)
+    if (object_is_bare(ev->object))
         return ERR_OK;
     const struct json_path **paths = mem_array(r->field_count, sizeof(struct json_path *));
     for (size_t i = 0; i < r->field_count; i++)

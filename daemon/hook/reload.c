@@ -68,26 +68,19 @@ static void follow_command(struct hook *h, const struct work_queue_params *param
     h->trim_ms = h->trim_ms == NEVER_MS ? NEVER_MS : now_ms; /* hook_parked_trim() looks anew */
 }
 
-static void swap_after(struct hook_rules *a, struct hook_rules *b)
+/* The arrays among the settings that change in place. */
+static void swap_arrays(struct hook_rules *a, struct hook_rules *b)
 {
-    char **after = a->after;
-    size_t count = a->after_count;
+    const struct hook_rules was = *a;
 
     a->after = b->after;
     a->after_count = b->after_count;
-    b->after = after;
-    b->after_count = count;
-}
-
-static void swap_park_exit(struct hook_rules *a, struct hook_rules *b)
-{
-    int *park_exit = a->park_exit;
-    size_t count = a->park_exit_count;
-
     a->park_exit = b->park_exit;
     a->park_exit_count = b->park_exit_count;
-    b->park_exit = park_exit;
-    b->park_exit_count = count;
+    b->after = was.after;
+    b->after_count = was.after_count;
+    b->park_exit = was.park_exit;
+    b->park_exit_count = was.park_exit_count;
 }
 
 void hook_change(struct hook *h, struct hook_params *p, uint64_t now_ms)
@@ -99,8 +92,7 @@ void hook_change(struct hook *h, struct hook_params *p, uint64_t now_ms)
     h->rules.when_stale = p->rules.when_stale;
     h->rules.parked_deletes = p->rules.parked_deletes;
     h->rules.parked_age_ms = p->rules.parked_age_ms;
-    swap_after(&h->rules, &p->rules);
-    swap_park_exit(&h->rules, &p->rules);
+    swap_arrays(&h->rules, &p->rules);
     follow_command(h, &p->work_queue, now_ms);
     h->apply.timeout_ms = p->timeout_ms;
     if (h->apply.wanted) {

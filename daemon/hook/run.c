@@ -266,6 +266,7 @@ void run_free(struct run *run)
     free(run->events);
     free(run->others);
     free(run->file);
-    members_destroy(&run->members);
+    if (run->members != NULL)
+        members_destroy(&run->members);
     free(run);
 }

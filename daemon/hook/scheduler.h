@@ -16,51 +16,12 @@
 #include "base/heap.h"
 #include "base/list.h"
 #include "base/rng.h"
-
-#define NEVER_MS UINT64_MAX
+#include "hook/work_item.h"
 
 /* A run that the system was too short of something to start is tried again after so long. Fixed,
  * because this is no failure of the hook
  * (docs/decisions.md "A shortage of the system is no failure of the hook"). */
 #define SCHEDULER_NOT_STARTED_MS 1000
-
-struct delivery;
-
-/* The state of a work item. Only scheduler.c changes it. */
-enum work_item_state {
-    WORK_ITEM_IDLE,     /* nothing is due, and there is no rerun */
-    WORK_ITEM_SETTLING, /* changed; waits until changes have ceased, and for its splay */
-    WORK_ITEM_READY,    /* waits for a slot */
-    WORK_ITEM_RUNNING,
-    WORK_ITEM_BACKOFF, /* failed or was not started; waits for the next try */
-    WORK_ITEM_PARKED,  /* failed; waits for a change */
-    WORK_ITEM_RESTING, /* nothing is due; waits for its rerun */
-};
-
-/* Of a key, or embedded in its hook or apply; zero-initialised is idle. */
-struct work_item {
-    enum work_item_state state;
-    bool expires;     /* PARKED, and will be given up at timer.due_ms */
-    bool not_started; /* its last run could not be started */
-    /* For its owner: it is parked by a run that got no fields or no file, or that informerd itself
-     * stopped. The next process tries again, so the delivery record does not say parked. */
-    bool unfit;
-    union {
-        struct list ready;      /* in READY */
-        struct heap_node timer; /* in SETTLING, BACKOFF, RESTING; in PARKED if it expires */
-    };
-    /* The first change of this burst; in RUNNING: since the start, NEVER_MS = none. */
-    uint64_t first_ms;
-    uint64_t changed_ms;  /* when it last changed */
-    uint64_t splay_ms;    /* SETTLING: the random part, drawn once for each burst */
-    uint64_t ended_ms;    /* BACKOFF, PARKED: when its last run ended */
-    uint64_t rerun_at_ms; /* when its rerun is due; 0 = never */
-    struct backoff backoff;
-    unsigned failures; /* in a row; the next run is attempt failures + 1 */
-    /* For its owner: set of manual runs that it must run for (hook/manual_runs). */
-    uint32_t manual_runs;
-    struct delivery *delivery; /* for its owner: the key, in mode object; else NULL */
-};
 
 /* Which of the two work queues of a hook this is. */
 enum work_queue_of { WORK_QUEUE_COMMAND, WORK_QUEUE_APPLY };
@@ -110,10 +71,13 @@ void scheduler_init(struct scheduler *s, unsigned shared, uint64_t seed);
 /* Adds a work queue; params are copied. */
 void scheduler_add(struct scheduler *s, struct work_queue *wq,
                    const struct work_queue_params *params);
+
 /* The work queue, which runs nothing, belongs to the scheduler no more. */
 void scheduler_remove(struct work_queue *wq);
+
 /* Gives the work queue other settings; scheduler_follow() comes next for each of its work items. */
 void scheduler_change(struct work_queue *wq, const struct work_queue_params *params);
+
 /* Moves the time for which the work item waits from the settings *was to the new ones. A pause after a
  * failure is never made longer. */
 void scheduler_follow(struct work_queue *wq, struct work_item *u,
@@ -132,8 +96,10 @@ void scheduler_hurry(struct work_queue *wq, struct work_item *u);
 /* The work item is due at once, whatever it waits for, and keeps its backoff (a manual run). Does
  * nothing while it runs. */
 void scheduler_now(struct work_queue *wq, struct work_item *u);
+
 /* Nothing is due for the work item any more but its rerun. Does nothing while it runs. */
 void scheduler_drop(struct work_queue *wq, struct work_item *u);
+
 /* Its rerun is due rerun_ms after since_ms, plus splay, if the hook has reruns (NEVER_MS: no
  * rerun). Not while it runs. */
 void scheduler_rest(struct work_queue *wq, struct work_item *u, uint64_t since_ms);
@@ -150,14 +116,17 @@ void scheduler_expire(struct work_queue *wq, struct work_item *u, uint64_t due_m
  * the one whose time ends first; NULL = none. It is returned again until its owner takes it out of
  * its state. */
 struct work_item *scheduler_expired(const struct work_queue *wq, uint64_t now_ms, size_t max);
+
 /* Lets no run of the work queue start, or lets them start again. Work items still become ready. */
 void scheduler_block(struct work_queue *wq, bool blocked);
+
 /* A work item that may start now, or NULL. From here on it is RUNNING. *wq gets its work queue. */
 struct work_item *scheduler_next(struct scheduler *s, uint64_t now_ms, struct work_queue **wq);
 
 /* The work item, the only one of its work queue, which runs nothing, has a part in a run that
  * another work queue starts: it is RUNNING from here on, whatever it waited for. */
 void scheduler_join(struct work_queue *wq, struct work_item *u);
+
 /* The run of a work item starts: min_interval counts from here. Not called if the work item turns
  * out to have nothing to run. */
 void scheduler_started(struct work_queue *wq, uint64_t now_ms);

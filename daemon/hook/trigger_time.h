@@ -12,7 +12,8 @@
 struct object;
 
 /* The time as the annotation has it, borrowed (base/rfc3339 reads it). Empty: the object is of another kind,
- * or does not have the annotation in its first 4 KiB. */
-struct str trigger_time_of(const struct object *o);
+ * does not have the annotation in its first 4 KiB, or had the same time in its state before (NULL = none is
+ * known). */
+struct str trigger_time_new(const struct object *o, const struct object *old);
 
 #endif

@@ -52,7 +52,7 @@ static uint64_t relists(const struct audit_driver *d)
 static bool all_connected(const struct watch *w)
 {
     for (size_t i = 0; i < watch_list_watch_count(w); i++)
-        if (!list_watch_status(watch_list_watch(w, i)).connected)
+        if (!list_watch_connected(watch_list_watch(w, i)))
             return false;
     return true;
 }

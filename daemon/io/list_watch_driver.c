@@ -143,8 +143,7 @@ static void on_well(void *arg)
  * this scope, and all other scopes are. */
 static void look_synced(const struct list_watch_driver *d, bool was_synced)
 {
-    if (!was_synced && list_watch_status(d->params.list_watch).synced &&
-        watch_synced(d->params.watch))
+    if (!was_synced && list_watch_synced(d->params.list_watch) && watch_synced(d->params.watch))
         log_info("watch synced", KV_STR("cluster", watch_cluster(d->params.watch)),
                  KV_STR("watch", watch_name(d->params.watch)),
                  KV_U64("objects", store_count(watch_store(d->params.watch))));
@@ -219,7 +218,7 @@ static void go_on(struct list_watch_driver *d, struct list_watch_action a, bool 
 /* The request is over, or is to be dropped; err as in list_watch_end(). */
 static void finish(struct list_watch_driver *d, const struct err *err)
 {
-    bool was_synced = list_watch_status(d->params.list_watch).synced;
+    bool was_synced = list_watch_synced(d->params.list_watch);
     unsigned others = request_others(d->current->request);
 
     if (request_unanswered(d->current->request))
@@ -249,7 +248,7 @@ static void on_head(struct list_watch_driver *d, const struct http_head *head)
 {
     list_watch_head(d->params.list_watch, head, loop_now_ms(d->params.loop));
     /* A quiet watch may send nothing for a minute: it recovers by time. */
-    if (d->logged.kind != ERR_OK && list_watch_status(d->params.list_watch).connected)
+    if (d->logged.kind != ERR_OK && list_watch_connected(d->params.list_watch))
         deadline_start(d->well, WELL_MS);
     watch_silence(d);
     look_renewal(d);
@@ -258,24 +257,25 @@ static void on_head(struct list_watch_driver *d, const struct http_head *head)
 
 static void on_body(struct list_watch_driver *d, const char *data, size_t n)
 {
-    struct list_watch_status was = list_watch_status(d->params.list_watch);
+    const struct list_watch *lw = d->params.list_watch;
+    bool was_synced = list_watch_synced(lw);
+    bool was_connected = list_watch_connected(lw);
     bool goes_on = list_watch_body(d->params.list_watch, data, n, now(d));
-    struct list_watch_status is = list_watch_status(d->params.list_watch);
 
-    look_synced(d, was.synced);
+    look_synced(d, was_synced);
     if (!goes_on) {
         finish(d, NULL);
         return;
     }
     /* Good bytes of a watch. For a streaming list the initial events are complete: it gives its
      * place up. */
-    if (is.connected) {
+    if (list_watch_connected(lw)) {
         request_leave_gate(d->current->request);
         tell_well(d);
     }
     watch_silence(d);
     /* on_change() costs more than on_data(), so it is kept for real changes. */
-    if (is.connected != was.connected || is.synced != was.synced) {
+    if (list_watch_connected(lw) != was_connected || list_watch_synced(lw) != was_synced) {
         look_renewal(d);
         d->events->on_change(d->arg);
     } else {
@@ -405,7 +405,7 @@ static void on_list_end(void *arg, const struct err *err)
         finish(d, NULL);
         return;
     }
-    if (list_watch_status(d->params.list_watch).connected)
+    if (list_watch_connected(d->params.list_watch))
         tell_well(d);
     list_beside(d);
     watch_silence(d);
@@ -446,7 +446,7 @@ static void on_silence(void *arg)
     static const struct err silent = {.kind = ERR_TIMEOUT,
                                       .text = "a response was silent for too long"};
     struct list_watch_driver *d = arg;
-    bool was_synced = list_watch_status(d->params.list_watch).synced;
+    bool was_synced = list_watch_synced(d->params.list_watch);
 
     if (list_watch_overdue(d->params.list_watch, loop_now_ms(d->params.loop))) {
         request_blame(d->current->request, &silent);
@@ -457,7 +457,7 @@ static void on_silence(void *arg)
     list_beside(d);
     watch_silence(d);
     look_renewal(d); /* a resumed watch may follow the server from now on */
-    if (list_watch_status(d->params.list_watch).synced != was_synced)
+    if (list_watch_synced(d->params.list_watch) != was_synced)
         d->events->on_change(d->arg);
 }
 
@@ -466,7 +466,7 @@ static void on_identified(void *arg, const struct err *err)
 {
     struct slot *s = arg;
     struct list_watch_driver *d = s->of;
-    bool was_synced = list_watch_status(d->params.list_watch).synced;
+    bool was_synced = list_watch_synced(d->params.list_watch);
     struct err why = err != NULL ? *err : (struct err){0};
     unsigned others = request_others(d->current->request);
 

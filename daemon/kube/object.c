@@ -143,7 +143,7 @@ struct str object_kind(const struct object *o)
     return str_of(behind(object_api_version(o)), o->kind_n);
 }
 
-static struct str body(const struct object *o)
+struct str object_body(const struct object *o)
 {
     return str_of(behind(object_kind(o)), o->body_n);
 }
@@ -158,7 +158,7 @@ struct object_parts object_parts_of(const struct object *o)
         .generation = generation(o),
         .api_version = object_api_version(o),
         .kind = object_kind(o),
-        .body = body(o),
+        .body = object_body(o),
         .rv_at = o->rv_at,
         .generation_at = o->generation_at,
     };
@@ -166,7 +166,7 @@ struct object_parts object_parts_of(const struct object *o)
 
 size_t object_bytes(const struct object *o)
 {
-    struct str b = body(o);
+    struct str b = object_body(o);
 
     return (size_t)(b.p + b.n - (const char *)o);
 }
@@ -182,7 +182,7 @@ struct splice {
  * has the position SIZE_MAX and so is the last one. */
 static void put_with(struct buf *out, const struct object *o, struct splice rv, struct splice gen)
 {
-    struct str b = body(o);
+    struct str b = object_body(o);
     bool rv_first = rv.from <= gen.from;
     struct splice in[] = {rv_first ? rv : gen, rv_first ? gen : rv};
     size_t done = 0;
@@ -257,13 +257,13 @@ void object_put_unversioned(struct buf *out, const struct object *o)
     struct splice gen = {.from = SIZE_MAX};
 
     if (o->generation_at != SIZE_MAX)
-        gen = member_at(body(o), o->generation_at);
+        gen = member_at(object_body(o), o->generation_at);
     put_with(out, o, (struct splice){.from = o->rv_at, .to = o->rv_at}, gen);
 }
 
 uint64_t object_digest_of_bytes(const struct object *o)
 {
-    struct str b = body(o);
+    struct str b = object_body(o);
 
     return digest_of(b.p, b.n).hi;
 }
@@ -276,7 +276,7 @@ static uint64_t digest_of_value(const struct object *o)
     struct object *memo = (struct object *)(uintptr_t)o;
 
     if (o->value == 0)
-        memo->value = json_value_digest(body(o));
+        memo->value = json_value_digest(object_body(o));
     return o->value;
 }
 
@@ -292,7 +292,7 @@ bool object_is_bare(const struct object *o)
 
 bool object_same_bytes(const struct object *a, const struct object *b)
 {
-    return str_eq(body(a), body(b));
+    return str_eq(object_body(a), object_body(b));
 }
 
 bool object_same(const struct object *a, const struct object *b)

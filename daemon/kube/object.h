@@ -67,6 +67,9 @@ struct str object_api_version(const struct object *o);
 /* kind. */
 struct str object_kind(const struct object *o);
 
+/* Its JSON as struct object_parts has it; empty if the object is bare. */
+struct str object_body(const struct object *o);
+
 /* The bytes of memory that the object takes, for accounting. */
 size_t object_bytes(const struct object *o);
 

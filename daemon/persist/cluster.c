@@ -27,6 +27,28 @@ static struct cluster_identity id_kept(const struct persist *p, const struct res
     return id;
 }
 
+/* The same, as far as servers have told since. At a start there are no clusters yet. */
+static struct cluster_identity id_now(const struct persist *p, const struct restore *r,
+                                      const char *name)
+{
+    for (size_t i = 0; p->clusters != NULL && i < p->cluster_count; i++)
+        if (strcmp(p->clusters[i].params.name, name) == 0)
+            return p->clusters[i].id;
+    return id_kept(p, r, name);
+}
+
+enum cluster_identity_relation persist_cluster_compare(const struct persist *p,
+                                                       const struct restore *r, const char *a,
+                                                       const char *b)
+{
+    if (strcmp(a, b) == 0)
+        return CLUSTER_IDENTITY_SAME;
+    struct cluster_identity of_a = id_now(p, r, a);
+    struct cluster_identity of_b = id_now(p, r, b);
+
+    return cluster_identity_compare(&of_a, &of_b);
+}
+
 /* The next watch of the cluster, from p->watches[*at] on, that has loaded objects, or whose objects
  * hooks know; NULL = there is none. *at moves behind it. */
 static struct persist_watch *next_loaded(const struct persist *p, const struct persist_cluster *c,
@@ -193,6 +215,7 @@ static void take_over(struct persist *p, struct persist_cluster *c, struct batch
             p->watches[i]->state = PERSIST_WATCH_SHOWN;
             p->watches[i]->identity = c->id;
         }
+    persist_sources_are_of(p, c->params.name, b);
     /* These waits are over, but the watches of a cluster that cannot list still begin stale. */
     if (c->state == PERSIST_CLUSTER_AWAITED || c->state == PERSIST_CLUSTER_HELD)
         c->due_ms = 0;
@@ -254,7 +277,7 @@ enum persist_verdict persist_judge(struct persist *p, size_t cluster,
                  "object counts as deleted",
                  KV_STR("cluster", c->params.name), KV_U64("watches", foreign));
     if (foreign > 0 || is_replaced(c))
-        persist_drop_unused(p, b);
+        persist_drop_unused(p, c->params.name, b);
     if (was_held)
         log_warn("the known cluster answers again: watches are no longer held",
                  KV_STR("cluster", c->params.name));
@@ -278,7 +301,7 @@ void persist_accept(struct persist *p, size_t cluster, struct batch *b)
     log_warn("state of the cluster reset: the other cluster was accepted, and no object counts as "
              "deleted",
              KV_STR("cluster", c->params.name));
-    persist_drop_unused(p, b);
+    persist_drop_unused(p, c->params.name, b);
     for (size_t at = 0; (mw = next_loaded(p, c, &at)) != NULL;)
         persist_forget(p, mw, b);
     take_over(p, c, b);
@@ -324,7 +347,7 @@ static bool is_doubtful(const struct persist_cluster *c, const struct persist_wa
 static bool is_followed(const struct watch *w)
 {
     for (size_t i = 0; i < watch_list_watch_count(w); i++)
-        if (list_watch_status(watch_list_watch(w, i)).contact_ms > 0)
+        if (list_watch_contact_ms(watch_list_watch(w, i)) > 0)
             return true;
     return false;
 }

@@ -54,6 +54,12 @@ void persist_cluster_load(struct persist *p, size_t cluster,
                           const struct persist_cluster_params *params, const struct restore *r,
                           struct persist_now now, struct batch *b);
 
+/* Are the clusters of these names one? By the identities that servers have told, or r has; r may be that
+ * of a start or the rest of a reload. */
+enum cluster_identity_relation persist_cluster_compare(const struct persist *p,
+                                                       const struct restore *r, const char *a,
+                                                       const char *b) MUST_CHECK;
+
 /* A reload has added the cluster p->clusters[cluster]: as persist_cluster_load(), but the state is not
  * read, so that the cluster counts as a new one. */
 void persist_cluster_add(struct persist *p, size_t cluster,

@@ -15,23 +15,58 @@ static const char owed_snapshot[] = "snapshot";
 static const char owed_renewal[] = "renewal";
 static const char owed_apply[] = "apply";
 
-/* Finds the rows of the hook and of its sources, and makes those that are missing. */
-static void find_items(struct persist_hook *mh, const enum persist_bytes *bytes, struct ids *ids,
-                       struct batch *b)
+static void put_cluster(const struct persist_source *s, struct batch *b)
+{
+    batch_fact(
+        b, &(struct row_fact){.item = s->item, .what = ROW_CLUSTER, .value = str_c(s->cluster)});
+}
+
+/* The source of the hook with these rows; NULL = it has no such source. */
+static const struct persist_source *find_source(const struct persist_hook *mh, uint64_t item)
+{
+    for (size_t i = 0; i < mh->source_count; i++)
+        if (mh->sources[i].item == item)
+            return &mh->sources[i];
+    return NULL;
+}
+
+/* The name of the cluster that the rows of a source are from, as the hook before knows it (NULL: there
+ * is none), or the state; a copy, or NULL. */
+static char *cluster_of(uint64_t item, const struct persist_hook *before, const struct restore *r)
+{
+    const struct persist_source *was = before != NULL ? find_source(before, item) : NULL;
+    struct str name = restore_value(r, item, ROW_CLUSTER);
+
+    if (was != NULL)
+        name = str_c(was->cluster);
+    return name.p != NULL ? mem_strndup(name.p, name.n) : NULL;
+}
+
+/* Finds the rows of the hook and of its sources, and makes those that are missing. A source whose cluster
+ * is not known has no rows, or has them from a release that did not note it: as those of its watch. */
+static void find_items(struct persist_hook *mh, const struct persist_source_params *sources,
+                       const struct persist_hook *before, const struct restore *r, struct batch *b)
 {
     const struct hook *h = mh->hook;
 
-    mh->item = ids_use(ids, b, ROW_KIND_HOOK, 0, str_c(h->name));
+    mh->item = ids_use(r->ids, b, ROW_KIND_HOOK, 0, str_c(h->name));
     mh->sources = mem_array(h->source_count + 1, sizeof(*mh->sources));
     mh->source_count = h->source_count;
-    for (size_t i = 0; i < h->source_count; i++)
-        mh->sources[i] = (struct persist_source){
-            .item = ids_use(ids, b, ROW_KIND_SOURCE, mh->item, str_c(h->sources[i].name)),
-            .bytes = bytes[i]};
+    for (size_t i = 0; i < h->source_count; i++) {
+        struct persist_source *s = &mh->sources[i];
+
+        s->item = ids_use(r->ids, b, ROW_KIND_SOURCE, mh->item, str_c(h->sources[i].name));
+        s->bytes = sources[i].bytes;
+        s->cluster = cluster_of(s->item, before, r);
+        if (s->cluster == NULL)
+            persist_hook_is_of(mh, i, sources[i].cluster, b);
+    }
 }
 
 void persist_hook_fini(struct persist_hook *mh)
 {
+    for (size_t i = 0; i < mh->source_count; i++)
+        free(mh->sources[i].cluster);
     free(mh->sources);
 }
 
@@ -212,6 +247,9 @@ void persist_hook_lost(struct persist_hook *mh, struct batch *b)
     strays_touch_all(&mh->hook->strays);
     mh->put = (struct hook_record){0};
     put_facts(mh, b);
+    for (size_t i = 0; i < mh->source_count; i++)
+        if (mh->sources[i].cluster != NULL)
+            put_cluster(&mh->sources[i], b);
 }
 
 /* ---- From the state to the hook. */
@@ -373,12 +411,12 @@ static void load_rows(struct persist_hook *mh, bool is_known, const struct resto
 }
 
 void persist_hook_load(struct persist_hook *mh, const struct persist_hook_params *params,
-                       const enum persist_bytes *bytes, const struct restore *r,
+                       const struct persist_source_params *sources, const struct restore *r,
                        struct persist_now now, struct batch *b)
 {
     *mh = (struct persist_hook){
         .hook = params->hook, .settings = params->settings, .boot_id = now.boot_id};
-    find_items(mh, bytes, r->ids, b);
+    find_items(mh, sources, NULL, r, b);
     /* Without this fact no earlier process had the hook, or a person had it forgotten: then some of its
      * files may be left. */
     bool is_known = restore_value(r, mh->item, ROW_SETTINGS).p != NULL;
@@ -422,7 +460,24 @@ void persist_hook_program(struct persist_hook *mh, const struct digest_forms *no
 
 void persist_hook_forget(struct persist_hook *mh, size_t source, struct batch *b)
 {
-    batch_drop_fact(b, mh->sources[source].item, ROW_SEEN, (struct str){0});
+    struct persist_source *s = &mh->sources[source];
+
+    batch_drop_fact(b, s->item, ROW_SEEN, (struct str){0});
+    batch_drop_fact(b, s->item, ROW_CLUSTER, (struct str){0});
+    free(s->cluster);
+    s->cluster = NULL;
+}
+
+void persist_hook_is_of(struct persist_hook *mh, size_t source, const char *cluster,
+                        struct batch *b)
+{
+    struct persist_source *s = &mh->sources[source];
+
+    if (str_same(s->cluster, cluster))
+        return;
+    free(s->cluster);
+    s->cluster = mem_strdup(cluster);
+    put_cluster(s, b);
 }
 
 /* ---- A reload. */
@@ -431,15 +486,6 @@ void persist_hook_put_all(struct persist_hook *mh, struct batch *b)
 {
     persist_hook_lost(mh, b);
     (void)persist_hook_put(mh, b);
-}
-
-/* The source of the hook with these rows; NULL = it has no such source. */
-static const struct persist_source *find_source(const struct persist_hook *mh, uint64_t item)
-{
-    for (size_t i = 0; i < mh->source_count; i++)
-        if (mh->sources[i].item == item)
-            return &mh->sources[i];
-    return NULL;
 }
 
 static void drop_row(void *arg, size_t source, const struct delivery_record *m)
@@ -512,14 +558,14 @@ static bool load_new_sources(struct persist_hook *mh, const struct persist_hook 
 }
 
 void persist_hook_replaced(struct persist_hook *mh, const struct persist_hook_params *params,
-                           const enum persist_bytes *bytes, const struct restore *r,
+                           const struct persist_source_params *sources, const struct restore *r,
                            struct persist_now now, struct batch *b)
 {
     struct persist_hook before = *mh;
 
     mh->hook = params->hook;
     mh->settings = params->settings;
-    find_items(mh, bytes, r->ids, b);
+    find_items(mh, sources, &before, r, b);
     leave_sources(mh, &before, r->ids, now, b);
     if (load_new_sources(mh, &before, r, now.wall_ns, b))
         put_bytes(mh, b);

@@ -27,10 +27,17 @@ struct persist_hook_params {
     enum persist_effect effect;
 };
 
+/* One source of the hook, as its watches have it. */
+struct persist_source_params {
+    enum persist_bytes bytes; /* how much may be kept of the last states of its objects */
+    const char *cluster;      /* the name of the cluster that the rows of its watch are from */
+};
+
 /* One source of the hook. */
 struct persist_source {
     uint64_t item;
-    enum persist_bytes bytes; /* how much may be kept of the last states of its objects */
+    enum persist_bytes bytes;
+    char *cluster; /* the name of the cluster that its rows are from; NULL = it has no rows */
 };
 
 /* Which digests of a thing the state has. */
@@ -54,10 +61,10 @@ struct persist_hook {
 
 /* Finds the rows of the hook and of its sources in the state, and makes those that are missing.
  * Gives the hook the records that the state has of it, before its first delta. Renews the hook if
- * its settings have changed or the effects of its runs are gone (docs/design.md "Renewal"). bytes:
- * of each source; borrowed for the call. Release with persist_hook_fini(). */
+ * its settings have changed or the effects of its runs are gone (docs/design.md "Renewal"). sources: one
+ * for each source; borrowed for the call. Release with persist_hook_fini(). */
 void persist_hook_load(struct persist_hook *mh, const struct persist_hook_params *params,
-                       const enum persist_bytes *bytes, const struct restore *r,
+                       const struct persist_source_params *sources, const struct restore *r,
                        struct persist_now now, struct batch *b);
 
 /* Gives the loaded hook a file that r does not have. Files that the hook has already are left out. */
@@ -66,10 +73,9 @@ void persist_hook_load_file(struct persist_hook *mh, const struct restore *r,
 
 /* params->hook has taken the place of the retired hook, and its records: all but its new sources,
  * which get the rows that r has of them. Sources that it has no more are unused. The hook before must
- * have been put. Renews the hook if its
- * settings have changed. */
+ * have been put. Renews the hook if its settings have changed. */
 void persist_hook_replaced(struct persist_hook *mh, const struct persist_hook_params *params,
-                           const enum persist_bytes *bytes, const struct restore *r,
+                           const struct persist_source_params *sources, const struct restore *r,
                            struct persist_now now, struct batch *b);
 
 /* The configuration does not have the hook any more: its items and those of its sources are unused. */
@@ -93,9 +99,13 @@ bool persist_hook_has_changed(const struct persist_hook *mh, const struct digest
  * the hook: nobody else knows that, so the batch must be on disk at the end of the turn. */
 bool persist_hook_put(struct persist_hook *mh, struct batch *b);
 
-/* The objects of this source are from another cluster, or from an unknown one: drops the fact that
- * the hook has seen it. */
+/* The objects of this source are from another cluster, or from an unknown one: drops the facts that
+ * the hook has seen it, and of which cluster it was. */
 void persist_hook_forget(struct persist_hook *mh, size_t source, struct batch *b);
+
+/* The rows of this source are from the cluster of this name now. */
+void persist_hook_is_of(struct persist_hook *mh, size_t source, const char *cluster,
+                        struct batch *b);
 
 /* All rows are lost: puts the facts, and makes persist_hook_put() put everything else again. */
 void persist_hook_lost(struct persist_hook *mh, struct batch *b);

@@ -114,11 +114,60 @@ void persist_lost(struct persist *p, struct persist_now now, struct batch *b)
 
 /* ---- Another cluster. */
 
-void persist_drop_unused(struct persist *p, struct batch *b)
+/* The rows as restore.h has them, for persist/hook. */
+static struct restore *rest_of(struct persist *p)
 {
-    ids_drop_unused(p->ids, b);
-    p->rest.ids = NULL;
-    restore_fini(&p->rest);
+    p->rest.ids = p->ids;
+    return &p->rest;
+}
+
+/* Which unused items go with a cluster. */
+struct dropping {
+    const struct persist *of;
+    const char *cluster;
+};
+
+/* A source that does not say of which cluster its rows are is one of an earlier release. */
+static bool source_goes(const struct dropping *d, uint64_t source)
+{
+    struct str of = restore_value(&d->of->rest, source, ROW_CLUSTER);
+
+    return of.p == NULL || str_is(of, d->cluster);
+}
+
+/* A hook goes if none of its sources is of another cluster. */
+static bool hook_goes(const struct dropping *d, uint64_t hook)
+{
+    for (uint64_t id = 0; (id = ids_next(d->of->ids, ROW_KIND_SOURCE, hook, id)) != 0;)
+        if (!source_goes(d, id))
+            return false;
+    return true;
+}
+
+/* Nobody knows here of which cluster the rows of a watch are, and a watch that comes back can list. */
+static bool goes_with_cluster(void *arg, const struct row_item *item)
+{
+    const struct dropping *d = arg;
+
+    switch (item->kind) {
+    case ROW_KIND_CLUSTER:
+    case ROW_KIND_WATCH:
+    case ROW_KIND_SCOPE:
+        break;
+    case ROW_KIND_HOOK:
+        return hook_goes(d, item->id);
+    case ROW_KIND_SOURCE:
+        return source_goes(d, item->id);
+    }
+    return true;
+}
+
+void persist_drop_unused(struct persist *p, const char *cluster, struct batch *b)
+{
+    struct dropping d = {p, cluster};
+
+    ids_drop_unused(p->ids, b, goes_with_cluster, &d);
+    restore_prune(rest_of(p));
 }
 
 /* Makes a hook forget a source, and drops the fact that it has seen it: the objects of the new cluster
@@ -176,6 +225,14 @@ void persist_forget_source(struct persist *p, const char *name, struct batch *b)
         forget_rest_source(p, hook, name, b);
 }
 
+void persist_sources_are_of(struct persist *p, const char *cluster, struct batch *b)
+{
+    for (size_t i = 0; i < p->of->n; i++)
+        for (size_t k = 0; k < p->hooks[i].source_count; k++)
+            if (strcmp(source_cluster(p->of->v[i]->sources[k].of), cluster) == 0)
+                persist_hook_is_of(&p->hooks[i], k, cluster, b);
+}
+
 void persist_forget(struct persist *p, struct persist_watch *mw, struct batch *b)
 {
     persist_watch_forget(mw, b);
@@ -190,16 +247,27 @@ void persist_forget(struct persist *p, struct persist_watch *mw, struct batch *b
 /* ---- From the state to watches and hooks, at the start. */
 
 /* Equal watches are one watch with several names, and its rows are kept under one of them. Of these
- * names the one is used that the state has rows for, so that a new equal watch before it in the
- * configuration does not make informerd forget the rows; else the first name. */
+ * names the one is used whose rows are from its cluster: another one may have been moved here, and its
+ * rows are from where it was. Else the one that has rows at all, so that a new equal watch before it in
+ * the configuration does not make informerd forget them; else the first name. */
 static const struct persist_watch_params *kept_as(const struct persist *p,
-                                                  const struct persist_params *params, size_t first)
+                                                  const struct persist_params *params, size_t first,
+                                                  const struct restore *r)
 {
-    for (size_t i = first; i < params->watch_count; i++)
-        if (params->watches[i].watch == params->watches[first].watch &&
-            ids_find(p->ids, ROW_KIND_WATCH, 0, str_c(params->watches[i].name)) != 0)
-            return &params->watches[i];
-    return &params->watches[first];
+    const struct watch *w = params->watches[first].watch;
+    const struct persist_watch_params *any = NULL;
+
+    for (size_t i = first; i < params->watch_count; i++) {
+        const struct persist_watch_params *named = &params->watches[i];
+        uint64_t item = ids_find(p->ids, ROW_KIND_WATCH, 0, str_c(named->name));
+
+        if (named->watch != w || item == 0)
+            continue;
+        if (str_is(restore_value(r, item, ROW_CLUSTER), watch_cluster(w)))
+            return named;
+        any = any != NULL ? any : named;
+    }
+    return any != NULL ? any : &params->watches[first];
 }
 
 static void free_watch(struct persist_watch *mw)
@@ -230,7 +298,7 @@ static void load_watches(struct persist *p, const struct persist_params *params,
 {
     for (size_t i = 0; i < params->watch_count; i++)
         if (persist_find_watch(p, params->watches[i].watch) == NULL)
-            persist_watch_load(new_watch(p), kept_as(p, params, i), &p->dirty, r, b);
+            persist_watch_load(new_watch(p), kept_as(p, params, i, r), &p->dirty, r, b);
 }
 
 /* The watch whose keys a source has: of a view, the watch of its Services. */
@@ -284,38 +352,86 @@ static void load_known_of(struct persist *p, const struct persist_hook *mh, size
     know_incarnations(mw, deliveries, n, false);
 }
 
-static void load_known(struct persist *p, const struct persist_hook *mh, const struct restore *r)
+/* The name of the cluster that the rows of a watch are from. */
+static const char *rows_of(const struct persist_watch *mw)
 {
-    for (size_t i = 0; i < mh->hook->source_count; i++)
-        load_known_of(p, mh, i, r);
+    return mw->state != PERSIST_WATCH_SHOWN && mw->was_of != NULL ? mw->was_of
+                                                                  : watch_cluster(mw->watch);
 }
 
-/* How much may be kept of each source of the hook; an array to free. */
-static enum persist_bytes *bytes_of_hook(struct persist *p, const struct hook *h)
+/* Are the rows of the source from another cluster than those of its watch? They are if the watch was
+ * moved and is now one with a watch that was there before. While informerd runs, a reload forgets the
+ * source (persist_forget_source()). */
+static bool is_foreign(struct persist *p, const struct persist_hook *mh, size_t source,
+                       const struct restore *r)
 {
-    enum persist_bytes *bytes = mem_array(h->source_count + 1, sizeof(*bytes));
+    const struct persist_watch *mw = watch_of(p, mh->hook->sources[source].of);
+    const char *was = mh->sources[source].cluster;
+
+    switch (persist_cluster_compare(p, r, was, rows_of(mw))) {
+    case CLUSTER_IDENTITY_SAME:
+        break;
+    case CLUSTER_IDENTITY_OTHER:
+        return true;
+    case CLUSTER_IDENTITY_UNKNOWN:
+        return strcmp(was, watch_cluster(mw->watch)) != 0;
+    }
+    return false;
+}
+
+static void discard_source(struct persist *p, size_t place, size_t source, struct restore *r,
+                           struct batch *b)
+{
+    struct persist_hook *mh = &p->hooks[place];
+    const struct hook_source *of = &mh->hook->sources[source];
+
+    log_warn(
+        "what the hook knows of a source is forgotten: it is from another cluster, and no object "
+        "counts as deleted",
+        KV_STR("hook", mh->hook->name), KV_STR("source", of->name),
+        KV_STR("was_of", mh->sources[source].cluster), KV_STR("cluster", source_cluster(of->of)));
+    restore_forget(r, mh->sources[source].item);
+    forget_of_hook(p, place, source, b);
+    persist_hook_is_of(mh, source, rows_of(watch_of(p, of->of)), b);
+}
+
+/* Before the watches hear of what the hook knows. */
+static void discard_foreign(struct persist *p, size_t place, struct restore *r, struct batch *b)
+{
+    for (size_t i = 0; i < p->hooks[place].source_count; i++)
+        if (is_foreign(p, &p->hooks[place], i, r))
+            discard_source(p, place, i, r, b);
+}
+
+/* The sources of the hook, as its watches have them; an array to free. */
+static struct persist_source_params *sources_of(struct persist *p, const struct hook *h)
+{
+    struct persist_source_params *v = mem_array(h->source_count + 1, sizeof(*v));
 
     for (size_t i = 0; i < h->source_count; i++)
-        bytes[i] = bytes_of(p, h->sources[i].of);
-    return bytes;
+        v[i] = (struct persist_source_params){bytes_of(p, h->sources[i].of),
+                                              rows_of(watch_of(p, h->sources[i].of))};
+    return v;
 }
 
 static void load_hook(struct persist *p, size_t place, const struct persist_hook_params *params,
-                      const struct restore *r, struct persist_now now, struct batch *b)
+                      struct restore *r, struct persist_now now, struct batch *b)
 {
-    enum persist_bytes *bytes = bytes_of_hook(p, params->hook);
+    struct persist_source_params *sources = sources_of(p, params->hook);
 
-    persist_hook_load(&p->hooks[place], params, bytes, r, now, b);
-    free(bytes);
+    persist_hook_load(&p->hooks[place], params, sources, r, now, b);
+    free(sources);
+    discard_foreign(p, place, r, b);
 }
 
-static void load_hooks(struct persist *p, const struct persist_params *params,
-                       const struct restore *r, struct persist_now now, struct batch *b)
+static void load_hooks(struct persist *p, const struct persist_params *params, struct restore *r,
+                       struct persist_now now, struct batch *b)
 {
     p->hooks = mem_array(p->of->n + 1, sizeof(*p->hooks));
     for (size_t i = 0; i < p->of->n; i++) {
         load_hook(p, i, &params->by_hook[i], r, now, b);
-        load_known(p, &p->hooks[i], r);
+        for (size_t k = 0; k < p->hooks[i].source_count; k++)
+            load_known_of(p, &p->hooks[i], k, r);
     }
 }
 
@@ -346,7 +462,7 @@ static void keep_rest(struct persist *p, struct restore *r)
  * one now, and objects that it does not have would count as deleted. So its objects and delivery
  * records are forgotten
  * (docs/decisions.md "A cold start lists first and asks for the cluster then"). */
-static void drop_unnamed(struct persist *p, const struct restore *r, struct batch *b)
+static bool drop_unnamed(struct persist *p, const struct restore *r, struct batch *b)
 {
     bool any = false;
 
@@ -363,8 +479,21 @@ static void drop_unnamed(struct persist *p, const struct restore *r, struct batc
         persist_forget(p, mw, b);
         any = true;
     }
-    if (any)
-        ids_drop_unused(p->ids, b);
+    return any;
+}
+
+/* Drops the rows of such clusters that the configuration does not have. */
+static void drop_unused_of_unnamed(struct persist *p, const struct restore *r, struct batch *b)
+{
+    for (size_t i = 0; i < r->item_count; i++)
+        if (r->items[i].kind == ROW_KIND_CLUSTER &&
+            restore_value(r, r->items[i].id, ROW_IDENTITY).p == NULL) {
+            struct str is = ids_name(p->ids, r->items[i].id);
+            char *name = mem_strndup(is.p, is.n);
+
+            persist_drop_unused(p, name, b);
+            free(name);
+        }
 }
 
 static void load_gone_file(struct gone_hook *gh, const struct restore_fact *fact)
@@ -438,24 +567,19 @@ struct persist *persist_create(const struct persist_params *params, struct resto
     load_watches(p, params, r, b);
     load_hooks(p, params, r, now, b);
     load_gone(p, r);
-    drop_unnamed(p, r, b);
+    bool unnamed = drop_unnamed(p, r, b);
     p->clusters = mem_array(p->cluster_count + 1, sizeof(*p->clusters));
     for (size_t i = 0; i < p->cluster_count; i++)
         persist_cluster_load(p, i, &params->clusters[i], r, now, b);
     keep_rest(p, r);
     ids_sweep(p->ids, b, now.wall_ns / 1000000000, GRACE_S);
+    if (unnamed)
+        drop_unused_of_unnamed(p, r, b);
     r->ids = NULL;
     return p;
 }
 
 /* ---- Clusters, watches and hooks of a reload. */
-
-/* The rows as restore.h has them, for persist/hook. */
-static const struct restore *rest_of(struct persist *p)
-{
-    p->rest.ids = p->ids;
-    return &p->rest;
-}
 
 void persist_set_clusters(struct persist *p, const struct persist_cluster_params *clusters,
                           const size_t *was, size_t n, struct batch *b)
@@ -637,9 +761,10 @@ struct hook *persist_replace_hook(struct persist *p, struct hook *old, struct ho
 
     put_aside(p, mh, b);
     is.hook = hooks_replace(p->of, old, hook, (struct now){.ms = now.ms, .wall_ns = now.wall_ns});
-    enum persist_bytes *bytes = bytes_of_hook(p, is.hook);
-    persist_hook_replaced(mh, &is, bytes, rest_of(p), now, b);
-    free(bytes);
+    struct persist_source_params *sources = sources_of(p, is.hook);
+    persist_hook_replaced(mh, &is, sources, rest_of(p), now, b);
+    free(sources);
+    discard_foreign(p, place_of(p, is.hook), rest_of(p), b);
     know_added(p, mh);
     forget_rest(p, mh);
     return is.hook;

@@ -41,8 +41,8 @@ struct persist {
     size_t view_count;
     struct persist_cluster *clusters; /* as params.clusters */
     size_t cluster_count;
-    struct gone
-        gone; /* hooks that are not configured any more, with the files that they have left */
+    /* Hooks that are not configured any more, with the files that they have left. */
+    struct gone gone;
     struct ids *ids;
     struct restore rest; /* rows of hooks and sources that are not configured now */
     struct list dirty;   /* scopes with objects in the batch, whose version is not yet in it */
@@ -73,9 +73,9 @@ void persist_sweep(struct persist *p, struct persist_now now, bool all, struct b
  * persist_put_hooks(), which puts everything again at its next call. */
 void persist_lost(struct persist *p, struct persist_now now, struct batch *b);
 
-/* Drops the rows of watches and hooks that the configuration does not have from the state now, as the
- * cluster is another one. */
-void persist_drop_unused(struct persist *p, struct batch *b);
+/* The cluster of this name is another one now: the rows of watches, of its sources and of their hooks that the
+ * configuration does not have are dropped from the state now. Hooks whose files are named stay. */
+void persist_drop_unused(struct persist *p, const char *cluster, struct batch *b);
 
 /* A reload has other clusters: was[i] is the place that cluster i had before, SIZE_MAX = it is new.
  * The watches of clusters that are left out must be dropped before. */
@@ -130,6 +130,10 @@ struct hook *persist_replace_hook(struct persist *p, struct hook *old, struct ho
  * and so do the rows of hooks that are not configured. To be called before hooks are replaced, so that
  * the new ones have no such records. */
 void persist_forget_source(struct persist *p, const char *name, struct batch *b);
+
+/* From now on the rows of all sources of this cluster are from the cluster of this name, which has said
+ * which one it is. */
+void persist_sources_are_of(struct persist *p, const char *cluster, struct batch *b);
 
 /* Forgets all that is known of a watch: in its rows, in the watch itself, in views of it, and in
  * the hooks that have it or such a view as a source. */

@@ -85,8 +85,9 @@ static void sort(void *v, size_t n, size_t size)
         qsort(v, n, size, by_item);
 }
 
-/* Finds the elements of an item by binary search: the first one, and in *n how many there are. */
-static const void *range(const void *v, size_t count, size_t size, uint64_t item, size_t *n)
+/* Finds the elements of an item by binary search: the place of the first one, and in *n how many there
+ * are. */
+static size_t find(const void *v, size_t count, size_t size, uint64_t item, size_t *n)
 {
     const char *p = v;
     size_t low = 0;
@@ -102,7 +103,14 @@ static const void *range(const void *v, size_t count, size_t size, uint64_t item
     }
     for (*n = 0; low + *n < count && by_item(p + (low + *n) * size, &item) == 0;)
         ++*n;
-    return count > 0 ? p + low * size : NULL;
+    return low;
+}
+
+static const void *range(const void *v, size_t count, size_t size, uint64_t item, size_t *n)
+{
+    size_t at = find(v, count, size, item, n);
+
+    return count > 0 ? (const char *)v + at * size : NULL;
 }
 
 static void free_delivery(struct restore_delivery *d)
@@ -167,20 +175,20 @@ void restore_add_batch(struct restore *r, const struct batch *b)
 
 void restore_move(struct restore *from, struct restore *to, uint64_t item)
 {
-    for (size_t i = 0; i < from->fact_count; i++) {
+    size_t n;
+    size_t at = find(from->facts, from->fact_count, sizeof(*from->facts), item, &n);
+
+    for (size_t i = at; i < at + n; i++) {
         struct restore_fact *fact = &from->facts[i];
 
-        if (fact->item != item)
-            continue;
         to->facts = mem_grow(to->facts, to->fact_count, sizeof(*to->facts));
         to->facts[to->fact_count++] = *fact;
         fact->block = NULL;
     }
-    for (size_t i = 0; i < from->delivery_count; i++) {
+    at = find(from->deliveries, from->delivery_count, sizeof(*from->deliveries), item, &n);
+    for (size_t i = at; i < at + n; i++) {
         struct restore_delivery *delivery = &from->deliveries[i];
 
-        if (delivery->source != item)
-            continue;
         to->deliveries = mem_grow(to->deliveries, to->delivery_count, sizeof(*to->deliveries));
         to->deliveries[to->delivery_count++] = *delivery;
         delivery->block = NULL;
@@ -188,23 +196,61 @@ void restore_move(struct restore *from, struct restore *to, uint64_t item)
     }
 }
 
-void restore_forget(struct restore *r, uint64_t item)
+/* Frees the facts and delivery records of the items that `goes` chooses. */
+static void forget(struct restore *r, bool (*goes)(void *arg, uint64_t item), void *arg)
 {
     size_t facts = 0;
     size_t deliveries = 0;
 
     for (size_t i = 0; i < r->fact_count; i++)
-        if (r->facts[i].item == item)
+        if (goes(arg, r->facts[i].item))
             free(r->facts[i].block);
         else
             r->facts[facts++] = r->facts[i];
     for (size_t i = 0; i < r->delivery_count; i++)
-        if (r->deliveries[i].source == item)
+        if (goes(arg, r->deliveries[i].source))
             free_delivery(&r->deliveries[i]);
         else
             r->deliveries[deliveries++] = r->deliveries[i];
     r->fact_count = facts;
     r->delivery_count = deliveries;
+}
+
+static bool is_item(void *arg, uint64_t item)
+{
+    const uint64_t *wanted = arg;
+
+    return item == *wanted;
+}
+
+void restore_forget(struct restore *r, uint64_t item)
+{
+    forget(r, is_item, &item);
+}
+
+/* The rows of an item stand side by side, so that each item is looked up once. */
+struct looking_up {
+    const struct ids *in;
+    uint64_t item;
+    bool is_dropped;
+};
+
+static bool is_dropped(void *arg, uint64_t item)
+{
+    struct looking_up *l = arg;
+
+    if (item != l->item) {
+        l->item = item;
+        l->is_dropped = ids_name(l->in, item).n == 0;
+    }
+    return l->is_dropped;
+}
+
+void restore_prune(struct restore *r)
+{
+    struct looking_up l = {.in = r->ids};
+
+    forget(r, is_dropped, &l);
 }
 
 const struct restore_item *restore_children(const struct restore *r, uint64_t parent, size_t *n)

@@ -68,6 +68,9 @@ void restore_move(struct restore *from, struct restore *to, uint64_t item);
 /* Frees the facts and delivery records of an item. */
 void restore_forget(struct restore *r, uint64_t item);
 
+/* Frees the rows of the items that r->ids does not have any more. */
+void restore_prune(struct restore *r);
+
 /* Sorts the rows by item. */
 void restore_sort(struct restore *r);
 

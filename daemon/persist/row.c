@@ -157,7 +157,7 @@ bool persist_row_digest(struct str text, struct digest *d)
     return text.n == DIGEST && take_half(text.p, &d->hi) && take_half(text.p + HALF, &d->lo);
 }
 
-bool persist_row_is_digest(struct str text, struct digest d)
+static bool is_digest(struct str text, struct digest d)
 {
     struct digest other;
 
@@ -175,7 +175,7 @@ bool persist_row_digest_beside(struct str text, struct digest former, struct dig
 {
     return text.n == 2 * DIGEST + 1 && text.p[DIGEST] == ' ' &&
            persist_row_digest(str_of(text.p, DIGEST), now) &&
-           persist_row_is_digest(str_of(text.p + DIGEST + 1, DIGEST), former);
+           is_digest(str_of(text.p + DIGEST + 1, DIGEST), former);
 }
 
 /* Takes the first line off the text: returns it without its newline, and makes *text begin behind

@@ -78,9 +78,6 @@ void persist_row_put_digest_beside(struct buf *out, const struct digest_forms *d
  * was written beside another former digest than this one. */
 bool persist_row_digest_beside(struct str text, struct digest former, struct digest *now);
 
-/* Is the value of a fact this digest? False also if there is no such fact (text.p NULL). */
-bool persist_row_is_digest(struct str text, struct digest d);
-
 /* Appends the content that a file was last seen to have, as the value of a fact; the key of that fact is
  * the path. source: the name of the source, empty in modes batch and snapshot. */
 void persist_row_put_file(struct buf *out, const struct files_seen *seen, struct str source);

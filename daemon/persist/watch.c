@@ -169,7 +169,7 @@ static struct contact contact_at(struct persist_now now, uint64_t ago_ms)
 
 static void put_contact(struct persist_scope *s, struct persist_now now, struct batch *b)
 {
-    uint64_t ms = list_watch_status(watch_list_watch(s->of->watch, s->index)).contact_ms;
+    uint64_t ms = list_watch_contact_ms(watch_list_watch(s->of->watch, s->index));
 
     /* No contact yet, or none since the last one was put. */
     if (ms == 0 || ms == s->contact_ms)

@@ -222,7 +222,8 @@ void ids_sweep(struct ids *r, struct batch *b, uint64_t now_s, uint64_t grace_s)
     }
 }
 
-void ids_drop_unused(struct ids *r, struct batch *b)
+void ids_drop_unused(struct ids *r, struct batch *b,
+                     bool (*goes)(void *arg, const struct row_item *item), void *arg)
 {
     struct map_node *next;
 
@@ -231,7 +232,8 @@ void ids_drop_unused(struct ids *r, struct batch *b)
 
         next = map_next(node);
         /* A cluster has no facts but its identity, which stays true. */
-        if (e->item.unused_since_s != 0 && e->item.kind != ROW_KIND_CLUSTER && !e->is_kept)
+        if (e->item.unused_since_s != 0 && e->item.kind != ROW_KIND_CLUSTER && !e->is_kept &&
+            goes(arg, &e->item))
             drop(r, e, b);
     }
 }

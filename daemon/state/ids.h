@@ -6,6 +6,7 @@
 #ifndef STATE_IDS_H
 #define STATE_IDS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/str.h"
@@ -56,9 +57,10 @@ void ids_forget(struct ids *r, struct batch *b, uint64_t id);
  * next configuration. */
 void ids_sweep(struct ids *r, struct batch *b, uint64_t now_s, uint64_t grace_s);
 
-/* Call after ids_sweep(): drops the unused items now, without waiting for grace_s, except
- * clusters and kept items. */
-void ids_drop_unused(struct ids *r, struct batch *b);
+/* Call after ids_sweep(): drops the unused items that `goes` chooses now, without waiting for grace_s,
+ * except clusters and kept items. goes() may look items up. With an item go its children's rows. */
+void ids_drop_unused(struct ids *r, struct batch *b,
+                     bool (*goes)(void *arg, const struct row_item *item), void *arg);
 
 /* Puts all items into the batch, for a new file. */
 void ids_put_all(const struct ids *r, struct batch *b);

@@ -37,7 +37,7 @@ struct row_item {
 #define ROW_WHAT_MAP(XX)                                                                          \
     XX(IDENTITY, "identity")   /* cluster: its uid and CA keys */                                 \
     XX(SETTINGS, "settings")   /* hook: digest of all its settings */                             \
-    XX(CLUSTER, "cluster")     /* watch: the name of its cluster */                               \
+    XX(CLUSTER, "cluster")     /* watch, source: the name of its cluster */                       \
     XX(VERSION, "version")     /* scope: settings of its watch, versions to resume from */        \
     XX(CONTACT, "contact")     /* scope: when the server was last heard (persist/contact) */      \
     XX(SKIPPED, "skipped")     /* scope, by id: an object that cannot be used */                  \

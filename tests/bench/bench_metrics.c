@@ -100,7 +100,7 @@ static void add_hook(struct hooks *hooks, int i, struct watch *w)
     for (uint64_t ms = 1; ms < 1000000; ms *= 3) {
         histogram_add(&h->figures.durations, ms);
         histogram_add(&h->figures.since_trigger, ms);
-        latency_add(&h->figures.latency, ms, 1000);
+        histogram_add(latency_window(&h->figures.latency, 1000), ms);
     }
 }
 

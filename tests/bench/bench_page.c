@@ -95,7 +95,7 @@ static void add_hook(struct hooks *hooks, int i, struct watch *w)
     ensure(filter_init(&p.filter, 0xf, NULL, 0, NULL) == ERR_OK);
     hooks_add(hooks, &p);
     for (uint64_t ms = 1; ms < 1000000; ms *= 3)
-        latency_add(&hooks->v[hooks->n - 1]->figures.latency, ms, 1000);
+        histogram_add(latency_window(&hooks->v[hooks->n - 1]->figures.latency, 1000), ms);
 }
 
 static void measure(const char *path, const struct admin_model *m,

@@ -13,7 +13,7 @@ WORDS = {
     "cause": ("daemon/cache/delta.c", "delta_cause_name"),
     "reason": ("daemon/hook/run.c", "run_reason_name"),
     "program": ("daemon/hook/run.c", "run_kind_name"),
-    "state": ("daemon/cache/watch.c", "watch_state_name"),
+    "state": ("daemon/cache/watch_status.c", "watch_state_name"),
     "why": ("daemon/hook/why.c", "why_reason_name"),
 }
 # Where members are written: (file, function): the document that they are members of.

@@ -545,6 +545,35 @@ static unsigned count_other_lists(const struct chaos *x, size_t watch)
     return n;
 }
 
+/* Can nothing but a fault make the hook run? It has no reruns then, and nothing is due for it. */
+static bool owes_nothing(const struct chaos *x, const struct hook *h)
+{
+    const struct hooks *hooks = &x->sim_daemon->sim_hooks.hooks;
+
+    return h != NULL && h->gate == GATE_OPEN && !h->paused && hook_is_quiet(hooks, h) &&
+           hook_parked(h) == 0 && h->work_queue.params.rerun_ms == 0;
+}
+
+/* In calm weather a hook that is replaced, and not renewed, does not run again. */
+static void replace_in_peace(struct chaos *x, size_t hook)
+{
+    struct sim_hooks *hooks = &x->sim_daemon->sim_hooks;
+    bool quiet = owes_nothing(x, rules_find(&hooks->hooks, hook));
+    uint64_t runs = x->handlers[hook].runs;
+    uint64_t replaced = x->features[FEATURE_RELOAD_REPLACED];
+    uint64_t faults = count_faults(x);
+
+    sim_reload_replace(hooks, hook, false);
+    settle(x);
+    /* A hook that was dropped before is not replaced. */
+    if (x->features[FEATURE_RELOAD_REPLACED] == replaced || count_faults(x) != faults)
+        return;
+    if (x->handlers[hook].runs == runs)
+        x->features[FEATURE_RELOAD_QUIET]++;
+    else if (quiet)
+        panic("hook %zu runs though it was only replaced", hook);
+}
+
 /* In calm weather a reload that changes one watch makes no other watch list, and one that changes hooks
  * makes none list. A watch does not list either if the new settings leave its cache as it is. */
 static void reload_in_peace(struct chaos *x)
@@ -554,14 +583,8 @@ static void reload_in_peace(struct chaos *x)
         (enum sim_daemon_edit)clock_pick(&x->clock, 0, SIM_DAEMON_SELECTION);
     unsigned others = count_other_lists(x, watch);
     uint64_t faults = count_faults(x);
-    size_t hook = clock_pick(&x->clock, 0, HOOKS - 1);
-    uint64_t runs = x->handlers[hook].runs;
-    uint64_t replaced = x->features[FEATURE_RELOAD_REPLACED];
 
-    sim_reload_replace(&x->sim_daemon->sim_hooks, hook, false);
-    settle(x);
-    if (x->handlers[hook].runs == runs && x->features[FEATURE_RELOAD_REPLACED] > replaced)
-        x->features[FEATURE_RELOAD_QUIET]++; /* a hook that was dropped before is not replaced */
+    replace_in_peace(x, clock_pick(&x->clock, 0, HOOKS - 1));
     sim_daemon_reload(x->sim_daemon, watch, edit);
     settle(x);
     if (x->sim_daemon->sim_hooks.changing != WATCHES)

@@ -89,8 +89,7 @@ bool checked_hook_first_ended(const struct checked_hook *h)
 {
     if (h->as != CHECKED_FULLY)
         return h->as == CHECKED_NOT || h->first_ended;
-    return h->gate == GATE_OPEN ||
-           (h->gate == GATE_FIRST && h->rules->mode != HOOK_OBJECT && h->tried);
+    return h->gate == GATE_OPEN || (h->rules->mode != HOOK_OBJECT && h->tried);
 }
 
 static bool any_existing(const struct checked_hook *h)

@@ -31,8 +31,8 @@ struct disk_skip {
 struct disk_version {
     bool kept; /* there is a resume point, although its version may not be known */
     bool lost; /* an object is missing on disk */
-    enum resume_kind
-        edited; /* by a reload whose list has not come yet: RESHAPED, EDITED; or NONE */
+    /* By a reload whose list has not come yet: RESHAPED, EDITED; or NONE. */
+    enum resume_kind edited;
     char rv[DISK_VERSION];
     char collection_rv[DISK_VERSION];
 };

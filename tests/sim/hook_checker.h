@@ -33,7 +33,7 @@ struct checked_hook {
                              [RULES_KEYS]; /* by key in mode object; else only the first */
     enum hook_gate gate;
     bool was_any; /* require was "any" before a reload */
-    bool tried;   /* a run has failed */
+    bool tried;   /* a first run has failed */
     bool waited;  /* the hook has waited only for the first runs of other hooks */
     bool is_open[RULES_SOURCES];
     bool paused;

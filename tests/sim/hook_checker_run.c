@@ -356,7 +356,7 @@ static void note_result(struct checked_hook *h, bool ok, bool not_started, bool 
 {
     bool snapshot = h->rules->mode == HOOK_SNAPSHOT;
 
-    h->tried = h->tried || (!ok && !not_started);
+    h->tried = h->tried || (h->gate == GATE_FIRST && !ok && !not_started);
     h->whole_due = snapshot && (h->whole_due || (!ok && !rerun) || h->held_back);
     if (ok && h->gate == GATE_FIRST && h->rules->mode != HOOK_OBJECT)
         checked_hook_end_first(h);

@@ -19,8 +19,8 @@ struct persist {
     struct disk_hooks disk_hooks;
     struct restart_oracle restart_oracle;
     struct outputs outputs[HOOKS];
-    bool renewals
-        [HOOKS]; /* the hook is to be renewed once its runs have ended, or the process has */
+    /* The hook is to be renewed once its runs have ended, or the process has. */
+    bool renewals[HOOKS];
 };
 
 /* Makes an empty state. All pointers are borrowed; rules and handlers have HOOKS elements. */

@@ -78,12 +78,13 @@ static bool was_parked(const struct telling *t)
 
 /* A DELETED must be of an object that was deleted. Three kinds of object may exist: those that have
  * left a label selector, Services that are ExternalNames by now, if an earlier process has not
- * delivered that they LEFT, and those that LEFT while the configuration did not have the hook. */
+ * delivered that they LEFT, and those that LEFT a match while the configuration did not have the hook. */
 static void check_dead(const struct telling *t)
 {
     size_t number = t->h->rules->sources[t->e->delivery->source];
     bool found = t->e->ev.cause == CAUSE_RESTART;
-    bool may_live = number == PICKED || (found && (number == VIEW_ORACLE || t->h->was_absent));
+    bool left = number == VIEW_ORACLE || (number == MATCHED && t->h->was_absent);
+    bool may_live = number == PICKED || (found && left);
 
     if (t->k->now.uid == t->uid)
         complain(t, "it is there");

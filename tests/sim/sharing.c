@@ -92,16 +92,12 @@ static void look_since(struct sim_hooks *c, size_t hook, void *arg)
         a->since_ms = files_of(c, hook)->touched_ms;
 }
 
-struct beginning {
-    const struct run *run;
-};
-
 static void begin(struct sim_hooks *c, size_t hook, void *arg)
 {
-    const struct beginning *b = arg;
+    const struct run *const *run = arg;
 
     if (sim_hooks_watches(c, hook))
-        output_files_begin_apply(files_of(c, hook), b->run);
+        output_files_begin_apply(files_of(c, hook), *run);
 }
 
 /* The program runs once at a time, and, as long as HOLD_MS is not over, beside no command of the
@@ -121,7 +117,6 @@ static void check_others(const struct sim_hooks *c, const struct hearing *a)
 
 void sharing_check_start(struct sim_hooks *c, const struct run *run)
 {
-    struct beginning b = {run};
     struct hearing a = {.since_ms = NEVER_MS};
 
     sharing_each(run, look_since, c, &a);
@@ -130,6 +125,6 @@ void sharing_check_start(struct sim_hooks *c, const struct run *run)
         panic("%s: is applied %s", run->hook->name, a.waits);
     if (c->params.rules[run->hook->index].shares && a.hooks < HOOKS)
         check_others(c, &a);
-    sharing_each(run, begin, c, &b);
+    sharing_each(run, begin, c, &run);
     c->params.features[FEATURE_APPLY_SHARED] += run->other_count > 0;
 }

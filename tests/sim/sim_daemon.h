@@ -61,8 +61,8 @@ struct sim_daemon {
     } edits[WATCHES];    /* so many reloads have changed it */
     bool stale[WATCHES]; /* as the watch has reported last */
     bool begun[WATCHES]; /* the watch has begun stale */
-    bool may_begin
-        [WATCHES]; /* a reload has replaced a synced watch, not edited: it may begin stale */
+    /* A reload has replaced a synced watch, not edited: it may begin stale. */
+    bool may_begin[WATCHES];
     enum sim_daemon_edit edit; /* of the watch sim_hooks.changing */
     struct alarm change;       /* its hooks have retired */
     struct alarm patience;     /* start_stale: watches without an answer begin stale then */

@@ -43,8 +43,8 @@ enum sim_hooks_reload {
 struct sim_hooks {
     struct sim_hooks_params params;
     enum sim_hooks_reload reloads[HOOKS];
-    size_t
-        changing; /* the watch that a reload replaces when its hooks have retired; WATCHES = none */
+    /* The watch that a reload replaces when its hooks have retired; WATCHES = none. */
+    size_t changing;
     bool is_watched; /* by hook_checker */
     struct hooks hooks;
     struct hook_checker hook_checker;

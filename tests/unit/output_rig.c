@@ -48,8 +48,7 @@ void output_rig_start(struct output_rig *o)
 {
     struct helper_hook hooks[] = {o->hook, o->hook};
 
-    /* A hook without argv stands for those that are not configured any more. */
-    hooks[OUTPUT_RIG_HOOK].output = o->hook.argv != NULL ? &o->output : NULL;
+    hooks[OUTPUT_RIG_HOOK].output = o->hook.kind != HELPER_GONE ? &o->output : NULL;
     helper_rig_open_with(&o->w, hooks, ARRAY_LEN(hooks));
 }
 

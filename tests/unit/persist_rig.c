@@ -26,13 +26,24 @@ static void make_watches(struct persist_watch_params *watches)
             .bytes = persist_rig.bytes,
             .cluster = persist_rig.cluster_of[i]
         };
+    if (persist_rig.merge == PERSIST_RIG_APART)
+        return;
+    struct persist_watch_params w2 = watches[2];
+
+    watches[2] = watches[0];
+    w2.watch = watches[0].watch;
+    watches[persist_rig.merge == PERSIST_RIG_W0_W2 ? 2 : 0] = w2;
+}
+
+static struct watch *watch_of_hook(size_t i)
+{
+    return persist_rig.merge == PERSIST_RIG_APART ? hook_rig.watches[2 * i] : hook_rig.watches[0];
 }
 
 static void make_hooks(struct persist_hook_params *by_hook)
 {
     for (size_t i = 0; i < persist_rig.hook_count; i++) {
-        const struct hook_source of = {.name = i == 0 ? "w0" : "w2",
-                                       .of.watch = hook_rig.watches[2 * i]};
+        const struct hook_source of = {.name = i == 0 ? "w0" : "w2", .of.watch = watch_of_hook(i)};
 
         by_hook[i] = (struct persist_hook_params){
             .hook = hook_rig_add(&(struct hook_rig_hook){.of = &of,        .sources = 1       }
@@ -91,8 +102,11 @@ void persist_rig_begin(void)
                                           .hooks = &hook_rig.hooks,
                                           .by_hook = by_hook};
     persist_rig.p = persist_rig_create(&params, &persist_rig.state, persist_rig.now);
-    for (size_t i = 0; i < HOOK_RIG_WATCHES; i++)
-        watch_subscribe(hook_rig.watches[i], &subscriber, persist_rig.p->watches[i]);
+    for (size_t i = 0; i < persist_rig.p->watch_count; i++) {
+        struct persist_watch *mw = persist_rig.p->watches[i];
+
+        watch_subscribe(mw->watch, &subscriber, mw);
+    }
     persist_rig_commit();
 }
 

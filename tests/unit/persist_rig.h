@@ -22,6 +22,8 @@ struct persist_rig {
     struct state_rig state;
     const char *names[2]; /* of the clusters */
     size_t cluster_of[HOOK_RIG_WATCHES];
+    /* w0 and w2 are equal: one watch, which has both names, in this order. */
+    enum persist_rig_merge { PERSIST_RIG_APART, PERSIST_RIG_W0_W2, PERSIST_RIG_W2_W0 } merge;
     uint64_t stale_after_ms;
     enum persist_bytes bytes;
     size_t hook_count;

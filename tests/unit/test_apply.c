@@ -76,6 +76,23 @@ static void test_the_first_snapshot_waits_for_its_apply_too(void **state)
     assert_true(hooks_quiet(&hook_rig.hooks));
 }
 
+/* Readiness does not go back while the next try and its apply are under way. */
+static void test_a_first_run_that_failed_has_ended_whatever_follows(void **state)
+{
+    (void)state;
+    struct hook *h = apply_rig_add((struct hook_rig_hook){.rules.mode = HOOK_SNAPSHOT});
+    hook_rig_sync(0);
+    assert_false(hooks_ready(&hook_rig.hooks));
+    struct hooks_verdict v = hook_rig_end(apply_rig_starts_whole(), 3);
+    assert_true(hook_first_ended(h) && hooks_ready(&hook_rig.hooks));
+    hook_rig.now += v.retry_ms;
+    hook_rig_end_file(apply_rig_starts_whole(), RUN_STAGE_WRITTEN, 7);
+    assert_int_equal(h->gate, GATE_APPLY);
+    assert_true(hook_first_ended(h) && hooks_ready(&hook_rig.hooks));
+    apply_rig_apply_passes(RUN_EXISTING);
+    assert_true(hook_first_ended(h));
+}
+
 static void test_a_burst_is_applied_once_after_its_last_write(void **state)
 {
     (void)state;
@@ -393,6 +410,7 @@ int main(void)
         HOOK_RIG_TEST(test_first_runs_end_when_their_files_are_applied),
         HOOK_RIG_TEST(test_without_a_write_first_runs_end_at_once),
         HOOK_RIG_TEST(test_the_first_snapshot_waits_for_its_apply_too),
+        HOOK_RIG_TEST(test_a_first_run_that_failed_has_ended_whatever_follows),
         HOOK_RIG_TEST(test_a_burst_is_applied_once_after_its_last_write),
         HOOK_RIG_TEST(test_a_single_write_settles),
         HOOK_RIG_TEST(test_a_file_written_during_apply_is_applied_again),

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/wire.h"
 #include "hook/members.h"
 #include "hook_disk.h"
 
@@ -128,6 +129,40 @@ static void test_equal_files_are_applied_only_if_nobody_knows_them(void **state)
     change(DELTA_MODIFIED, "n/a", "\"k\":\"1\"");
     ends(claims(RUN_WRITE, "/x/k -/x/l"), RUN_STAGE_SAME); /* or removed it */
     applies(true);
+}
+
+/* Each run fails when it may have written its files, so those of all states stay the object's. */
+static void test_files_that_are_too_many_for_one_run_go_with_the_next(void **state)
+{
+    enum { STATES = WIRE_FILES_MAX / WIRE_MEMBERS_MAX + 1 };
+    struct buf data = {0};
+    struct err err;
+
+    (void)state;
+    struct hook *h = add_hook("/x/${key}");
+    for (int i = 0; i < STATES; i++) {
+        buf_clear(&data);
+        for (int k = 0; k < WIRE_MEMBERS_MAX; k++)
+            buf_printf(&data, "%s\"%d-%d\":\"\"", k > 0 ? "," : "", i, k);
+        change(i == 0 ? DELTA_ADDED : DELTA_MODIFIED, "n/a", buf_cstr(&data));
+        hook_rig.now += 60000;
+        struct run *run = hook_rig_next();
+        assert_int_equal(files_claim(run, &err), ERR_OK);
+        assert_in_range(files_count(run), 1, WIRE_FILES_MAX);
+        if (i + 1 < STATES)
+            hook_rig_end(run, 1);
+        else
+            ends(run, RUN_STAGE_WRITTEN);
+    }
+    buf_free(&data);
+    assert_int_equal(map_count(&h->files.by_path), 2 * WIRE_MEMBERS_MAX);
+    applies_first();
+    change(DELTA_MODIFIED, "n/a", "\"k\":\"\"");
+    hook_rig.now += 60000;
+    struct run *run = hook_rig_next();
+    assert_int_equal(files_claim(run, &err), ERR_OK);
+    ends(run, RUN_STAGE_WRITTEN);
+    assert_int_equal(map_count(&h->files.by_path), 1);
 }
 
 static void test_an_object_gets_all_files_or_none(void **state)
@@ -307,6 +342,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         HOOK_RIG_TEST(test_each_member_has_a_file),
         HOOK_RIG_TEST(test_equal_files_are_applied_only_if_nobody_knows_them),
+        HOOK_RIG_TEST(test_files_that_are_too_many_for_one_run_go_with_the_next),
         HOOK_RIG_TEST(test_an_object_gets_all_files_or_none),
         HOOK_RIG_TEST(test_bad_names_are_refused),
         HOOK_RIG_TEST(test_a_run_that_does_not_start_leaves_its_new_files),

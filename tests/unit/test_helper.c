@@ -409,10 +409,12 @@ static void test_only_programs_that_the_hook_has_can_be_asked_for(void **state)
     static const struct helper_output output = {.path = "/no/such/folder/f"};
     struct helper_hook bare = HOOK("/bin/true");
     struct helper_hook whole = HOOK("/bin/true");
-    struct helper_hook gone = {.name = "gone", .env = plain_env, .concurrency = 1};
+    struct helper_hook gone = {
+        .kind = HELPER_GONE, .name = "gone", .env = plain_env, .concurrency = 1};
     struct helper_hook textfile = gone;
 
     (void)state;
+    textfile.kind = HELPER_TEXTFILE;
     whole.apply = whole.argv;
     whole.contents = contents;
     whole.output = textfile.output = &output;

@@ -15,8 +15,7 @@
 #include "base/buf.h"
 #include "output_rig.h"
 
-/* FILES_MAX: so many files one run may write and remove. */
-enum { SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE, FILES_MAX = 16 * WIRE_MEMBERS_MAX };
+enum { SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE };
 
 /* Adds a file to write; bytes NULL: to remove. */
 static void put(struct buf *in, const char *key, const char *bytes)
@@ -264,11 +263,11 @@ static void test_more_files_than_an_object_can_have(void **state)
 
     (void)state;
     output_rig_open(&o, "/${key}");
-    for (int i = 0; i < FILES_MAX; i++)
+    for (int i = 0; i < WIRE_FILES_MAX; i++)
         put(&in, "..", NULL);
     run(&o, &in);
     output_rig_expect(&o, RUN_END_REFUSED, EINVAL, "template"); /* the input was read */
-    for (int i = 0; i <= FILES_MAX; i++)
+    for (int i = 0; i <= WIRE_FILES_MAX; i++)
         put(&in, "..", NULL);
     refuses_input(&o, &in, SEALS);
     output_rig_close(&o);

@@ -200,6 +200,7 @@ static const char *build_folder(void)
 static void open_gone(struct output_rig *o, bool alike)
 {
     output_rig_init_in(o, build_folder(), "/f");
+    o->hook.kind = HELPER_GONE;
     o->hook.argv = NULL;
     o->hook.main_is_alike = alike;
     output_rig_start(o);

@@ -26,6 +26,24 @@ static void test_a_bound_belongs_to_its_bucket(void **state)
     assert_int_equal(h.max_ms, histogram_bound_ms(HISTOGRAM_BOUNDS - 1) + 1);
 }
 
+/* Between two powers of two, too, where there may be no bound. */
+static void test_each_duration_is_in_the_first_bucket_that_holds_it(void **state)
+{
+    (void)state;
+    for (unsigned bit = 0; bit < 64; bit++) {
+        for (int off = -1; off <= 1; off++) {
+            uint64_t ms = (UINT64_C(1) << bit) + (uint64_t)off;
+            struct histogram h = {0};
+            size_t bucket = 0;
+
+            while (bucket < HISTOGRAM_BOUNDS && ms > histogram_bound_ms(bucket))
+                bucket++;
+            histogram_add(&h, ms);
+            assert_int_equal(h.count[bucket], 1);
+        }
+    }
+}
+
 static void test_zero_counts(void **state)
 {
     struct histogram h = {0};
@@ -73,23 +91,25 @@ static void test_the_last_minutes_forget(void **state)
 
     (void)state;
     assert_int_equal(latency_recent(&l, begin).total, 0);
-    latency_add(&l, 10, begin);
-    latency_add(&l, 20, begin + LATENCY_WINDOW_MS);
+    histogram_add(latency_window(&l, begin), 10);
+    histogram_add(latency_window(&l, begin + LATENCY_WINDOW_MS), 20);
     assert_int_equal(latency_recent(&l, begin + LATENCY_WINDOW_MS).total, 2);
-    latency_add(&l, 30, begin + 2 * LATENCY_WINDOW_MS);
+    histogram_add(latency_window(&l, begin + 2 * LATENCY_WINDOW_MS), 30);
     assert_int_equal(latency_recent(&l, begin + 2 * LATENCY_WINDOW_MS).sum_ms, 50);
     assert_int_equal(latency_recent(&l, begin + 3 * LATENCY_WINDOW_MS).sum_ms, 30);
     assert_int_equal(latency_recent(&l, begin + 4 * LATENCY_WINDOW_MS).total, 0);
-    latency_add(&l, 40, begin + 9 * LATENCY_WINDOW_MS); /* both windows were too old */
+    histogram_add(latency_window(&l, begin + 9 * LATENCY_WINDOW_MS),
+                  40); /* both windows were too old */
     assert_int_equal(latency_recent(&l, begin + 9 * LATENCY_WINDOW_MS).sum_ms, 40);
-    assert_int_equal(l.all.total, 4);
-    assert_int_equal(l.all.sum_ms, 100);
+    assert_int_equal(latency_all(&l).total, 4);
+    assert_int_equal(latency_all(&l).sum_ms, 100);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_bound_belongs_to_its_bucket),
+        cmocka_unit_test(test_each_duration_is_in_the_first_bucket_that_holds_it),
         cmocka_unit_test(test_zero_counts),
         cmocka_unit_test(test_quantiles_lie_in_the_right_bucket),
         cmocka_unit_test(test_one_duration_is_all_quantiles),

@@ -129,7 +129,7 @@ static void test_members_that_go_come_last(void **state)
 
     (void)state;
     assert_int_equal(members_read(m, o, NULL), ERR_OK);
-    members_add_gone(m, str_c("b"), "/x/b");
+    assert_true(members_add_gone(m, str_c("b"), "/x/b"));
     assert_string_equal(m->v[1].path, "/x/b");
     put_input(m, &got);
     assert_string_equal(buf_cstr(&got), "a=1;-b;");
@@ -140,6 +140,33 @@ static void test_members_that_go_come_last(void **state)
     object_unref(&o);
 }
 
+/* The helper refuses a run with more. */
+static void test_one_run_takes_only_so_many_files(void **state)
+{
+    struct members *m = members_create();
+
+    (void)state;
+    for (int i = 0; i < WIRE_FILES_MAX; i++)
+        assert_true(members_add_gone(m, str_c("b"), "/x/b"));
+    assert_false(members_add_gone(m, str_c("b"), "/x/b"));
+    assert_int_equal(m->n, WIRE_FILES_MAX);
+    members_destroy(&m);
+}
+
+static void test_the_input_of_a_run_stays_within_its_bounds(void **state)
+{
+    struct members *m = members_create();
+
+    (void)state;
+    buf_make_room(&m->input, WIRE_OUTPUT_MAX);
+    memset(m->input.data, 0, WIRE_OUTPUT_MAX);
+    m->input.len = WIRE_OUTPUT_MAX - sizeof(struct wire_member) - 1;
+    assert_true(members_add_gone(m, str_c("b"), "/x/b"));
+    assert_int_equal(m->input.len, WIRE_OUTPUT_MAX);
+    assert_false(members_add_gone(m, str_c("b"), "/x/b"));
+    members_destroy(&m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -148,6 +175,8 @@ int main(void)
         cmocka_unit_test(test_what_can_be_no_file_is_refused_without_its_bytes),
         cmocka_unit_test(test_too_many_members_are_refused),
         cmocka_unit_test(test_members_that_go_come_last),
+        cmocka_unit_test(test_one_run_takes_only_so_many_files),
+        cmocka_unit_test(test_the_input_of_a_run_stays_within_its_bounds),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -23,20 +23,34 @@ static void test_a_state_without_identity_is_dropped(void **state)
     assert_int_equal(persist_rig.p->clusters[0].state, PERSIST_CLUSTER_EMPTY);
 }
 
+/* A first process, of whose clusters only this one has answered. The next one does not have h1, which is
+ * of the second cluster. */
+static void begin_without_h1(size_t answered)
+{
+    persist_rig_begin();
+    persist_rig_lists_all();
+    hook_rig_pass(DELTA_ADDED, "u0");
+    hook_rig_pass(DELTA_ADDED, "u2");
+    persist_rig_expect_good(answered, "X");
+    persist_rig_commit();
+    assert_true(persist_rig_has(" h1"));
+    persist_rig.hook_count = 1;
+    persist_rig_begin();
+}
+
 static void test_what_is_not_configured_goes_with_a_state_without_identity(void **state)
 {
     (void)state;
-    persist_rig_begin();
-    persist_rig_expect_good(1, "Y");
-    persist_rig_commit();
-    persist_rig.hook_count = 1;
-    persist_rig_begin();
-    persist_rig_begin(); /* nothing was saved of the first cluster, so this is no such state */
-    assert_true(persist_rig_has(" h1"));
-    persist_rig_lists(0, "u0");
-    persist_rig_commit();
-    persist_rig_begin();
+    begin_without_h1(0);
     assert_false(persist_rig_has(" h1"));
+}
+
+static void test_what_is_not_configured_stays_if_its_cluster_has_an_identity(void **state)
+{
+    (void)state;
+    begin_without_h1(1);
+    assert_true(persist_rig_has(" h1"));
+    assert_false(persist_rig_has("u0"));
 }
 
 /* The rows of the watch were dropped, as the file was too large. The object is known to be gone, so
@@ -84,6 +98,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_a_state_without_identity_is_dropped),
         TEST(test_what_is_not_configured_goes_with_a_state_without_identity),
+        TEST(test_what_is_not_configured_stays_if_its_cluster_has_an_identity),
         TEST(test_an_incarnation_that_has_ended_is_not_loaded_again),
         TEST(test_a_file_that_begins_anew_has_the_identities),
     };

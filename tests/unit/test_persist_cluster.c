@@ -124,11 +124,15 @@ static void test_what_is_not_configured_goes_with_another_cluster(void **state)
     persist_rig.hook_count = 1;
     persist_rig_begin();
     assert_true(persist_rig_has(" h1"));
-    persist_rig_expect_good(0, "X");
+    persist_rig_expect_good(1, "Y");
     persist_rig_commit();
     assert_true(persist_rig_has(" h1"));
     persist_rig_begin();
-    persist_rig_expect_good(0, "Z");
+    persist_rig_expect_good(0, "Z"); /* not the cluster of h1 */
+    persist_rig_commit();
+    assert_true(persist_rig_has(" h1"));
+    persist_rig_begin();
+    persist_rig_expect_good(1, "Z");
     persist_rig_commit();
     assert_false(persist_rig_has(" h1"));
 }
@@ -140,11 +144,11 @@ static void test_what_is_not_configured_goes_with_a_cluster_that_is_accepted(voi
     persist_rig_knows("X", "Y");
     persist_rig.hook_count = 1;
     persist_rig_begin();
-    persist_rig_expect_good(0, "X");
-    expect_held("Z");
+    persist_rig_expect_good(1, "Y");
+    assert_int_equal(persist_rig_answers(1, "Z"), PERSIST_VERDICT_HELD);
     persist_rig_commit();
     assert_true(persist_rig_has(" h1"));
-    persist_accept(persist_rig.p, 0, &persist_rig.state.batch);
+    persist_accept(persist_rig.p, 1, &persist_rig.state.batch);
     persist_rig_commit();
     assert_false(persist_rig_has(" h1"));
 }
@@ -420,6 +424,37 @@ static void test_two_names_of_one_cluster_are_the_same_cluster(void **state)
     assert_true(watch_synced(hook_rig.watches[2]));
 }
 
+/* While no process runs, w0 of cluster X is made equal to w2 of cluster Y. h0 has the objects of Y as at
+ * a first start, as those that it knows did not end; h1 goes on. */
+static void joins_the_watch_of_another_cluster(enum persist_rig_merge merge)
+{
+    persist_rig_knows("X", "Y");
+    persist_rig.cluster_of[0] = 1;
+    persist_rig.merge = merge;
+    for (int process = 0; process < 2; process++) {
+        persist_rig_begin();
+        persist_rig_expect_good(1, "Y");
+        assert_int_equal(persist_rig_objects(0), 1);
+        resumes(0);
+        if (process == 0)
+            hook_rig_end(hook_rig_starts_as(DELTA_ADDED, "u2", RUN_EXISTING, 1), 0);
+        hook_rig_nothing();
+        persist_rig_commit();
+    }
+}
+
+static void test_a_watch_that_joins_one_of_another_cluster_behind_it_ends_nothing(void **state)
+{
+    (void)state;
+    joins_the_watch_of_another_cluster(PERSIST_RIG_W0_W2);
+}
+
+static void test_a_watch_that_joins_one_of_another_cluster_before_it_ends_nothing(void **state)
+{
+    (void)state;
+    joins_the_watch_of_another_cluster(PERSIST_RIG_W2_W0);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, persist_rig_set_up, persist_rig_clean_up)
@@ -448,6 +483,8 @@ int main(void)
         TEST(test_a_watch_of_a_renamed_cluster_does_not_begin_stale),
         TEST(test_a_watch_that_was_moved_is_of_the_cluster_that_it_was_kept_under),
         TEST(test_two_names_of_one_cluster_are_the_same_cluster),
+        TEST(test_a_watch_that_joins_one_of_another_cluster_behind_it_ends_nothing),
+        TEST(test_a_watch_that_joins_one_of_another_cluster_before_it_ends_nothing),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

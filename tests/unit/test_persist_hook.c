@@ -49,9 +49,10 @@ static void begin(void)
     hook_rig_set_up(NULL);
     (void)restore_read(&r, rig.state.folder, &err);
     rig.ids = r.ids;
+    const struct persist_source_params source = {rig.bytes, "c"};
     rig.params.hook = hook_rig_add(&(struct hook_rig_hook){.rules = rig.rules});
     persist_hook_load(
-        &rig.mh, &rig.params, &rig.bytes, &r,
+        &rig.mh, &rig.params, &source, &r,
         (struct persist_now){.ms = hook_rig.now, .wall_ns = 1, .boot_id = rig.boot_id},
         &rig.state.batch);
     r.ids = NULL;

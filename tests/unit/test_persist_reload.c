@@ -216,10 +216,26 @@ static void test_a_source_that_comes_back_from_another_cluster_has_no_records(vo
     hook_rig_pass(DELTA_ADDED, "u0");
 }
 
-/* Another cluster answers. */
-static void drop_unused(void)
+/* While neither is configured, its watch is made equal to one of another cluster. */
+static void test_a_hook_whose_watch_joined_another_cluster_comes_back_without_records(void **state)
 {
-    persist_drop_unused(persist_rig.p, &persist_rig.state.batch);
+    (void)state;
+    begin();
+    persist_rig.hook_count = 0;
+    persist_rig.cluster_of[0] = 1;
+    persist_rig.merge = PERSIST_RIG_W2_W0;
+    persist_rig_begin();
+    persist_rig_expect_good(1, "y");
+    add(settings);
+    const struct delivery *dl = delivery_queue_find(&h0()->queue, 0, str_c("ns/n"));
+    assert_true(dl == NULL || dl->state == DELIVERED_NOTHING);
+    hook_rig_nothing(); /* no end is due */
+}
+
+/* Another cluster answers under this name. */
+static void drop_unused(const char *cluster)
+{
+    persist_drop_unused(persist_rig.p, cluster, &persist_rig.state.batch);
     persist_rig_commit();
 }
 
@@ -228,7 +244,7 @@ static void test_records_of_a_dropped_hook_do_not_outlive_its_cluster(void **sta
     (void)state;
     begin();
     drop();
-    drop_unused();
+    drop_unused("c");
     persist_rig_begin();
     assert_null(delivery_queue_find(&h0()->queue, 0, str_c("ns/n")));
 }
@@ -239,9 +255,52 @@ static void test_records_of_a_source_that_a_hook_has_lost_do_not_outlive_its_clu
     begin();
     const struct hook_source second = source(1);
     replace(&second, 1, settings);
-    drop_unused();
+    drop_unused("c");
     persist_rig_begin();
     assert_null(delivery_queue_find(&h0()->queue, 0, str_c("ns/n")));
+}
+
+static void test_records_of_a_dropped_hook_outlive_another_cluster(void **state)
+{
+    (void)state;
+    begin();
+    drop();
+    drop_unused("d");
+    add(settings);
+    expect_handled("u0");
+    drop();
+    drop_unused("d");
+    persist_rig_begin();
+    expect_handled("u0");
+}
+
+static void test_records_of_a_source_that_a_hook_has_lost_outlive_another_cluster(void **state)
+{
+    (void)state;
+    begin();
+    const struct hook_source second = source(1);
+    replace(&second, 1, settings);
+    drop_unused("d");
+    persist_rig_begin();
+    expect_handled("u0");
+}
+
+/* A reload finds it as a restart does. */
+static void test_a_gone_hook_with_files_is_paused_when_it_comes_back(void **state)
+{
+    (void)state;
+    begin();
+    strays_restore(h0(), &(struct files_seen){
+                             .path = str_c("/o/ns-n"),
+                             .source_name = str_c("w0"),
+                             .key = str_c("ns/n"),
+                             .digest = {1, 2}
+    });
+    hook_pause(h0(), true);
+    persist_rig_commit();
+    drop();
+    drop_unused("c");
+    assert_true(add(settings)->paused);
 }
 
 static void test_nothing_is_kept_in_memory_of_a_hook_that_a_person_has_forgotten(void **state)
@@ -304,8 +363,12 @@ int main(void)
         TEST(test_a_replaced_hook_begins_anew_with_a_source_of_another_cluster),
         TEST(test_a_dropped_hook_begins_anew_with_a_source_of_another_cluster),
         TEST(test_a_source_that_comes_back_from_another_cluster_has_no_records),
+        TEST(test_a_hook_whose_watch_joined_another_cluster_comes_back_without_records),
         TEST(test_records_of_a_dropped_hook_do_not_outlive_its_cluster),
         TEST(test_records_of_a_source_that_a_hook_has_lost_do_not_outlive_its_cluster),
+        TEST(test_records_of_a_dropped_hook_outlive_another_cluster),
+        TEST(test_records_of_a_source_that_a_hook_has_lost_outlive_another_cluster),
+        TEST(test_a_gone_hook_with_files_is_paused_when_it_comes_back),
         TEST(test_nothing_is_kept_in_memory_of_a_hook_that_a_person_has_forgotten),
         TEST(test_a_hook_that_comes_back_has_the_file_that_it_has_left),
         TEST(test_a_state_that_is_lost_knows_no_dropped_hook),

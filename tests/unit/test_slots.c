@@ -9,15 +9,10 @@
 
 enum { ONE, TWO, FIVE, HOOKS };
 
-static const struct helper_content some_contents[] = {
-    {"/f",  true, true},
-    {0}
-};
-
 static const struct helper_hook hooks[HOOKS] = {
-    [ONE] = {.concurrency = 1, .contents = some_contents},
-    [TWO] = {.concurrency = 2, .contents = some_contents},
-    [FIVE] = {.concurrency = 5, .contents = some_contents},
+    [ONE] = {.concurrency = 1},
+    [TWO] = {.concurrency = 2},
+    [FIVE] = {.concurrency = 5},
 };
 
 static struct slots with(unsigned shared)
@@ -122,8 +117,7 @@ static const struct helper_params *params_of(const struct helper_hook *v, size_t
 
 static struct helper_hook named(const char *name, unsigned concurrency)
 {
-    return (struct helper_hook){
-        .name = name, .contents = some_contents, .concurrency = concurrency};
+    return (struct helper_hook){.name = name, .concurrency = concurrency};
 }
 
 static void test_a_hook_keeps_its_runs_by_its_name(void **state)
@@ -198,7 +192,7 @@ static void test_a_plugin_is_not_the_hook_of_its_name(void **state)
     struct slots s;
 
     (void)state;
-    before[1].contents = NULL;
+    before[1].kind = HELPER_PLUGIN;
     slots_init(&s, params_of(before, 2, 0));
     assert_true(runs(&s, 1, 0));
     slots_renew(&s, params_of(before + 1, 1, 0)); /* the hook is gone */
@@ -206,6 +200,23 @@ static void test_a_plugin_is_not_the_hook_of_its_name(void **state)
     slots_renew(&s, params_of(before, 2, 0));
     assert_true(runs(&s, 3, 0)); /* a new hook */
     assert_false(runs(&s, 4, 1));
+    slots_fini(&s);
+}
+
+/* A cluster may have the name of the entry for metrics.textfile. */
+static void test_a_plugin_is_not_the_textfile_of_its_name(void **state)
+{
+    struct helper_hook before[] = {named("metrics.textfile", 1)};
+    struct helper_hook after[] = {named("metrics.textfile", 1)};
+    struct slots s;
+
+    (void)state;
+    before[0].kind = HELPER_TEXTFILE;
+    after[0].kind = HELPER_PLUGIN;
+    slots_init(&s, params_of(before, 1, 0));
+    assert_true(slots_take(&s, 1, 0, RUN_PROGRAM_OUTPUT));
+    slots_renew(&s, params_of(after, 1, 0));
+    assert_true(runs(&s, 2, 0));
     slots_fini(&s);
 }
 
@@ -231,7 +242,7 @@ static void test_an_exec_plugin_takes_no_shared_slot(void **state)
     struct slots s;
 
     (void)state;
-    v[1].contents = NULL;
+    v[1].kind = HELPER_PLUGIN;
     slots_init(&s, params_of(v, 2, 1));
     assert_true(runs(&s, 1, 1));
     assert_true(runs(&s, 2, 1));
@@ -276,6 +287,7 @@ int main(void)
         cmocka_unit_test(test_reloads_make_no_room),
         cmocka_unit_test(test_shared_slots_stay_taken),
         cmocka_unit_test(test_a_plugin_is_not_the_hook_of_its_name),
+        cmocka_unit_test(test_a_plugin_is_not_the_textfile_of_its_name),
         cmocka_unit_test(test_a_fingerprint_after_a_killed_one_need_not_wait_for_its_end),
         cmocka_unit_test(test_an_exec_plugin_takes_no_shared_slot),
         cmocka_unit_test(test_clears_of_two_configurations),

@@ -34,8 +34,9 @@ static struct buf encode_all(void)
         .path = "/run/${name}", .mode = 0640, .set_owner = true, .uid = 8, .gid = UINT32_MAX};
     static const gid_t groups[] = {5, 6};
     const struct helper_hook hooks[] = {
-        {.name = "all",
-         .argv = TEXTS("/bin/sh", "",    "x\ny"),
+        {.kind = HELPER_PLUGIN,
+         .name = "all",
+         .argv = TEXTS("/bin/sh", "", "x\ny"),
          .check = TEXTS("check"),
          .apply = TEXTS("apply", "now"),
          .output = &output,
@@ -51,7 +52,7 @@ static struct buf encode_all(void)
          .uid = UINT32_MAX,
          .gid = 9,
          .main_is_alike = true},
-        {.argv = TEXTS("plain"), .env = (const char *const[]){NULL},  .change_user = true},
+        {.argv = TEXTS("plain"),              .env = (const char *const[]){NULL}, .change_user = true },
     };
     const struct helper_file files[] = {
         {.path = "/token", .path_trust = {.owners = {1, 2}, .named_by = 3}}
@@ -87,6 +88,7 @@ static void test_everything_comes_back(void **state)
     assert_true(p->hook_count == 2 && p->file_count == 1 && p->shared_runs == 7);
     assert_int_equal(p->nofile_soft, NOFILE);
     const struct helper_hook *h = &p->hooks[0];
+    assert_int_equal(h->kind, HELPER_PLUGIN);
     assert_string_equal(h->argv[2], "x\ny");
     assert_null(h->argv[3]);
     assert_string_equal(h->contents[0].path, "/f");
@@ -150,13 +152,14 @@ static void test_a_program_without_a_name_is_refused(void **state)
 {
     const char *const *none = (const char *const[]){NULL};
     const struct helper_hook good = {.argv = TEXTS("x"), .env = none};
-    struct helper_hook bad[] = {good, good, good, good};
+    struct helper_hook bad[] = {good, good, good, good, good};
     struct helper_params *p;
 
     (void)state;
     bad[1].argv = none;
     bad[2].env = NULL;
     bad[3].check = none;
+    bad[4].kind = HELPER_TEXTFILE + 1;
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
         struct buf bytes = encode(&(struct helper_params){.hooks = &bad[i], .hook_count = 1});
 

@@ -13,15 +13,20 @@
 enum { AT_S = 1714558830 };
 #define AT_MS (INT64_C(1000) * AT_S + 500)
 
+static struct object *make(const char *kind, const char *body)
+{
+    return object_create(&(struct object_parts){.name = str_c("a"),
+                                                .uid = str_c("u"),
+                                                .kind = str_c(kind),
+                                                .body = str_c(body),
+                                                .rv_at = SIZE_MAX,
+                                                .generation_at = SIZE_MAX});
+}
+
 static bool read(const char *kind, const char *body, int64_t *ms)
 {
-    struct object *o = object_create(&(struct object_parts){.name = str_c("a"),
-                                                            .uid = str_c("u"),
-                                                            .kind = str_c(kind),
-                                                            .body = str_c(body),
-                                                            .rv_at = SIZE_MAX,
-                                                            .generation_at = SIZE_MAX});
-    bool found = rfc3339_read(trigger_time_of(o), ms);
+    struct object *o = make(kind, body);
+    bool found = rfc3339_read(trigger_time_new(o, NULL), ms);
 
     object_unref(&o);
     return found;
@@ -109,6 +114,33 @@ static void test_every_cut(void **state)
     }
 }
 
+#define THEN "\"2024-05-01T10:20:30Z\""
+
+static bool is_new(const char *body, const char *body_before)
+{
+    struct object *o = make("EndpointSlice", body);
+    struct object *before = make("EndpointSlice", body_before);
+    bool is = trigger_time_new(o, before).n > 0;
+
+    object_unref(&o);
+    object_unref(&before);
+    return is;
+}
+
+static void test_the_time_of_the_state_before_is_not_new(void **state)
+{
+    static const char body[] = "{\"a\":{" NAME ":" THEN "},\"endpoints\":[]}";
+
+    (void)state;
+    assert_false(is_new(body, body));
+    assert_false(is_new(body, "{\"a\":{\"b\":\"c\"," NAME ": " THEN "}}")); /* in another place */
+    assert_true(is_new(body, "{\"a\":{" NAME ":\"2024-05-01T10:20:31Z\"}}"));
+    assert_true(is_new(body, "{\"a\":{" NAME ":\"2024-05-01T10:20:30Z0\"}}"));
+    assert_true(is_new(body, "{\"a\":{" NAME)); /* ends within it */
+    assert_true(is_new(body, "{}"));
+    assert_true(is_new(body, ""));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -116,6 +148,7 @@ int main(void)
         cmocka_unit_test(test_other_objects_have_none),
         cmocka_unit_test(test_the_annotation_must_stand_near_the_beginning),
         cmocka_unit_test(test_every_cut),
+        cmocka_unit_test(test_the_time_of_the_state_before_is_not_new),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
