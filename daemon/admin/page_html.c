@@ -315,7 +315,7 @@ static void put_problems(struct buf *out, const struct page_model *p)
         buf_puts(out, "</li>\n");
     }
     if (p->problem_count > PAGE_PROBLEMS)
-        buf_printf(out, "<li class=\"more\"><p>and %zu more: see the rows below</p></li>",
+        buf_printf(out, "<li class=\"more\"><p>and %zu more: informerctl doctor lists all</p></li>",
                    p->problem_count - PAGE_PROBLEMS);
     buf_puts(out, "</ul>\n");
 }

@@ -218,9 +218,14 @@ static void add_clusters(struct page_model *p)
 
 /* ---- All */
 
-static void add_problem(void *arg, const struct finding *f)
+/* Faults that do not end before a person does something. */
+static bool needs_person(enum finding_id id)
 {
-    struct page_model *p = arg;
+    return id == FINDING_RELOAD || id == FINDING_HELD || id == FINDING_SKIPPED;
+}
+
+static void add_problem(struct page_model *p, const struct finding *f)
+{
     size_t i = p->problem_count++;
 
     if (i >= PAGE_PROBLEMS)
@@ -231,6 +236,25 @@ static void add_problem(void *arg, const struct finding *f)
     x->name = f->name;
     hide_put_without_paths(&x->text, str_c(f->sentence));
     doctor_put_advice(&x->todo, f);
+}
+
+static void add_urgent(void *arg, const struct finding *f)
+{
+    if (needs_person(f->id))
+        add_problem(arg, f);
+}
+
+static void add_other(void *arg, const struct finding *f)
+{
+    if (!needs_person(f->id))
+        add_problem(arg, f);
+}
+
+/* An outage makes a fault of each watch. A list that is held must not stand behind them all. */
+static void add_problems(struct page_model *p)
+{
+    faults_each(p->admin, p->now_ms, add_urgent, p);
+    faults_each(p->admin, p->now_ms, add_other, p);
 }
 
 static size_t count_watches(const struct page_model *p, enum page_level level)
@@ -291,7 +315,7 @@ void page_model_init(struct page_model *p, const struct admin_model *m, uint64_t
     for (size_t i = 0; i < m->hooks->n; i++)
         fill_hook(&p->hooks[i], p, m->hooks->v[i]);
     add_clusters(p);
-    faults_each(m, now_ms, add_problem, p);
+    add_problems(p);
     summarize(p);
 }
 

@@ -324,7 +324,7 @@ class Page {
       say(items[i].lastChild, problem.todo);
     });
     const left = answer.problem_count - answer.problems.length;
-    if (left > 0) items.push(make('li', 'more', make('p', '', `and ${left} more: see the rows below`)));
+    if (left > 0) items.push(make('li', 'more', make('p', '', `and ${left} more: informerctl doctor lists all`)));
     arrange(this.problems, items);
     this.problems.hidden = items.length === 0;
   }

@@ -149,7 +149,35 @@ static void test_only_the_first_problems_are_written_out(void **state)
     t->model.watch_count = ARRAY_LEN(many);
     t->now_ms += WORLD_STALE_MS;
     expect_json(t, "\"problem_count\":20,");
-    expect_html(t, "and 12 more: see the rows below");
+    expect_html(t, "and 12 more: informerctl doctor lists all");
+    t->model.watches = few;
+    t->model.watch_count = n;
+}
+
+/* An outage of many watches does not push what only a person can mend off the page. */
+static void test_a_held_list_and_a_failed_reload_stand_before_an_outage(void **state)
+{
+    struct admin_world *t = *state;
+    struct admin_watch many[21];
+    const struct admin_watch *few = t->model.watches;
+    size_t n = t->model.watch_count;
+
+    refuse(t, WORLD_PRIVATE, "no");
+    list(t, WORLD_SERVICES, 20);
+    list(t, WORLD_SERVICES, 1); /* held */
+    for (size_t i = 0; i < ARRAY_LEN(many); i++)
+        many[i] = few[WORLD_PRIVATE];
+    many[20] = few[WORLD_SERVICES];
+    t->model.watches = many;
+    t->model.watch_count = ARRAY_LEN(many);
+    t->model.state.trouble = "No space left on device";
+    t->model.reload =
+        (struct admin_reload){.result = "failed", .failing_ns = 1, .problems = "no\n"};
+    expect_json(t, "\"problem_count\":23,\"problems\":[{\"id\":\"reload\",");
+    expect_json(t, "},{\"id\":\"held\",\"kind\":\"watch\",\"name\":\"services\",");
+    expect_json(t, "},{\"id\":\"state\",");
+    t->model.reload = (struct admin_reload){0};
+    t->model.state.trouble = NULL;
     t->model.watches = few;
     t->model.watch_count = n;
 }
@@ -268,6 +296,7 @@ int main(void)
         WITH_WORLD(test_a_problem_comes_with_the_command_to_type),
         WITH_WORLD(test_problems_come_first_in_the_static_table),
         WITH_WORLD(test_only_the_first_problems_are_written_out),
+        WITH_WORLD(test_a_held_list_and_a_failed_reload_stand_before_an_outage),
         WITH_WORLD(test_texts_of_a_server_are_no_markup),
         WITH_WORLD(test_a_hook),
         WITH_WORLD(test_servers_and_credentials),
