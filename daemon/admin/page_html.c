@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "admin/doctor.h"
 #include "admin/html_out.h"
 #include "admin/page_files.h"
 #include "admin/page_model.h"
@@ -302,6 +303,27 @@ static void put_credentials(struct buf *out, const struct page_model *p)
 
 /* ---- All */
 
+/* Commands are elements of their own: one click selects one. */
+static void put_todo(struct buf *out, struct str todo)
+{
+    bool is_command = false;
+
+    buf_puts(out, "<span class=\"todo\">");
+    while (todo.n > 0) {
+        const char *mark_at = memchr(todo.p, DOCTOR_MARK, todo.n);
+        size_t n = mark_at != NULL ? (size_t)(mark_at - todo.p) : todo.n;
+
+        if (is_command)
+            html_out_element(out, "code", NULL, str_of(todo.p, n));
+        else
+            html_out_text(out, str_of(todo.p, n));
+        n += mark_at != NULL;
+        todo = str_of(todo.p + n, todo.n - n);
+        is_command = !is_command;
+    }
+    buf_puts(out, "</span>");
+}
+
 static void put_problems(struct buf *out, const struct page_model *p)
 {
     if (p->problem_count == 0)
@@ -311,7 +333,7 @@ static void put_problems(struct buf *out, const struct page_model *p)
         buf_puts(out, "<li><p>");
         html_out_text(out, buf_str(&p->problems[i].text));
         buf_puts(out, "</p>");
-        html_out_element(out, "code", NULL, buf_str(&p->problems[i].todo));
+        put_todo(out, buf_str(&p->problems[i].todo));
         buf_puts(out, "</li>\n");
     }
     if (p->problem_count > PAGE_PROBLEMS)

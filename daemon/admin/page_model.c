@@ -235,7 +235,7 @@ static void add_problem(struct page_model *p, const struct finding *f)
     x->kind = f->kind;
     x->name = f->name;
     hide_put_without_paths(&x->text, str_c(f->sentence));
-    doctor_put_advice(&x->todo, f);
+    doctor_put_marked_advice(&x->todo, f);
 }
 
 static void add_urgent(void *arg, const struct finding *f)

@@ -60,7 +60,7 @@ struct page_problem {
     const char *kind;
     const char *name;
     struct buf text; /* owned */
-    struct buf todo; /* owned: what to type or do */
+    struct buf todo; /* owned: what to type or do, each command between two DOCTOR_MARKs */
 };
 
 struct page_server {

@@ -79,6 +79,12 @@ function arrange(parent, children) {
   while (parent.children.length > children.length) parent.lastElementChild.remove();
 }
 
+// A text with commands, each between two `: one click selects one command.
+function showTodo(e, todo) {
+  if (e.textContent === todo.replaceAll('`', '')) return;
+  e.replaceChildren(...todo.split('`').map((part, i) => i % 2 === 0 ? part : make('code', '', part)));
+}
+
 // ---- Cells: each makes its content in a td, and returns a function that shows a row there
 
 function text(of) {
@@ -314,14 +320,18 @@ class Page {
     say(this.summary, lost ? 'Not known: informerd does not answer' : this.answer.summary);
   }
 
+  makeProblem() {
+    return make('li', '', make('p'), make('span', 'todo'));
+  }
+
   showProblems(answer) {
     const items = answer.problems.map((problem, i) => {
-      const li = this.problems.children[i] || make('li', '', make('p'), make('code'));
-      return li.className === 'more' ? make('li', '', make('p'), make('code')) : li;
+      const li = this.problems.children[i] || this.makeProblem();
+      return li.className === 'more' ? this.makeProblem() : li;
     });
     answer.problems.forEach((problem, i) => {
       say(items[i].firstChild, problem.text);
-      say(items[i].lastChild, problem.todo);
+      showTodo(items[i].lastChild, problem.todo);
     });
     const left = answer.problem_count - answer.problems.length;
     if (left > 0) items.push(make('li', 'more', make('p', '', `and ${left} more: informerctl doctor lists all`)));

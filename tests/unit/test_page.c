@@ -113,10 +113,12 @@ static void test_a_problem_comes_with_the_command_to_type(void **state)
         t, "\"problem_count\":2,\"problems\":[{\"id\":\"held\",\"kind\":\"watch\","
            "\"name\":\"services\",\"text\":\"watch services: a list that would delete 19 of 20 "
            "objects is held");
-    expect_json(t, "\"todo\":\"informerctl guard accept|reject services\"}");
+    expect_json(t, "\"todo\":\"`informerctl guard accept services` or `informerctl guard reject "
+                   "services`\"}");
     expect_json(t, "\"word\":\"held\",\"level\":\"bad\"");
     expect_json(t, "\"summary\":\"2 problems\"");
-    expect_html(t, "<code>informerctl guard accept|reject services</code>");
+    expect_html(t, "<span class=\"todo\"><code>informerctl guard accept services</code> or "
+                   "<code>informerctl guard reject services</code></span>");
 }
 
 static void test_problems_come_first_in_the_static_table(void **state)
