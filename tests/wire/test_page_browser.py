@@ -184,6 +184,10 @@ def test_a_hidden_page_asks_for_nothing(opened, chromium):
         window.away = true; document.dispatchEvent(new Event('visibilitychange'))""")
     chromium.wait("document.querySelector('.live').textContent === 'paused'")
     chromium.wait("!document.querySelector('.lost-note').hidden", "what is old is said to be old")
+    assert chromium.js("document.title").startswith("Paused: informerd")
+    assert "nobody saw this page" in chromium.text(".lost-note")
+    assert chromium.text(".verdict b") == "Not known: the page was not in view"
+    assert chromium.js("document.querySelector('main').classList.contains('frozen')")
     asked = len(chromium.requests())
     chromium.js("window.away = false; document.dispatchEvent(new Event('visibilitychange'))")
     wait_live(chromium)
