@@ -8,6 +8,7 @@
 #include "admin/faults.h"
 #include "admin/hide.h"
 #include "admin/restore_status.h"
+#include "admin/status_line.h"
 #include "base/mem.h"
 #include "cache/store.h"
 #include "cache/watch.h"
@@ -78,6 +79,8 @@ static void fill_watch(struct page_watch *row, const struct page_model *p,
     judge_watch(row, w, &s);
     if (s.err->kind == ERR_OK)
         return;
+    if (status_line_no_contact(s.err->kind))
+        buf_puts(&error, "no contact: ");
     hide_put_watch_error(&error, p->admin, &s);
     hide_put_without_paths(&row->error, buf_str(&error));
     buf_free(&error);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "admin/status_line.h"
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "admin/admin.h"
@@ -12,7 +11,7 @@
 #include "cache/watch.h"
 #include "hook/hook.h"
 
-/* What is wrong: the first sentence, and how many there are. */
+/* The faults: the sentence of the first one, and how many there are. */
 struct wrongs {
     struct buf first;
     size_t count;
@@ -26,8 +25,7 @@ static void add(void *arg, const struct finding *f)
         buf_puts(&w->first, f->sentence);
 }
 
-/* Did the server not answer, as opposed to an answer that informerd cannot use? */
-static bool is_silence(enum err_kind kind)
+bool status_line_no_contact(enum err_kind kind)
 {
     return kind == ERR_IO || kind == ERR_REFUSED || kind == ERR_TIMEOUT || kind == ERR_CLOSED ||
            kind == ERR_TLS;
@@ -44,7 +42,8 @@ static void add_failing(struct wrongs *w, const struct admin_model *m, uint64_t 
             continue;
         if (w->count++ > 0)
             continue;
-        buf_printf(&w->first, "%s: watch %s: ", is_silence(s.err->kind) ? "no contact" : "failing",
+        buf_printf(&w->first,
+                   "%s: watch %s: ", status_line_no_contact(s.err->kind) ? "no contact" : "failing",
                    m->watches[i].name);
         hide_put_watch_error(&w->first, m, &s);
     }

@@ -194,6 +194,19 @@ static void test_texts_of_a_server_are_no_markup(void **state)
     expect_json(t, "<script>alert(1)</script>"); /* the page puts it in as text */
 }
 
+/* systemctl status says it in the same words. */
+static void test_a_server_that_does_not_answer_is_no_contact(void **state)
+{
+    struct admin_world *t = *state;
+    const struct err timeout = {.kind = ERR_TIMEOUT, .text = "no answer for 45 s"};
+
+    list(t, WORLD_SERVICES, 1);
+    admin_world_fail(t, WORLD_SERVICES, &timeout);
+    expect_json(t, "\"level\":\"look\",\"age_ms\":2500,");
+    expect_json(t, "\"error\":\"no contact: no answer for 45 s\"}");
+    expect_html(t, "<td class=\"error\">no contact: no answer for 45 s</td>");
+}
+
 static void test_a_hook(void **state)
 {
     struct admin_world *t = *state;
@@ -300,6 +313,7 @@ int main(void)
         WITH_WORLD(test_only_the_first_problems_are_written_out),
         WITH_WORLD(test_a_held_list_and_a_failed_reload_stand_before_an_outage),
         WITH_WORLD(test_texts_of_a_server_are_no_markup),
+        WITH_WORLD(test_a_server_that_does_not_answer_is_no_contact),
         WITH_WORLD(test_a_hook),
         WITH_WORLD(test_servers_and_credentials),
         WITH_WORLD(test_credential_files_lose_their_folders),
