@@ -8,7 +8,6 @@
 #include "admin/doctor.h"
 #include "admin/faults.h"
 #include "admin/report.h"
-#include "hook/hook.h"
 #include "proto/json_member.h"
 #include "proto/json_out.h"
 
@@ -75,25 +74,19 @@ static bool is_alive(struct answer *a, const struct call *c)
     return true;
 }
 
+static void add_not_ready(void *arg, const char *hook, const char *sentence)
+{
+    const struct finding f = {.kind = hook != NULL ? "hook" : "informerd",
+                              .name = hook != NULL ? hook : "",
+                              .sentence = sentence};
+
+    add(arg, hook != NULL ? "first_run" : "starting", &f);
+}
+
 static bool is_ready(struct answer *a, const struct call *c)
 {
-    const struct hooks *hooks = c->m->hooks;
-    struct buf text = {0};
-
-    if (c->m->ready)
-        return true;
-    for (size_t i = 0; i < hooks->n; i++) {
-        struct finding f = {.kind = "hook", .name = hooks->v[i]->name};
-
-        if (!hook_holds_ready(hooks, hooks->v[i]))
-            continue;
-        buf_clear(&text);
-        report_hook_not_ready(&text, c->m, hooks->v[i], c->now_ms);
-        f.sentence = buf_cstr(&text);
-        add(a, "first_run", &f);
-    }
-    buf_free(&text);
-    return false;
+    report_each_not_ready(c->m, c->now_ms, add_not_ready, a);
+    return c->m->ready;
 }
 
 static bool is_healthy(struct answer *a, const struct call *c)
@@ -121,7 +114,7 @@ static void answer(struct call *c, const char *title, judge *ask)
         buf_puts(&c->out->body, "}\n");
     } else {
         c->out->content_type = TEXT;
-        buf_puts(&c->out->body, is_ok ? "ok\n" : a.count == 0 ? title : "");
+        buf_puts(&c->out->body, is_ok ? "ok\n" : "");
         buf_append_str(&c->out->body, buf_str(&reasons));
     }
     buf_free(&reasons);

@@ -37,8 +37,9 @@ static void put_unsynced(struct buf *out, const struct hook *h)
             buf_printf(out, " %s", h->sources[i].name);
 }
 
-void report_hook_not_ready(struct buf *out, const struct admin_model *m, const struct hook *h,
-                           uint64_t now_ms)
+/* Why the first runs of the hook have not ended. With an output file its apply belongs to them. */
+static void put_not_ready(struct buf *out, const struct admin_model *m, const struct hook *h,
+                          uint64_t now_ms)
 {
     bool applies = h->gate == GATE_APPLY;
     struct why w = applies ? why_apply(m->hooks, h, now_ms) : why_hook(m->hooks, h, now_ms);
@@ -55,6 +56,29 @@ void report_hook_not_ready(struct buf *out, const struct admin_model *m, const s
         buf_puts(out, ": ");
         why_put_text(out, &w);
     }
+}
+
+void report_each_not_ready(const struct admin_model *m, uint64_t now_ms, report_not_ready_cb *cb,
+                           void *arg)
+{
+    struct buf text = {0};
+    bool is_held = false;
+
+    if (m->ready)
+        return;
+    for (size_t i = 0; i < m->hooks->n; i++) {
+        const struct hook *h = m->hooks->v[i];
+
+        if (!hook_holds_ready(m->hooks, h))
+            continue;
+        is_held = true;
+        buf_clear(&text);
+        put_not_ready(&text, m, h, now_ms);
+        cb(arg, h->name, buf_cstr(&text));
+    }
+    if (!is_held)
+        cb(arg, NULL, "READY is about to be sent");
+    buf_free(&text);
 }
 
 /* ---- Members of the status */

@@ -258,8 +258,10 @@ static void test_readyz_names_no_paused_hook(void **state)
     struct admin_world *t = *state;
 
     hook_pause(t->hooks.v[0], true);
-    expect_body(t, "/readyz?format=json", 503, "{\"ok\":false,\"reasons\":[]}\n");
-    expect_body(t, "/readyz", 503, "not ready\n");
+    expect_body(t, "/readyz?format=json", 503,
+                "{\"ok\":false,\"reasons\":[{\"reason\":\"starting\",\"kind\":\"informerd\","
+                "\"name\":\"\",\"text\":\"READY is about to be sent\"}]}\n");
+    expect_body(t, "/readyz", 503, "not ready\nREADY is about to be sent\n");
     hook_pause(t->hooks.v[0], false);
     admin_world_expect_poor(t, "GET /readyz", 503, "hook print: waits for its first run");
 }
