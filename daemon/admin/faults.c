@@ -152,6 +152,11 @@ static void put_skipped_sentence(const struct telling *t, const struct admin_mod
     buf_free(&text);
 }
 
+bool faults_is_overdue(const struct admin_model *m, uint64_t oldest_ms)
+{
+    return m->pending_ms > 0 && oldest_ms > m->pending_ms;
+}
+
 /* A key that waits too long, for whatever reason: a run that hangs, a hook that is paused, a hook
  * that fails again and again. Or a file that waits for apply: oldest_ms is the larger one of the
  * two ages. */
@@ -161,7 +166,7 @@ static void put_pending_sentence(const struct telling *t, const struct admin_mod
     uint64_t oldest_ms = hook_oldest_pending_ms(h, now_ms);
     struct buf text = {0};
 
-    if (m->pending_ms == 0 || oldest_ms <= m->pending_ms)
+    if (!faults_is_overdue(m, oldest_ms))
         return;
     buf_printf(&text,
                "hook %s: %s for longer than limits.pending: %" PRIu64

@@ -344,6 +344,13 @@ static void put_oldest(struct metrics *m, const struct hook_row *r)
     metrics_out_seconds(&m->out, buf_str(&r->labels), hook_oldest_pending_ms(r->hook, m->now_ms));
 }
 
+static void put_overdue(struct metrics *m, const struct hook_row *r)
+{
+    uint64_t oldest_ms = hook_oldest_pending_ms(r->hook, m->now_ms);
+
+    metrics_out_u64(&m->out, buf_str(&r->labels), faults_is_overdue(m->model, oldest_ms));
+}
+
 static void put_success(struct metrics *m, const struct hook_row *r)
 {
     if (r->hook->success_ms > 0)
@@ -410,20 +417,22 @@ static const struct hook_family {
     void (*put)(struct metrics *m, const struct hook_row *r);
 } hook_families[] = {
     {"informerd_hook_oldest_pending_seconds",         "gauge",
-     "How long the oldest key has waited that is neither handled nor parked, or a written file.", put_oldest       },
+     "How long the oldest key has waited that is neither handled nor parked, or a written file.",                           put_oldest       },
+    {"informerd_hook_overdue",                        "gauge",     "Whether it has waited for longer than limits.pending.",
+     put_overdue                                                                                                                             },
     {"informerd_hook_last_success_timestamp_seconds", "gauge",     "When a run last succeeded.",
-     put_success                                                                                                   },
+     put_success                                                                                                                             },
     {"informerd_hook_forgotten_keys_total",           "counter",
-     "Parked deletions that were given up, also by earlier processes.",                           put_forgotten    },
-    {"informerd_hook_runs_total",                     "counter",   "Runs that have ended.",       put_runs         },
+     "Parked deletions that were given up, also by earlier processes.",                                                     put_forgotten    },
+    {"informerd_hook_runs_total",                     "counter",   "Runs that have ended.",                                 put_runs         },
     {"informerd_hook_applies_total",                  "counter",
-     "Runs of apply that have ended; one that hooks share counts for each.",                      put_applies      },
-    {"informerd_hook_run_duration_seconds",           "histogram", "How long runs took.",         put_durations    },
+     "Runs of apply that have ended; one that hooks share counts for each.",                                                put_applies      },
+    {"informerd_hook_run_duration_seconds",           "histogram", "How long runs took.",                                   put_durations    },
     {"informerd_hook_event_to_handled_seconds",       "histogram",
-     "From when a change came until a run had handled it.",                                       put_latency      },
+     "From when a change came until a run had handled it.",                                                                 put_latency      },
     {"informerd_hook_change_to_handled_seconds",      "histogram",
      "From the change that the endpoint controller noted in an EndpointSlice or Endpoints until a "
-     "run had handled it.",                                                                       put_since_trigger},
+     "run had handled it.",                                                                                                 put_since_trigger},
 };
 
 static void put_hooks(struct metrics *m)

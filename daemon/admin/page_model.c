@@ -89,20 +89,20 @@ static void fill_watch(struct page_watch *row, const struct page_model *p,
 /* ---- Hooks */
 
 /* Of several words the worst is taken. BAD is what faults_each() tells, too. */
-static void judge_hook(struct page_hook *row, const struct hook *h, uint64_t limit_ms)
+static void judge_hook(struct page_hook *row, const struct hook *h, const struct admin_model *m)
 {
     const struct {
         bool holds;
         const char *word;
         enum page_level level;
     } words[] = {
-        {limit_ms > 0 && row->oldest_ms > limit_ms, "overdue", PAGE_BAD },
-        {h->paused,                                 "paused",  PAGE_LOOK},
-        {row->parked > 0,                           "parked",  PAGE_LOOK},
-        {hook_last_error(h) != NULL,                "failing", PAGE_LOOK},
-        {row->running > 0,                          "running", PAGE_GOOD},
-        {row->pending > 0,                          "pending", PAGE_GOOD},
-        {true,                                      "idle",    PAGE_GOOD},
+        {faults_is_overdue(m, row->oldest_ms), "overdue",           PAGE_BAD},
+        {h->paused,                   "paused",                          PAGE_LOOK                  },
+        {row->parked > 0,                   "parked",                    PAGE_LOOK},
+        {hook_last_error(h) != NULL,                   "failing",         PAGE_LOOK      },
+        {row->running > 0,                   "running",                   PAGE_GOOD    },
+        {row->pending > 0,                   "pending",                   PAGE_GOOD      },
+        {true,                   "idle",                               PAGE_GOOD                   },
     };
     size_t i = 0;
 
@@ -131,7 +131,7 @@ static void fill_hook(struct page_hook *row, const struct page_model *p, const s
         .p99_ms = histogram_quantile_ms(&recent, 990),
     };
     row->waits = row->pending > 0 || row->oldest_ms > 0;
-    judge_hook(row, h, p->admin->pending_ms);
+    judge_hook(row, h, p->admin);
     hide_put_hook_error(&error, p->admin, h);
     hide_put_without_paths(&row->error, buf_str(&error));
     buf_free(&error);
