@@ -283,7 +283,18 @@ static const char *plural(size_t n)
     return n == 1 ? "" : "s";
 }
 
-/* Parked keys are no fault, but a person has to look at them. */
+static void put_look(struct buf *out, size_t watches, size_t hooks)
+{
+    buf_puts(out, "No fault, but look at ");
+    if (watches > 0)
+        buf_printf(out, "%zu watch%s", watches, watches == 1 ? "" : "es");
+    if (watches > 0 && hooks > 0)
+        buf_puts(out, " and ");
+    if (hooks > 0)
+        buf_printf(out, "%zu hook%s", hooks, plural(hooks));
+}
+
+/* Parked keys are no fault, but a person has to look at them. A hook without trouble may have runs to do. */
 static void summarize(struct page_model *p)
 {
     const struct admin_model *m = p->admin;
@@ -300,12 +311,11 @@ static void summarize(struct page_model *p)
         buf_printf(&p->summary, "Starting: %zu of %zu watches are current",
                    m->watch_count - watches, m->watch_count);
     else if (watches + hooks > 0)
-        buf_printf(&p->summary, "No fault, but look at %zu watch%s and %zu hook%s", watches,
-                   watches == 1 ? "" : "es", hooks, plural(hooks));
+        put_look(&p->summary, watches, hooks);
     else
-        buf_printf(&p->summary, "All is well: %zu watch%s current, %zu hook%s up to date",
+        buf_printf(&p->summary, "All is well: %zu watch%s current, %zu hook%s without trouble",
                    m->watch_count, m->watch_count == 1 ? " is" : "es are", m->hooks->n,
-                   m->hooks->n == 1 ? " is" : "s are");
+                   plural(m->hooks->n));
 }
 
 void page_model_init(struct page_model *p, const struct admin_model *m, uint64_t now_ms)

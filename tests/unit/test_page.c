@@ -97,10 +97,26 @@ static void test_one_line_says_that_all_is_well(void **state)
     list(t, WORLD_SERVICES, 1);
     admin_world_run(t, "");
     expect_json(t, "\"level\":\"good\","
-                   "\"summary\":\"All is well: 1 watch is current, 1 hook is up to date\"");
+                   "\"summary\":\"All is well: 1 watch is current, 1 hook without trouble\"");
     expect_html(t, "<p class=\"verdict good\"><b>All is well: 1 watch is current, "
-                   "1 hook is up to date</b>");
+                   "1 hook without trouble</b>");
     expect_both_lack(t, "informerctl");
+}
+
+static void test_only_rows_to_look_at_are_counted(void **state)
+{
+    struct admin_world *t = *state;
+    const struct err timeout = {.kind = ERR_TIMEOUT, .text = "no answer"};
+
+    t->model.watch_count = 1;
+    t->model.ready = true;
+    list(t, WORLD_SERVICES, 1);
+    hook_pause(t->hooks.v[0], true);
+    expect_json(t, "\"summary\":\"No fault, but look at 1 hook\"");
+    admin_world_fail(t, WORLD_SERVICES, &timeout);
+    expect_json(t, "\"summary\":\"No fault, but look at 1 watch and 1 hook\"");
+    hook_pause(t->hooks.v[0], false);
+    expect_json(t, "\"summary\":\"No fault, but look at 1 watch\"");
 }
 
 static void test_a_problem_comes_with_the_command_to_type(void **state)
@@ -308,6 +324,7 @@ int main(void)
         WITH_WORLD(test_the_bar_empties_with_the_silence),
         WITH_WORLD(test_a_server_that_was_never_heard),
         WITH_WORLD(test_one_line_says_that_all_is_well),
+        WITH_WORLD(test_only_rows_to_look_at_are_counted),
         WITH_WORLD(test_a_problem_comes_with_the_command_to_type),
         WITH_WORLD(test_problems_come_first_in_the_static_table),
         WITH_WORLD(test_only_the_first_problems_are_written_out),

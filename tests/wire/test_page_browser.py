@@ -78,7 +78,7 @@ def test_it_shows_the_state_and_follows_it(api, opened, chromium, hook):
     wait_cell(chromium, "hooks", "h", "failed", "0 of 1")
     assert cell(chromium, "watches", "services", "state") == "watching"
     chromium.wait("document.querySelector('.verdict').classList.contains('good')")
-    assert chromium.text(".verdict b") == "All is well: 1 watch is current, 1 hook is up to date"
+    assert chromium.text(".verdict b") == "All is well: 1 watch is current, 1 hook without trouble"
     api.apply(service("n/b"))
     wait_cell(chromium, "watches", "services", "objects", "2")
     wait_cell(chromium, "hooks", "h", "failed", "0 of 2")
