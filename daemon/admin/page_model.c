@@ -91,18 +91,19 @@ static void fill_watch(struct page_watch *row, const struct page_model *p,
 /* Of several words the worst is taken. BAD is what faults_each() tells, too. */
 static void judge_hook(struct page_hook *row, const struct hook *h, const struct admin_model *m)
 {
+    bool overdue = faults_is_overdue(m, row->oldest_ms);
     const struct {
         bool holds;
         const char *word;
         enum page_level level;
     } words[] = {
-        {faults_is_overdue(m, row->oldest_ms), "overdue",           PAGE_BAD},
-        {h->paused,                   "paused",                          PAGE_LOOK                  },
-        {row->parked > 0,                   "parked",                    PAGE_LOOK},
-        {hook_last_error(h) != NULL,                   "failing",         PAGE_LOOK      },
-        {row->running > 0,                   "running",                   PAGE_GOOD    },
-        {row->pending > 0,                   "pending",                   PAGE_GOOD      },
-        {true,                   "idle",                               PAGE_GOOD                   },
+        {overdue,                    "overdue", PAGE_BAD },
+        {h->paused,                  "paused",  PAGE_LOOK},
+        {row->parked > 0,            "parked",  PAGE_LOOK},
+        {hook_last_error(h) != NULL, "failing", PAGE_LOOK},
+        {row->running > 0,           "running", PAGE_GOOD},
+        {row->pending > 0,           "pending", PAGE_GOOD},
+        {true,                       "idle",    PAGE_GOOD},
     };
     size_t i = 0;
 

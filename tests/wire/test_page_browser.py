@@ -25,7 +25,13 @@ def chromium():
 
 
 @pytest.fixture
-def opened(api, daemon, chromium):
+def expected():
+    """Parts of the complaints on the console that the test provokes; it adds them."""
+    return []
+
+
+@pytest.fixture
+def opened(api, daemon, chromium, expected):
     """opened(...): the daemon, with its page open and live."""
     def make(metrics=None, **more):
         d = daemon(api, metrics={"listen": [ANY_PORT], **(metrics or {})}, **more)
@@ -33,9 +39,10 @@ def opened(api, daemon, chromium):
         wait_live(chromium)
         return d
     yield make
-    if chromium.process.poll() is None:
-        base = {url for url in chromium.requests() if not url.startswith(("about:", "http://127.0.0.1:"))}
-        assert base == set(), "a request leaves the host"
+    assert chromium.process.poll() is None, "Chromium still runs"
+    base = {url for url in chromium.requests() if not url.startswith(("about:", "http://127.0.0.1:"))}
+    assert base == set(), "a request leaves the host"
+    assert [text for text in chromium.complaints() if not any(part in text for part in expected)] == []
 
 
 def url(d):
@@ -85,32 +92,44 @@ def test_it_shows_the_state_and_follows_it(api, opened, chromium, hook):
     chromium.wait("document.querySelector('svg.spark path').getAttribute('d').split('L').length > 2",
                   "the sparkline shows the event")
     assert cell(chromium, "hooks", "h", "last").startswith("ok, ")
-    assert chromium.complaints() == []
 
 
-def test_an_outage_shows_within_two_seconds_of_the_status(api, opened, chromium, factory, hook):
-    d = opened(hooks={"h": hook_settings(hook)}, clusters=quick(api, factory))
-    d.settled(api)
+def outage(api, d, chromium):
+    """Ends the outage that there is, if any, and begins one. Returns how many seconds after the status the page shows
+    it."""
+    recover(api, chromium)
     wait_until(lambda: d.control.status()["degraded"] == [], what="healthy")
     api.stop_listening()
     api.drop("rst")
     wait_until(lambda: d.control.watch("services")["stale"], what="stale", interval=0.01)
     begin = time.monotonic()
     wait_cell(chromium, "watches", "services", "state", "stale")
-    took = time.monotonic() - begin
-    assert took < 2 or os.getloadavg()[0] > 4 * os.cpu_count(), took
+    return time.monotonic() - begin
+
+
+def recover(api, chromium):
+    api.listen()
+    wait_until(lambda: (api.bookmark(), cell(chromium, "watches", "services", "state") == "watching")[1],
+               what="well again")
+
+
+def test_an_outage_shows_within_two_seconds_of_the_status(api, opened, chromium, factory, hook):
+    d = opened(hooks={"h": hook_settings(hook)}, clusters=quick(api, factory))
+    d.settled(api)
+    took = []
+    while not took or (took[-1] >= 2 and len(took) < 3):    # a busy machine may need another try
+        took.append(outage(api, d, chromium))
+    assert took[-1] < 2, took
     assert chromium.js("[...document.querySelectorAll('.problems code')].map((e) => e.textContent)") \
         == ["informerctl relist services", "informerd --check-access"]     # a click selects one of them
     assert chromium.js("document.title").startswith("(1) informerd")
     assert "stale" in chromium.text(".problems p")
-    api.listen()
-    wait_until(lambda: (api.bookmark(), cell(chromium, "watches", "services", "state") == "watching")[1],
-               what="well again")
+    recover(api, chromium)
     chromium.wait("document.querySelector('.problems').hidden")
-    assert chromium.complaints() == []
 
 
-def test_a_daemon_that_is_gone_never_looks_healthy(api, opened, chromium, hook):
+def test_a_daemon_that_is_gone_never_looks_healthy(api, opened, chromium, hook, expected):
+    expected.append("ERR_CONNECTION_REFUSED")
     d = opened(hooks={"h": hook_settings(hook)})
     d.settled(api)
     assert chromium.js("document.querySelector('.lost-note').hidden")
@@ -161,10 +180,9 @@ def test_texts_are_shown_and_not_run(api, opened, chromium):
     opened(metrics={"page_keys": True})     # else the page keeps the text of the server to itself
     chromium.wait("document.querySelector('.problems p')?.textContent.includes('<img src=x')")
     assert chromium.js("document.querySelectorAll('img').length") == 0
-    assert chromium.complaints() == []
 
 
-def test_the_policy_lets_nothing_else_in(opened, chromium):
+def test_the_policy_lets_nothing_else_in(opened, chromium, expected):
     opened()
     chromium.js("""new Promise((done) => {
         const s = document.createElement('style');
@@ -176,6 +194,7 @@ def test_the_policy_lets_nothing_else_in(opened, chromium):
         == "TypeError"
     said = " ".join(chromium.complaints())
     assert "style-src" in said and "connect-src" in said
+    expected += ["Content Security Policy", "TrustedHTML"]
 
 
 def test_a_hidden_page_asks_for_nothing(opened, chromium):
