@@ -138,6 +138,15 @@ void doctor_put_advice(struct buf *out, const struct finding *f)
     buf_free(&marked);
 }
 
+void doctor_put_fault(struct buf *out, const struct finding *f)
+{
+    buf_puts(out, f->sentence);
+    if (f->id != FINDING_HELD && f->id != FINDING_PENDING && f->id != FINDING_RELOAD)
+        return;
+    buf_puts(out, ": ");
+    doctor_put_advice(out, f);
+}
+
 static void put_finding(void *arg, const struct finding *f)
 {
     const struct visit *v = arg;

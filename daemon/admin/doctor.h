@@ -30,6 +30,10 @@ void doctor_put_advice(struct buf *out, const struct finding *f);
 /* The same, with marks: "mend the file, then `informerctl reload`". */
 void doctor_put_marked_advice(struct buf *out, const struct finding *f);
 
+/* Appends the sentence of a fault. Where a person has to decide or to look, which is a held list
+ * (docs/design.md "Guard"), a key that is pending, and a failed reload, the advice follows. */
+void doctor_put_fault(struct buf *out, const struct finding *f);
+
 /* The word of docs/doctor.md for a finding: "stale". */
 const char *doctor_word(enum finding_id id);
 

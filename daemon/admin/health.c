@@ -40,27 +40,29 @@ static bool wants_json(const struct call *c)
     return false;
 }
 
-static void add(struct answer *a, const char *reason, const struct finding *f)
+static void add(struct answer *a, const char *reason, const char *kind, const char *name,
+                const char *sentence)
 {
     a->count++;
     if (a->json == NULL) {
-        if (a->count == 1)
-            buf_puts(a->text, a->title);
-        buf_puts(a->text, f->sentence);
-        buf_putc(a->text, '\n');
+        buf_printf(a->text, "%s%s\n", a->count == 1 ? a->title : "", sentence);
         return;
     }
     json_out_open(a->json, '{');
     json_member_text(a->json, "reason", reason);
-    json_member_text(a->json, "kind", f->kind);
-    json_member_text(a->json, "name", f->name);
-    json_member_text(a->json, "text", f->sentence);
+    json_member_text(a->json, "kind", kind);
+    json_member_text(a->json, "name", name);
+    json_member_text(a->json, "text", sentence);
     json_out_close(a->json, '}');
 }
 
 static void add_fault(void *arg, const struct finding *f)
 {
-    add(arg, doctor_word(f->id), f);
+    struct buf sentence = {0};
+
+    doctor_put_fault(&sentence, f);
+    add(arg, doctor_word(f->id), f->kind, f->name, buf_cstr(&sentence));
+    buf_free(&sentence);
 }
 
 /* ---- Is all well? If not, each of these adds the reasons. */
@@ -76,11 +78,10 @@ static bool is_alive(struct answer *a, const struct call *c)
 
 static void add_not_ready(void *arg, const char *hook, const char *sentence)
 {
-    const struct finding f = {.kind = hook != NULL ? "hook" : "informerd",
-                              .name = hook != NULL ? hook : "",
-                              .sentence = sentence};
-
-    add(arg, hook != NULL ? "first_run" : "starting", &f);
+    if (hook != NULL)
+        add(arg, "first_run", "hook", hook, sentence);
+    else
+        add(arg, "starting", "informerd", "", sentence);
 }
 
 static bool is_ready(struct answer *a, const struct call *c)

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "admin/call.h"
+#include "admin/doctor.h"
 #include "admin/faults.h"
 #include "admin/restore_status.h"
 #include "base/utf8.h"
@@ -85,7 +86,11 @@ void report_each_not_ready(const struct admin_model *m, uint64_t now_ms, report_
 
 static void put_fault(void *arg, const struct finding *f)
 {
-    json_out_cstr(arg, f->sentence);
+    struct buf text = {0};
+
+    doctor_put_fault(&text, f);
+    json_out_str(arg, buf_str(&text));
+    buf_free(&text);
 }
 
 static void put_degraded(struct json_out *j, const struct admin_model *m, uint64_t now_ms)

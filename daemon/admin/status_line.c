@@ -4,6 +4,7 @@
 #include <stddef.h>
 
 #include "admin/admin.h"
+#include "admin/doctor.h"
 #include "admin/faults.h"
 #include "admin/hide.h"
 #include "base/buf.h"
@@ -22,7 +23,7 @@ static void add(void *arg, const struct finding *f)
     struct wrongs *w = arg;
 
     if (w->count++ == 0)
-        buf_puts(&w->first, f->sentence);
+        doctor_put_fault(&w->first, f);
 }
 
 bool status_line_no_contact(enum err_kind kind)

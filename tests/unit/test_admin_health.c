@@ -229,7 +229,7 @@ static void test_the_text_has_a_line_for_each_reason(void **state)
         t, "/healthz", 503,
         "not healthy\n"
         "the last reload was refused, and the configuration before it stays in use: f:1: no: "
-        "mend it, then informerctl reload\n"
+        "mend the file, then informerctl reload\n"
         "cluster test: it is another one\n");
 }
 
