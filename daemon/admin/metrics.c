@@ -8,12 +8,12 @@
 #include "admin/call.h"
 #include "admin/doctor.h"
 #include "admin/faults.h"
+#include "admin/first_expiry.h"
 #include "admin/metrics_out.h"
 #include "admin/restore_status.h"
 #include "base/mem.h"
 #include "cache/watch.h"
 #include "hook/hook.h"
-#include "kube/expiry.h"
 
 #define NS_PER_MS 1000000U
 #define NS_PER_S  1000000000U
@@ -115,33 +115,16 @@ static void put_daemon(struct metrics *m, const struct admin_process *p)
 
 /* ---- Clusters */
 
-/* When the first credential of this kind expires, of all servers of the cluster; 0 = none does. */
-static int64_t first_expiry_s(const struct admin_cluster *c, enum expiry_item item, int64_t now_s)
-{
-    int64_t first_s = 0;
-
-    for (size_t i = 0; i < c->login_count; i++) {
-        const struct expiry *e = c->logins[i].expiry;
-        struct expiry_view view = {0};
-
-        if (e != NULL)
-            view = expiry_look(e, item, now_s, 0);
-        if (view.dates != NULL && (first_s == 0 || view.dates->till_s < first_s))
-            first_s = view.dates->till_s;
-    }
-    return first_s;
-}
-
 static void put_expiry(struct metrics *m, const struct admin_cluster *c, struct str labels)
 {
-    static const char *const types[] = {
-        [EXPIRY_CA] = "ca", [EXPIRY_CERT] = "certificate", [EXPIRY_TOKEN] = "token"};
+    int64_t now_s = (int64_t)(m->model->wall_ns / NS_PER_S);
 
     for (enum expiry_item i = EXPIRY_CA; i < EXPIRY_ITEMS; i++) {
-        int64_t s = first_expiry_s(c, i, (int64_t)(m->model->wall_ns / NS_PER_S));
+        struct expiry_view first = first_expiry_look(c, i, now_s, 0);
 
-        if (s > 0)
-            metrics_out_by(&m->out, labels, "type", types[i], (uint64_t)s);
+        if (first.dates != NULL)
+            metrics_out_by(&m->out, labels, "type", expiry_item_name(i),
+                           (uint64_t)first.dates->till_s);
     }
 }
 

@@ -6,6 +6,7 @@
 
 #include "admin/doctor.h"
 #include "admin/faults.h"
+#include "admin/first_expiry.h"
 #include "admin/hide.h"
 #include "admin/restore_status.h"
 #include "admin/status_line.h"
@@ -14,7 +15,6 @@
 #include "cache/watch.h"
 #include "hook/history.h"
 #include "hook/hook.h"
-#include "kube/expiry.h"
 #include "kube/servers.h"
 
 #define NS_PER_S 1000000000U
@@ -159,44 +159,24 @@ static void fill_server(struct page_server *row, const struct page_model *p,
         hide_put_without_paths(&row->error, str_c(h->err.text));
 }
 
-/* The view of the credential of that type that expires first; state NONE = none does. */
-static struct expiry_view first_to_expire(const struct page_model *p, const struct admin_cluster *c,
-                                          enum expiry_item item)
-{
-    int64_t now_s = (int64_t)(p->admin->wall_ns / NS_PER_S);
-    int64_t window_s = (int64_t)(p->admin->credential_expiry_ms / MS_PER_S);
-    struct expiry_view first = {0};
-
-    for (size_t i = 0; i < c->login_count; i++) {
-        const struct expiry *e = c->logins[i].expiry;
-        struct expiry_view view = {0};
-
-        if (e != NULL)
-            view = expiry_look(e, item, now_s, window_s);
-        if (view.dates != NULL && (first.dates == NULL || view.dates->till_s < first.dates->till_s))
-            first = view;
-    }
-    return first;
-}
-
 static void add_credentials(struct page_model *p, const struct admin_cluster *c)
 {
-    static const char *const types[EXPIRY_ITEMS] = {
-        [EXPIRY_CA] = "ca", [EXPIRY_CERT] = "certificate", [EXPIRY_TOKEN] = "token"};
     static const char *const words[] = {[EXPIRY_NONE] = "",
                                         [EXPIRY_VALID] = "valid",
                                         [EXPIRY_SOON] = "expires soon",
                                         [EXPIRY_EARLY] = "not valid yet",
                                         [EXPIRY_OVER] = "expired"};
+    int64_t now_s = (int64_t)(p->admin->wall_ns / NS_PER_S);
+    int64_t window_s = (int64_t)(p->admin->credential_expiry_ms / MS_PER_S);
 
     for (enum expiry_item i = EXPIRY_CA; i < EXPIRY_ITEMS; i++) {
-        struct expiry_view view = first_to_expire(p, c, i);
+        struct expiry_view view = first_expiry_look(c, i, now_s, window_s);
 
         if (view.dates == NULL)
             continue;
         p->credentials[p->credential_count++] = (struct page_credential){
             .cluster = c->name,
-            .type = types[i],
+            .type = expiry_item_name(i),
             .word = words[view.state],
             .level = view.state == EXPIRY_VALID ? PAGE_GOOD : PAGE_BAD,
             .till_s = view.dates->till_s,

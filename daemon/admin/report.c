@@ -8,6 +8,7 @@
 #include "admin/call.h"
 #include "admin/doctor.h"
 #include "admin/faults.h"
+#include "admin/first_expiry.h"
 #include "admin/restore_status.h"
 #include "base/utf8.h"
 #include "cache/audit.h"
@@ -17,7 +18,6 @@
 #include "hook/gone.h"
 #include "hook/hook.h"
 #include "hook/why.h"
-#include "kube/expiry.h"
 #include "kube/servers.h"
 #include "proto/json_member.h"
 #include "proto/json_out.h"
@@ -135,11 +135,11 @@ static void put_expires(struct json_out *j, const struct admin_model *m,
 {
     int64_t first_s = 0;
 
-    for (size_t i = 0; i < c->login_count; i++) {
-        const struct expiry *e = c->logins[i].expiry;
-        int64_t s = e != NULL ? expiry_first_s(e, (int64_t)(m->wall_ns / NS_PER_S)) : 0;
+    for (enum expiry_item i = EXPIRY_CA; i < EXPIRY_ITEMS; i++) {
+        struct expiry_view first = first_expiry_look(c, i, (int64_t)(m->wall_ns / NS_PER_S), 0);
 
-        first_s = s > 0 && (first_s == 0 || s < first_s) ? s : first_s;
+        if (first.dates != NULL && (first_s == 0 || first.dates->till_s < first_s))
+            first_s = first.dates->till_s;
     }
     if (first_s > 0)
         put_time(j, "credential_expires", (uint64_t)first_s * NS_PER_S);
