@@ -293,71 +293,65 @@ static void follow_source(struct call *c)
 }
 
 /* Every request that the socket understands. POST is for privileged peers only, on every path:
- * admin_handle() checks that. PROBE: GET or HEAD, and also for peers of which nothing is known. */
-#define PROBE "GET and HEAD"
+ * admin_handle() checks that. */
 static const struct route {
     const char *method;
+    bool is_public; /* also for peers of which nothing is known; HEAD is taken as well */
     const char *pattern[TARGET_PARTS];
     void (*answer)(struct call *c);
 } routes[] = {
-    {PROBE,  {"livez"},                                 health_livez     },
-    {PROBE,  {"readyz"},                                health_readyz    },
-    {PROBE,  {"healthz"},                               health_healthz   },
-    {PROBE,  {"metrics"},                               metrics_answer   },
-    {PROBE,  {NULL},                                    page_answer_html },
-    {PROBE,  {"page.json"},                             page_answer_json },
-    {PROBE,  {"page.css"},                              page_answer_css  },
-    {PROBE,  {"page.js"},                               page_answer_js   },
-    {PROBE,  {"page.svg"},                              page_answer_svg  },
-    {"GET",  {"v1", "status"},                          report_status    },
-    {"GET",  {"v1", "doctor"},                          doctor_answer    },
-    {"GET",  {"v1", "watches"},                         report_watches   },
-    {"GET",  {"v1", "watches", "*", "verify"},          answer_verify    },
-    {"POST", {"v1", "watches", "*", "verify"},          start_verify     },
-    {"POST", {"v1", "watches", "*", "relist"},          start_relist     },
-    {"POST", {"v1", "watches", "*", "guard", "accept"}, start_guard      },
-    {"POST", {"v1", "watches", "*", "guard", "reject"}, start_guard      },
-    {"GET",  {"v1", "sources", "*", "objects"},         answer_objects   },
-    {"GET",  {"v1", "sources", "*", "objects", "*"},    answer_object    },
-    {"GET",  {"v1", "sources", "*", "stream"},          follow_source    },
-    {"POST", {"v1", "reload"},                          order_reload     },
-    {"POST", {"v1", "reload", "dry-run"},               order_reload     },
-    {"GET",  {"v1", "events"},                          answer_events    },
-    {"GET",  {"v1", "events", "follow"},                follow_events    },
-    {"GET",  {"v1", "wait", "*"},                       wait_answer      },
-    {"GET",  {"v1", "wait", "*", "follow"},             wait_follow      },
-    {"GET",  {"v1", "hooks"},                           report_hooks     },
-    {"GET",  {"v1", "runs"},                            hook_call_runs   },
-    {"GET",  {"v1", "hooks", "*", "runs"},              hook_call_runs   },
-    {"GET",  {"v1", "hooks", "*", "why"},               hook_call_why    },
-    {"GET",  {"v1", "hooks", "*", "why", "*"},          hook_call_why    },
-    {"GET",  {"v1", "hooks", "*", "input"},             hook_call_input  },
-    {"GET",  {"v1", "hooks", "*", "input", "*"},        hook_call_input  },
-    {"GET",  {"v1", "hooks", "*", "order", "*"},        hook_call_order  },
-    {"POST", {"v1", "hooks", "*", "run"},               hook_call_run    },
-    {"POST", {"v1", "hooks", "*", "run", "*"},          hook_call_run    },
-    {"POST", {"v1", "pause"},                           hook_call_pause  },
-    {"POST", {"v1", "resume"},                          hook_call_pause  },
-    {"POST", {"v1", "hooks", "*", "pause"},             hook_call_pause  },
-    {"POST", {"v1", "hooks", "*", "resume"},            hook_call_pause  },
-    {"GET",  {"v1", "log-level"},                       log_call_show    },
-    {"POST", {"v1", "log-level", "*"},                  log_call_set     },
-    {"POST", {"v1", "log-level", "*", "watch", "*"},    log_call_set     },
-    {"POST", {"v1", "log-level", "*", "hook", "*"},     log_call_set     },
-    {"GET",  {"v1", "hooks", "*", "forget"},            forget_call_show },
-    {"POST", {"v1", "hooks", "*", "forget"},            forget_call_order},
-    {"POST", {"v1", "hooks", "*", "forget", "files"},   forget_call_order},
+    {"GET",  true,  {"livez"},                                 health_livez     },
+    {"GET",  true,  {"readyz"},                                health_readyz    },
+    {"GET",  true,  {"healthz"},                               health_healthz   },
+    {"GET",  true,  {"metrics"},                               metrics_answer   },
+    {"GET",  true,  {NULL},                                    page_answer_html },
+    {"GET",  true,  {"page.json"},                             page_answer_json },
+    {"GET",  true,  {"page.css"},                              page_answer_css  },
+    {"GET",  true,  {"page.js"},                               page_answer_js   },
+    {"GET",  true,  {"page.svg"},                              page_answer_svg  },
+    {"GET",  false, {"v1", "status"},                          report_status    },
+    {"GET",  false, {"v1", "doctor"},                          doctor_answer    },
+    {"GET",  false, {"v1", "watches"},                         report_watches   },
+    {"GET",  false, {"v1", "watches", "*", "verify"},          answer_verify    },
+    {"POST", false, {"v1", "watches", "*", "verify"},          start_verify     },
+    {"POST", false, {"v1", "watches", "*", "relist"},          start_relist     },
+    {"POST", false, {"v1", "watches", "*", "guard", "accept"}, start_guard      },
+    {"POST", false, {"v1", "watches", "*", "guard", "reject"}, start_guard      },
+    {"GET",  false, {"v1", "sources", "*", "objects"},         answer_objects   },
+    {"GET",  false, {"v1", "sources", "*", "objects", "*"},    answer_object    },
+    {"GET",  false, {"v1", "sources", "*", "stream"},          follow_source    },
+    {"POST", false, {"v1", "reload"},                          order_reload     },
+    {"POST", false, {"v1", "reload", "dry-run"},               order_reload     },
+    {"GET",  false, {"v1", "events"},                          answer_events    },
+    {"GET",  false, {"v1", "events", "follow"},                follow_events    },
+    {"GET",  false, {"v1", "wait", "*"},                       wait_answer      },
+    {"GET",  false, {"v1", "wait", "*", "follow"},             wait_follow      },
+    {"GET",  false, {"v1", "hooks"},                           report_hooks     },
+    {"GET",  false, {"v1", "runs"},                            hook_call_runs   },
+    {"GET",  false, {"v1", "hooks", "*", "runs"},              hook_call_runs   },
+    {"GET",  false, {"v1", "hooks", "*", "why"},               hook_call_why    },
+    {"GET",  false, {"v1", "hooks", "*", "why", "*"},          hook_call_why    },
+    {"GET",  false, {"v1", "hooks", "*", "input"},             hook_call_input  },
+    {"GET",  false, {"v1", "hooks", "*", "input", "*"},        hook_call_input  },
+    {"GET",  false, {"v1", "hooks", "*", "order", "*"},        hook_call_order  },
+    {"POST", false, {"v1", "hooks", "*", "run"},               hook_call_run    },
+    {"POST", false, {"v1", "hooks", "*", "run", "*"},          hook_call_run    },
+    {"POST", false, {"v1", "pause"},                           hook_call_pause  },
+    {"POST", false, {"v1", "resume"},                          hook_call_pause  },
+    {"POST", false, {"v1", "hooks", "*", "pause"},             hook_call_pause  },
+    {"POST", false, {"v1", "hooks", "*", "resume"},            hook_call_pause  },
+    {"GET",  false, {"v1", "log-level"},                       log_call_show    },
+    {"POST", false, {"v1", "log-level", "*"},                  log_call_set     },
+    {"POST", false, {"v1", "log-level", "*", "watch", "*"},    log_call_set     },
+    {"POST", false, {"v1", "log-level", "*", "hook", "*"},     log_call_set     },
+    {"GET",  false, {"v1", "hooks", "*", "forget"},            forget_call_show },
+    {"POST", false, {"v1", "hooks", "*", "forget"},            forget_call_order},
+    {"POST", false, {"v1", "hooks", "*", "forget", "files"},   forget_call_order},
 };
-
-static bool is_probe(const struct route *r)
-{
-    return strcmp(r->method, PROBE) == 0;
-}
 
 static bool takes(const struct route *r, struct str method)
 {
-    return str_is(method, r->method) ||
-           (is_probe(r) && (str_is(method, "GET") || str_is(method, "HEAD")));
+    return str_is(method, r->method) || (r->is_public && str_is(method, "HEAD"));
 }
 
 /* The route of the request. Methods are collected on the way, so that a wrong method gets a 405
@@ -369,9 +363,10 @@ static const struct route *find_route(struct call *c)
 
     for (size_t i = 0; found == NULL && i < ARRAY_LEN(routes); i++) {
         if (!target_fits(c->target, routes[i].pattern) ||
-            (c->req->anonymous && !is_probe(&routes[i])))
+            (c->req->anonymous && !routes[i].is_public))
             continue;
-        buf_printf(&methods, "%s%s", methods.len > 0 ? " and " : "", routes[i].method);
+        buf_printf(&methods, "%s%s%s", methods.len > 0 ? " and " : "", routes[i].method,
+                   routes[i].is_public ? " and HEAD" : "");
         if (takes(&routes[i], c->req->method))
             found = &routes[i];
     }

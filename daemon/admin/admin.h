@@ -44,8 +44,8 @@ struct admin_cluster {
     const struct servers *servers;
     uint64_t contact_ms; /* when the last bytes of a response came, monotonic; 0 = never */
     const char *trouble; /* a sentence: why its watches do not go on as usual; NULL = they do */
-    const char
-        *awaits; /* the kubeconfig, which does not exist yet; NULL = it does, or there is none */
+    /* the kubeconfig, which does not exist yet; NULL = it does, or there is none */
+    const char *awaits;
     bool is_insecure; /* at least one of its servers is not verified */
     struct admin_login *logins;
     size_t login_count;
@@ -138,8 +138,8 @@ struct admin_model {
     struct view *const *views;
     size_t view_count;
     const struct hooks *hooks;
-    const struct gone
-        *gone; /* hooks that are not configured any more, with their files; NULL = none */
+    /* hooks that are not configured any more, with their files; NULL = none */
+    const struct gone *gone;
     /* limits.pending: a key that waits longer is named in `degraded`; 0 = no limit */
     uint64_t pending_ms;
     uint64_t credential_expiry_ms;         /* limits.credential_expiry */

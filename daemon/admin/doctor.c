@@ -24,46 +24,46 @@ enum { LOOP_GAP_MS = 2000 };
 enum { CLOCK_SKEW_S = 60 };
 
 /* The word of each finding, and what to type or do. NAME in an advice stands for the name of the watch,
- * hook or cluster. */
+ * hook or cluster; each command stands between two '`', and can be typed as it is. */
 static const struct remedy {
     const char *id;
     const char *advice;
 } remedies[FINDINGS] = {
-    [FINDING_RELOAD] = {"reload",       "mend the file, then informerctl reload"                                },
-    [FINDING_STATE] = {"state",        "df -h STATE_DIR, journalctl -u informerd -p warning"                   },
-    [FINDING_CLUSTER] = {"cluster",      "informerctl status, informerctl guard accept|reject WATCH"             },
+    [FINDING_RELOAD] = {"reload",       "mend the file, then `informerctl reload`"                                   },
+    [FINDING_STATE] = {"state",        "`df -h`; `journalctl -u informerd -p warning`"                              },
+    [FINDING_CLUSTER] = {"cluster",      "`informerctl status`"                                                       },
     [FINDING_KUBECONFIG] = {"kubeconfig",
-                        "kubeadm join, or write it; informerd reads it by itself"                               },
-    [FINDING_CREDENTIALS] = {"credentials",  "informerd --check-access"                                              },
-    [FINDING_EXPIRES] = {"expires",      "renew the credential; informerd reads a new file by itself"            },
-    [FINDING_CLOCK] = {"clock",        "timedatectl"                                                           },
-    [FINDING_INSECURE] = {"insecure",     "set ca_file instead of insecure_skip_tls_verify"                       },
-    [FINDING_FORBIDDEN] = {"forbidden",    "informerd --check-access"                                              },
-    [FINDING_STALE] = {"stale",        "informerctl relist NAME, informerd --check-access"                     },
-    [FINDING_WATCH_FAILS] = {"watch_fails",  "informerd --check-access"                                              },
-    [FINDING_HELD] = {"held",         "informerctl guard accept|reject NAME"                                  },
-    [FINDING_SKIPPED] = {"skipped",      "informerctl watches -o json"                                           },
-    [FINDING_PENDING] = {"pending",      "informerctl why NAME"                                                  },
-    [FINDING_TEXTFILE] = {"textfile",     "make its folder, and let informerd write there"                        },
-    [FINDING_PARKED] = {"parked",       "informerctl why NAME, then informerctl run NAME"                       },
-    [FINDING_LEFT_FILES] = {"left_files",   "informerctl forget NAME --files"                                       },
-    [FINDING_LOOP] = {"loop",
-                        "informerctl runs NAME; set changes_in so that its own change is no change"             },
-    [FINDING_CLOCK_SKEW] = {"clock_skew",   "timedatectl, here and on the server"                                   },
+                        "`kubeadm join`, or write it; informerd reads it by itself"                                  },
+    [FINDING_CREDENTIALS] = {"credentials",  "`informerd --check-access`"                                                 },
+    [FINDING_EXPIRES] = {"expires",      "renew the credential; informerd reads a new file by itself"                 },
+    [FINDING_CLOCK] = {"clock",        "`timedatectl`"                                                              },
+    [FINDING_INSECURE] = {"insecure",     "set ca_file instead of insecure_skip_tls_verify"                            },
+    [FINDING_FORBIDDEN] = {"forbidden",    "`informerd --check-access`"                                                 },
+    [FINDING_STALE] = {"stale",        "`informerctl relist NAME`; `informerd --check-access`"                      },
+    [FINDING_WATCH_FAILS] = {"watch_fails",  "`informerd --check-access`"                                                 },
+    [FINDING_HELD] = {"held",         "`informerctl guard accept NAME` or `informerctl guard reject NAME`"         },
+    [FINDING_SKIPPED] = {"skipped",      "`informerctl watches -o json`"                                              },
+    [FINDING_PENDING] = {"pending",      "`informerctl why NAME`"                                                     },
+    [FINDING_TEXTFILE] = {"textfile",     "make its folder, and let informerd write there"                             },
+    [FINDING_PARKED] = {"parked",       "`informerctl why NAME`; then `informerctl run NAME`"                        },
+    [FINDING_LEFT_FILES] = {"left_files",   "`informerctl forget NAME --files`"                                          },
+    [FINDING_LOOP] =
+        {"loop",         "`informerctl runs NAME`; set changes_in so that its own change is no change"},
+    [FINDING_CLOCK_SKEW] = {"clock_skew",   "`timedatectl`, here and on the server"                                      },
     [FINDING_BUFFERS] = {"buffers",
-                        "have the proxy pass watches on at once; docs/doctor.md says how"                       },
+                        "have the proxy pass watches on at once; docs/doctor.md says how"                            },
     [FINDING_TWO_DAEMONS] =
-        {"two_daemons",  "systemctl status informerd, and end the daemon that is not of the unit"},
+        {"two_daemons",  "`systemctl status informerd`, and end the daemon that is not of the unit"   },
     [FINDING_NODE_NAME] = {"node_name",
-                        "kubectl get nodes, then set node_name to the name of this one"                         },
-    [FINDING_PROGRAM] = {"program",      "mend the program, then informerctl run NAME"                           },
+                        "`kubectl get nodes`; then set node_name to the name of this one"                            },
+    [FINDING_PROGRAM] = {"program",      "mend the program, then `informerctl run NAME`"                              },
     [FINDING_STATE_IN_RAM] = {"state_in_ram",
-                        "set state_dir to a folder on disk (/var/lib/informerd)"                                },
-    [FINDING_DESCRIPTORS] = {"descriptors",  "systemctl edit informerd: LimitNOFILE=65536"                           },
+                        "set state_dir to a folder on disk (/var/lib/informerd)"                                     },
+    [FINDING_DESCRIPTORS] = {"descriptors",  "`systemctl edit informerd`: LimitNOFILE=65536"                              },
     [FINDING_UNIT_ORDER] =
         {"unit_order",
-                        "call systemctl try-reload-or-restart; docs/haproxy.md \"At boot\" says why"            },
-    [FINDING_SECRET_FIELD] = {"secret_field", "take it from the input (stdin) instead of fields"                      },
+                        "call `systemctl try-reload-or-restart`; docs/haproxy.md \"At boot\" says why"               },
+    [FINDING_SECRET_FIELD] = {"secret_field", "take it from the input (stdin) instead of fields"                           },
 };
 
 const char *doctor_word(enum finding_id id)
@@ -117,13 +117,34 @@ static const char *without(const char *sentence, const char *place)
                : sentence;
 }
 
-void doctor_put_advice(struct buf *out, const struct finding *f)
+void doctor_put_marked_advice(struct buf *out, const struct finding *f)
 {
     const char *advice = remedies[f->id].advice;
 
     for (const char *at; (at = strstr(advice, "NAME")) != NULL; advice = at + strlen("NAME"))
         buf_printf(out, "%.*s%s", (int)(at - advice), advice, f->name);
     buf_puts(out, advice);
+}
+
+void doctor_put_advice(struct buf *out, const struct finding *f)
+{
+    struct buf marked = {0};
+    const char *p;
+
+    doctor_put_marked_advice(&marked, f);
+    for (p = buf_cstr(&marked); *p != '\0'; p++)
+        if (*p != DOCTOR_MARK)
+            buf_putc(out, *p);
+    buf_free(&marked);
+}
+
+void doctor_put_fault(struct buf *out, const struct finding *f)
+{
+    buf_puts(out, f->sentence);
+    if (f->id != FINDING_HELD && f->id != FINDING_PENDING && f->id != FINDING_RELOAD)
+        return;
+    buf_puts(out, ": ");
+    doctor_put_advice(out, f);
 }
 
 static void put_finding(void *arg, const struct finding *f)

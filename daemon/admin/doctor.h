@@ -21,8 +21,18 @@ enum { DOCTOR_LOOP_RUNS = 10 };
 /* Answers {"findings":[{"id","where","text","advice"}, ...]}; an empty array: nothing is wrong. */
 void doctor_answer(struct call *c);
 
-/* Appends what to type or do about a finding. */
+/* Stands before and behind each command of a marked advice. */
+#define DOCTOR_MARK '`'
+
+/* Appends what to type or do about a finding, as a person reads it in a terminal. */
 void doctor_put_advice(struct buf *out, const struct finding *f);
+
+/* The same, with marks: "mend the file, then `informerctl reload`". */
+void doctor_put_marked_advice(struct buf *out, const struct finding *f);
+
+/* Appends the sentence of a fault. Where a person has to decide or to look, which is a held list
+ * (docs/design.md "Guard"), a key that is pending, and a failed reload, the advice follows. */
+void doctor_put_fault(struct buf *out, const struct finding *f);
 
 /* The word of docs/doctor.md for a finding: "stale". */
 const char *doctor_word(enum finding_id id);

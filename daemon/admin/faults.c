@@ -74,8 +74,6 @@ static void put_trouble(const struct telling *t, const struct admin_model *m,
     buf_free(&text);
 }
 
-/* The sentence names the command, as only a person can decide about a held list
- * (docs/design.md "Guard"). */
 static void put_held(const struct telling *t, const struct admin_watch *w,
                      const struct watch_status *s)
 {
@@ -84,10 +82,7 @@ static void put_held(const struct telling *t, const struct admin_watch *w,
     if (s->held == GUARD_NOTHING)
         return;
     if (s->held == GUARD_IDENTITY) {
-        buf_printf(&text,
-                   "watch %s: held, because another cluster answers: informerctl guard accept %s "
-                   "accepts it",
-                   w->name, w->name);
+        buf_printf(&text, "watch %s: held, because another cluster answers", w->name);
         tell(t, FINDING_HELD, "watch", w->name, &text);
         buf_free(&text);
         return;
@@ -98,7 +93,7 @@ static void put_held(const struct telling *t, const struct admin_watch *w,
     else
         buf_printf(&text, "that would delete %zu of %zu objects", s->held_deletes,
                    store_count(watch_store(w->watch)));
-    buf_printf(&text, " is held: informerctl guard accept|reject %s", w->name);
+    buf_puts(&text, " is held");
     tell(t, FINDING_HELD, "watch", w->name, &text);
     buf_free(&text);
 }
@@ -152,6 +147,11 @@ static void put_skipped_sentence(const struct telling *t, const struct admin_mod
     buf_free(&text);
 }
 
+bool faults_is_overdue(const struct admin_model *m, uint64_t oldest_ms)
+{
+    return m->pending_ms > 0 && oldest_ms > m->pending_ms;
+}
+
 /* A key that waits too long, for whatever reason: a run that hangs, a hook that is paused, a hook
  * that fails again and again. Or a file that waits for apply: oldest_ms is the larger one of the
  * two ages. */
@@ -161,15 +161,12 @@ static void put_pending_sentence(const struct telling *t, const struct admin_mod
     uint64_t oldest_ms = hook_oldest_pending_ms(h, now_ms);
     struct buf text = {0};
 
-    if (m->pending_ms == 0 || oldest_ms <= m->pending_ms)
+    if (!faults_is_overdue(m, oldest_ms))
         return;
-    buf_printf(&text,
-               "hook %s: %s for longer than limits.pending: %" PRIu64
-               " s, informerctl why %s tells why",
-               h->name,
+    buf_printf(&text, "hook %s: %s for longer than limits.pending: %" PRIu64 " s", h->name,
                apply_age_ms(&h->apply, now_ms) == oldest_ms ? "a written file is not applied"
                                                             : "a key is pending",
-               oldest_ms / 1000, h->name);
+               oldest_ms / 1000);
     tell(t, FINDING_PENDING, "hook", h->name, &text);
     buf_free(&text);
 }
@@ -270,7 +267,6 @@ static void put_reload(const struct telling *t, const struct admin_model *m)
         buf_puts(&text, "informerctl status tells why");
     else
         buf_append_str(&text, str_of(r->problems, strcspn(r->problems, "\n")));
-    buf_puts(&text, ": mend it, then informerctl reload");
     tell(t, FINDING_RELOAD, "reload", "", &text);
     buf_free(&text);
 }

@@ -6,6 +6,7 @@
 #ifndef ADMIN_FAULTS_H
 #define ADMIN_FAULTS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "admin/finding.h"
@@ -17,7 +18,11 @@ struct admin_model;
  * servers are not verified; a watch is refused by the server, started stale, is stale, or fails before
  * its first list is complete; the guard holds a list; objects of a watch cannot be used; a key of a
  * hook is pending, or a file of it waits for apply, for longer than limits.pending; metrics.textfile
- * cannot be written. A short interruption of a watch is no fault. */
+ * cannot be written; a kubeconfig does not exist yet; a credential is not valid yet. A short
+ * interruption of a watch is no fault. */
 void faults_each(const struct admin_model *m, uint64_t now_ms, finding_cb *cb, void *arg);
+
+/* Is this longer than a key or a file of a hook may wait (limits.pending)? */
+bool faults_is_overdue(const struct admin_model *m, uint64_t oldest_ms);
 
 #endif

@@ -8,7 +8,6 @@
 #include "admin/doctor.h"
 #include "admin/faults.h"
 #include "admin/report.h"
-#include "hook/hook.h"
 #include "proto/json_member.h"
 #include "proto/json_out.h"
 
@@ -41,27 +40,29 @@ static bool wants_json(const struct call *c)
     return false;
 }
 
-static void add(struct answer *a, const char *reason, const struct finding *f)
+static void add(struct answer *a, const char *reason, const char *kind, const char *name,
+                const char *sentence)
 {
     a->count++;
     if (a->json == NULL) {
-        if (a->count == 1)
-            buf_puts(a->text, a->title);
-        buf_puts(a->text, f->sentence);
-        buf_putc(a->text, '\n');
+        buf_printf(a->text, "%s%s\n", a->count == 1 ? a->title : "", sentence);
         return;
     }
     json_out_open(a->json, '{');
     json_member_text(a->json, "reason", reason);
-    json_member_text(a->json, "kind", f->kind);
-    json_member_text(a->json, "name", f->name);
-    json_member_text(a->json, "text", f->sentence);
+    json_member_text(a->json, "kind", kind);
+    json_member_text(a->json, "name", name);
+    json_member_text(a->json, "text", sentence);
     json_out_close(a->json, '}');
 }
 
 static void add_fault(void *arg, const struct finding *f)
 {
-    add(arg, doctor_word(f->id), f);
+    struct buf sentence = {0};
+
+    doctor_put_fault(&sentence, f);
+    add(arg, doctor_word(f->id), f->kind, f->name, buf_cstr(&sentence));
+    buf_free(&sentence);
 }
 
 /* ---- Is all well? If not, each of these adds the reasons. */
@@ -75,25 +76,18 @@ static bool is_alive(struct answer *a, const struct call *c)
     return true;
 }
 
+static void add_not_ready(void *arg, const char *hook, const char *sentence)
+{
+    if (hook != NULL)
+        add(arg, "first_run", "hook", hook, sentence);
+    else
+        add(arg, "starting", "informerd", "", sentence);
+}
+
 static bool is_ready(struct answer *a, const struct call *c)
 {
-    const struct hooks *hooks = c->m->hooks;
-    struct buf text = {0};
-
-    if (c->m->ready)
-        return true;
-    for (size_t i = 0; i < hooks->n; i++) {
-        struct finding f = {.kind = "hook", .name = hooks->v[i]->name};
-
-        if (!hook_holds_ready(hooks, hooks->v[i]))
-            continue;
-        buf_clear(&text);
-        report_hook_not_ready(&text, c->m, hooks->v[i], c->now_ms);
-        f.sentence = buf_cstr(&text);
-        add(a, "first_run", &f);
-    }
-    buf_free(&text);
-    return false;
+    report_each_not_ready(c->m, c->now_ms, add_not_ready, a);
+    return c->m->ready;
 }
 
 static bool is_healthy(struct answer *a, const struct call *c)
@@ -121,7 +115,7 @@ static void answer(struct call *c, const char *title, judge *ask)
         buf_puts(&c->out->body, "}\n");
     } else {
         c->out->content_type = TEXT;
-        buf_puts(&c->out->body, is_ok ? "ok\n" : a.count == 0 ? title : "");
+        buf_puts(&c->out->body, is_ok ? "ok\n" : "");
         buf_append_str(&c->out->body, buf_str(&reasons));
     }
     buf_free(&reasons);

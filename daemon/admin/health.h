@@ -5,8 +5,8 @@
  * line.
  *
  * With the query format=json: {"ok":BOOL,"reasons":[{"reason","kind","name","text"}, ...]}. `reason` is
- * a word of docs/doctor.md, or "first_run" of /readyz; kind and name are those of the watch, hook or
- * cluster.
+ * a word of docs/doctor.md, or one of /readyz: "first_run" of a hook, or "starting" if no hook is waited
+ * for. kind and name are those of the watch, hook or cluster.
  */
 #ifndef ADMIN_HEALTH_H
 #define ADMIN_HEALTH_H
@@ -17,7 +17,7 @@ struct call;
  * restarts nothing. */
 void health_livez(struct call *c);
 
-/* The reasons are the hooks whose first runs have not ended. */
+/* The reasons are the hooks whose first runs have not ended, or that READY is about to be sent. */
 void health_readyz(struct call *c);
 
 /* The reasons are those of `degraded` in the status (admin/faults). */

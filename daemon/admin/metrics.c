@@ -8,12 +8,12 @@
 #include "admin/call.h"
 #include "admin/doctor.h"
 #include "admin/faults.h"
+#include "admin/first_expiry.h"
 #include "admin/metrics_out.h"
 #include "admin/restore_status.h"
 #include "base/mem.h"
 #include "cache/watch.h"
 #include "hook/hook.h"
-#include "kube/expiry.h"
 
 #define NS_PER_MS 1000000U
 #define NS_PER_S  1000000000U
@@ -115,33 +115,16 @@ static void put_daemon(struct metrics *m, const struct admin_process *p)
 
 /* ---- Clusters */
 
-/* When the first credential of this kind expires, of all servers of the cluster; 0 = none does. */
-static int64_t first_expiry_s(const struct admin_cluster *c, enum expiry_item item, int64_t now_s)
-{
-    int64_t first_s = 0;
-
-    for (size_t i = 0; i < c->login_count; i++) {
-        const struct expiry *e = c->logins[i].expiry;
-        struct expiry_view view = {0};
-
-        if (e != NULL)
-            view = expiry_look(e, item, now_s, 0);
-        if (view.dates != NULL && (first_s == 0 || view.dates->till_s < first_s))
-            first_s = view.dates->till_s;
-    }
-    return first_s;
-}
-
 static void put_expiry(struct metrics *m, const struct admin_cluster *c, struct str labels)
 {
-    static const char *const types[] = {
-        [EXPIRY_CA] = "ca", [EXPIRY_CERT] = "certificate", [EXPIRY_TOKEN] = "token"};
+    int64_t now_s = (int64_t)(m->model->wall_ns / NS_PER_S);
 
     for (enum expiry_item i = EXPIRY_CA; i < EXPIRY_ITEMS; i++) {
-        int64_t s = first_expiry_s(c, i, (int64_t)(m->model->wall_ns / NS_PER_S));
+        struct expiry_view first = first_expiry_look(c, i, now_s, 0);
 
-        if (s > 0)
-            metrics_out_by(&m->out, labels, "type", types[i], (uint64_t)s);
+        if (first.dates != NULL)
+            metrics_out_by(&m->out, labels, "type", expiry_item_name(i),
+                           (uint64_t)first.dates->till_s);
     }
 }
 
@@ -344,6 +327,13 @@ static void put_oldest(struct metrics *m, const struct hook_row *r)
     metrics_out_seconds(&m->out, buf_str(&r->labels), hook_oldest_pending_ms(r->hook, m->now_ms));
 }
 
+static void put_overdue(struct metrics *m, const struct hook_row *r)
+{
+    uint64_t oldest_ms = hook_oldest_pending_ms(r->hook, m->now_ms);
+
+    metrics_out_u64(&m->out, buf_str(&r->labels), faults_is_overdue(m->model, oldest_ms));
+}
+
 static void put_success(struct metrics *m, const struct hook_row *r)
 {
     if (r->hook->success_ms > 0)
@@ -410,20 +400,22 @@ static const struct hook_family {
     void (*put)(struct metrics *m, const struct hook_row *r);
 } hook_families[] = {
     {"informerd_hook_oldest_pending_seconds",         "gauge",
-     "How long the oldest key has waited that is neither handled nor parked, or a written file.", put_oldest       },
+     "How long the oldest key has waited that is neither handled nor parked, or a written file.",                           put_oldest       },
+    {"informerd_hook_overdue",                        "gauge",     "Whether it has waited for longer than limits.pending.",
+     put_overdue                                                                                                                             },
     {"informerd_hook_last_success_timestamp_seconds", "gauge",     "When a run last succeeded.",
-     put_success                                                                                                   },
+     put_success                                                                                                                             },
     {"informerd_hook_forgotten_keys_total",           "counter",
-     "Parked deletions that were given up, also by earlier processes.",                           put_forgotten    },
-    {"informerd_hook_runs_total",                     "counter",   "Runs that have ended.",       put_runs         },
+     "Parked deletions that were given up, also by earlier processes.",                                                     put_forgotten    },
+    {"informerd_hook_runs_total",                     "counter",   "Runs that have ended.",                                 put_runs         },
     {"informerd_hook_applies_total",                  "counter",
-     "Runs of apply that have ended; one that hooks share counts for each.",                      put_applies      },
-    {"informerd_hook_run_duration_seconds",           "histogram", "How long runs took.",         put_durations    },
+     "Runs of apply that have ended; one that hooks share counts for each.",                                                put_applies      },
+    {"informerd_hook_run_duration_seconds",           "histogram", "How long runs took.",                                   put_durations    },
     {"informerd_hook_event_to_handled_seconds",       "histogram",
-     "From when a change came until a run had handled it.",                                       put_latency      },
+     "From when a change came until a run had handled it.",                                                                 put_latency      },
     {"informerd_hook_change_to_handled_seconds",      "histogram",
      "From the change that the endpoint controller noted in an EndpointSlice or Endpoints until a "
-     "run had handled it.",                                                                       put_since_trigger},
+     "run had handled it.",                                                                                                 put_since_trigger},
 };
 
 static void put_hooks(struct metrics *m)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * page_files - the files of daemon/page, which the build puts into the program (cmake/page_file.cmake).
+ * The bytes are followed by a 0.
  */
 #ifndef ADMIN_PAGE_FILES_H
 #define ADMIN_PAGE_FILES_H

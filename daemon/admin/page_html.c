@@ -3,8 +3,8 @@
 
 #include <inttypes.h>
 #include <string.h>
-#include <time.h>
 
+#include "admin/doctor.h"
 #include "admin/html_out.h"
 #include "admin/page_files.h"
 #include "admin/page_model.h"
@@ -13,6 +13,7 @@
 #include "cache/view.h"
 #include "hook/history.h"
 #include "hook/payload.h"
+#include "kube/expiry.h"
 
 #define NS_PER_MS 1000000U
 #define NS_PER_S  1000000000U
@@ -47,17 +48,6 @@ static void put_size(struct buf *out, uint64_t bytes)
         buf_printf(out, "%.1f KiB", (double)bytes / 1024);
     else
         buf_printf(out, "%.1f MiB", (double)bytes / MIB);
-}
-
-static void put_time(struct buf *out, uint64_t wall_s)
-{
-    time_t s = (time_t)wall_s;
-    struct tm tm;
-    char text[40];
-
-    gmtime_r(&s, &tm);
-    strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S UTC", &tm);
-    buf_puts(out, text);
 }
 
 /* ---- Tables */
@@ -293,7 +283,7 @@ static void put_credentials(struct buf *out, const struct page_model *p)
 
         open_row(&t, c->level, c->word);
         name_cell(&t, c->type, c->cluster, "");
-        put_time(&t.text, (uint64_t)c->till_s);
+        expiry_put_time(&t.text, c->till_s);
         flush(&t, "since");
         close_row(&t);
     }
@@ -301,6 +291,27 @@ static void put_credentials(struct buf *out, const struct page_model *p)
 }
 
 /* ---- All */
+
+/* Commands are elements of their own: one click selects one. */
+static void put_todo(struct buf *out, struct str todo)
+{
+    bool is_command = false;
+
+    buf_puts(out, "<span class=\"todo\">");
+    while (todo.n > 0) {
+        const char *mark_at = memchr(todo.p, DOCTOR_MARK, todo.n);
+        size_t n = mark_at != NULL ? (size_t)(mark_at - todo.p) : todo.n;
+
+        if (is_command)
+            html_out_element(out, "code", NULL, str_of(todo.p, n));
+        else
+            html_out_text(out, str_of(todo.p, n));
+        n += mark_at != NULL;
+        todo = str_of(todo.p + n, todo.n - n);
+        is_command = !is_command;
+    }
+    buf_puts(out, "</span>");
+}
 
 static void put_problems(struct buf *out, const struct page_model *p)
 {
@@ -311,11 +322,11 @@ static void put_problems(struct buf *out, const struct page_model *p)
         buf_puts(out, "<li><p>");
         html_out_text(out, buf_str(&p->problems[i].text));
         buf_puts(out, "</p>");
-        html_out_element(out, "code", NULL, buf_str(&p->problems[i].todo));
+        put_todo(out, buf_str(&p->problems[i].todo));
         buf_puts(out, "</li>\n");
     }
     if (p->problem_count > PAGE_PROBLEMS)
-        buf_printf(out, "<li class=\"more\"><p>and %zu more: see the rows below</p></li>",
+        buf_printf(out, "<li class=\"more\"><p>and %zu more: informerctl doctor lists all</p></li>",
                    p->problem_count - PAGE_PROBLEMS);
     buf_puts(out, "</ul>\n");
 }
@@ -327,7 +338,7 @@ static void put_content(struct buf *out, const struct page_model *p)
     buf_puts(out, "<header><h1>informerd</h1> ");
     html_out_element(out, "span", "node", str_c(m->context->node));
     buf_puts(out, "<span class=\"live\">as of ");
-    put_time(out, m->wall_ns / NS_PER_S);
+    expiry_put_time(out, (int64_t)(m->wall_ns / NS_PER_S));
     buf_puts(out, "</span></header>\n<main>");
     buf_printf(out, "<p class=\"verdict %s\"><b>", page_model_level_name(p->level));
     html_out_text(out, buf_str(&p->summary));

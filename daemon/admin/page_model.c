@@ -6,14 +6,15 @@
 
 #include "admin/doctor.h"
 #include "admin/faults.h"
+#include "admin/first_expiry.h"
 #include "admin/hide.h"
 #include "admin/restore_status.h"
+#include "admin/status_line.h"
 #include "base/mem.h"
 #include "cache/store.h"
 #include "cache/watch.h"
 #include "hook/history.h"
 #include "hook/hook.h"
-#include "kube/expiry.h"
 #include "kube/servers.h"
 
 #define NS_PER_S 1000000000U
@@ -79,6 +80,8 @@ static void fill_watch(struct page_watch *row, const struct page_model *p,
     judge_watch(row, w, &s);
     if (s.err->kind == ERR_OK)
         return;
+    if (status_line_no_contact(s.err->kind))
+        buf_puts(&error, "no contact: ");
     hide_put_watch_error(&error, p->admin, &s);
     hide_put_without_paths(&row->error, buf_str(&error));
     buf_free(&error);
@@ -87,20 +90,21 @@ static void fill_watch(struct page_watch *row, const struct page_model *p,
 /* ---- Hooks */
 
 /* Of several words the worst is taken. It is BAD if faults_each() tells of it, too. */
-static void judge_hook(struct page_hook *row, const struct hook *h, uint64_t limit_ms)
+static void judge_hook(struct page_hook *row, const struct hook *h, const struct admin_model *m)
 {
+    bool overdue = faults_is_overdue(m, row->oldest_ms);
     const struct {
         bool holds;
         const char *word;
         enum page_level level;
     } words[] = {
-        {limit_ms > 0 && row->oldest_ms > limit_ms, "overdue", PAGE_BAD },
-        {h->paused,                                 "paused",  PAGE_LOOK},
-        {row->parked > 0,                           "parked",  PAGE_LOOK},
-        {hook_last_error(h) != NULL,                "failing", PAGE_LOOK},
-        {row->running > 0,                          "running", PAGE_GOOD},
-        {row->pending > 0,                          "pending", PAGE_GOOD},
-        {true,                                      "idle",    PAGE_GOOD},
+        {overdue,                    "overdue", PAGE_BAD },
+        {h->paused,                  "paused",  PAGE_LOOK},
+        {row->parked > 0,            "parked",  PAGE_LOOK},
+        {hook_last_error(h) != NULL, "failing", PAGE_LOOK},
+        {row->running > 0,           "running", PAGE_GOOD},
+        {row->pending > 0,           "pending", PAGE_GOOD},
+        {true,                       "idle",    PAGE_GOOD},
     };
     size_t i = 0;
 
@@ -129,7 +133,7 @@ static void fill_hook(struct page_hook *row, const struct page_model *p, const s
         .p99_ms = histogram_quantile_ms(&recent, 990),
     };
     row->waits = row->pending > 0 || row->oldest_ms > 0;
-    judge_hook(row, h, p->admin->pending_ms);
+    judge_hook(row, h, p->admin);
     hide_put_hook_error(&error, p->admin, h);
     hide_put_without_paths(&row->error, buf_str(&error));
     buf_free(&error);
@@ -156,44 +160,24 @@ static void fill_server(struct page_server *row, const struct page_model *p,
         hide_put_without_paths(&row->error, str_c(h->err.text));
 }
 
-/* The view of the credential of that type that expires first; state NONE = none does. */
-static struct expiry_view first_to_expire(const struct page_model *p, const struct admin_cluster *c,
-                                          enum expiry_item item)
-{
-    int64_t now_s = (int64_t)(p->admin->wall_ns / NS_PER_S);
-    int64_t window_s = (int64_t)(p->admin->credential_expiry_ms / MS_PER_S);
-    struct expiry_view first = {0};
-
-    for (size_t i = 0; i < c->login_count; i++) {
-        const struct expiry *e = c->logins[i].expiry;
-        struct expiry_view view = {0};
-
-        if (e != NULL)
-            view = expiry_look(e, item, now_s, window_s);
-        if (view.dates != NULL && (first.dates == NULL || view.dates->till_s < first.dates->till_s))
-            first = view;
-    }
-    return first;
-}
-
 static void add_credentials(struct page_model *p, const struct admin_cluster *c)
 {
-    static const char *const types[EXPIRY_ITEMS] = {
-        [EXPIRY_CA] = "ca", [EXPIRY_CERT] = "certificate", [EXPIRY_TOKEN] = "token"};
     static const char *const words[] = {[EXPIRY_NONE] = "",
                                         [EXPIRY_VALID] = "valid",
                                         [EXPIRY_SOON] = "expires soon",
                                         [EXPIRY_EARLY] = "not valid yet",
                                         [EXPIRY_OVER] = "expired"};
+    int64_t now_s = (int64_t)(p->admin->wall_ns / NS_PER_S);
+    int64_t window_s = (int64_t)(p->admin->credential_expiry_ms / MS_PER_S);
 
     for (enum expiry_item i = EXPIRY_CA; i < EXPIRY_ITEMS; i++) {
-        struct expiry_view view = first_to_expire(p, c, i);
+        struct expiry_view view = first_expiry_look(c, i, now_s, window_s);
 
         if (view.dates == NULL)
             continue;
         p->credentials[p->credential_count++] = (struct page_credential){
             .cluster = c->name,
-            .type = types[i],
+            .type = expiry_item_name(i),
             .word = words[view.state],
             .level = view.state == EXPIRY_VALID ? PAGE_GOOD : PAGE_BAD,
             .till_s = view.dates->till_s,
@@ -219,9 +203,14 @@ static void add_clusters(struct page_model *p)
 
 /* ---- All */
 
-static void add_problem(void *arg, const struct finding *f)
+/* Faults that do not end before a person does something. */
+static bool needs_person(enum finding_id id)
 {
-    struct page_model *p = arg;
+    return id == FINDING_RELOAD || id == FINDING_HELD || id == FINDING_SKIPPED;
+}
+
+static void add_problem(struct page_model *p, const struct finding *f)
+{
     size_t i = p->problem_count++;
 
     if (i >= PAGE_PROBLEMS)
@@ -231,7 +220,26 @@ static void add_problem(void *arg, const struct finding *f)
     x->kind = f->kind;
     x->name = f->name;
     hide_put_without_paths(&x->text, str_c(f->sentence));
-    doctor_put_advice(&x->todo, f);
+    doctor_put_marked_advice(&x->todo, f);
+}
+
+static void add_urgent(void *arg, const struct finding *f)
+{
+    if (needs_person(f->id))
+        add_problem(arg, f);
+}
+
+static void add_other(void *arg, const struct finding *f)
+{
+    if (!needs_person(f->id))
+        add_problem(arg, f);
+}
+
+/* An outage makes a fault of each watch. A list that is held must not stand behind them all. */
+static void add_problems(struct page_model *p)
+{
+    faults_each(p->admin, p->now_ms, add_urgent, p);
+    faults_each(p->admin, p->now_ms, add_other, p);
 }
 
 static size_t count_watches(const struct page_model *p, enum page_level level)
@@ -257,7 +265,18 @@ static const char *plural(size_t n)
     return n == 1 ? "" : "s";
 }
 
-/* Parked keys are no fault, but a person has to look at them. */
+static void put_look(struct buf *out, size_t watches, size_t hooks)
+{
+    buf_puts(out, "No fault, but look at ");
+    if (watches > 0)
+        buf_printf(out, "%zu watch%s", watches, watches == 1 ? "" : "es");
+    if (watches > 0 && hooks > 0)
+        buf_puts(out, " and ");
+    if (hooks > 0)
+        buf_printf(out, "%zu hook%s", hooks, plural(hooks));
+}
+
+/* Parked keys are no fault, but a person has to look at them. A hook without trouble may have runs to do. */
 static void summarize(struct page_model *p)
 {
     const struct admin_model *m = p->admin;
@@ -274,12 +293,11 @@ static void summarize(struct page_model *p)
         buf_printf(&p->summary, "Starting: %zu of %zu watches are current",
                    m->watch_count - watches, m->watch_count);
     else if (watches + hooks > 0)
-        buf_printf(&p->summary, "No fault, but look at %zu watch%s and %zu hook%s", watches,
-                   watches == 1 ? "" : "es", hooks, plural(hooks));
+        put_look(&p->summary, watches, hooks);
     else
-        buf_printf(&p->summary, "All is well: %zu watch%s current, %zu hook%s up to date",
+        buf_printf(&p->summary, "All is well: %zu watch%s current, %zu hook%s without trouble",
                    m->watch_count, m->watch_count == 1 ? " is" : "es are", m->hooks->n,
-                   m->hooks->n == 1 ? " is" : "s are");
+                   plural(m->hooks->n));
 }
 
 void page_model_init(struct page_model *p, const struct admin_model *m, uint64_t now_ms)
@@ -292,7 +310,7 @@ void page_model_init(struct page_model *p, const struct admin_model *m, uint64_t
     for (size_t i = 0; i < m->hooks->n; i++)
         fill_hook(&p->hooks[i], p, m->hooks->v[i]);
     add_clusters(p);
-    faults_each(m, now_ms, add_problem, p);
+    add_problems(p);
     summarize(p);
 }
 

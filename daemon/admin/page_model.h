@@ -15,7 +15,7 @@
 
 struct history_run;
 
-/* The most problems that are written out. The rows of watches and hooks show the others, too. */
+/* The most problems that are written out; informerctl doctor lists all. */
 enum { PAGE_PROBLEMS = 8 };
 
 /* LOOK: no fault, but not as it should be in the long run. */
@@ -60,7 +60,7 @@ struct page_problem {
     const char *kind;
     const char *name;
     struct buf text; /* owned */
-    struct buf todo; /* owned: what to type or do */
+    struct buf todo; /* owned: what to type or do, each command between two DOCTOR_MARKs */
 };
 
 struct page_server {
@@ -94,8 +94,8 @@ struct page_model {
     size_t server_count;
     struct page_credential *credentials; /* those that expire */
     size_t credential_count;
-    struct page_problem problems[PAGE_PROBLEMS];
-    size_t problem_count; /* also those that are not written out */
+    struct page_problem problems[PAGE_PROBLEMS]; /* those that a person has to decide come first */
+    size_t problem_count;                        /* also those that are not written out */
 };
 
 /* Borrows m until page_model_fini(). */

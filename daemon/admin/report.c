@@ -6,7 +6,9 @@
 #include <time.h>
 
 #include "admin/call.h"
+#include "admin/doctor.h"
 #include "admin/faults.h"
+#include "admin/first_expiry.h"
 #include "admin/restore_status.h"
 #include "base/utf8.h"
 #include "cache/audit.h"
@@ -16,7 +18,6 @@
 #include "hook/gone.h"
 #include "hook/hook.h"
 #include "hook/why.h"
-#include "kube/expiry.h"
 #include "kube/servers.h"
 #include "proto/json_member.h"
 #include "proto/json_out.h"
@@ -37,8 +38,9 @@ static void put_unsynced(struct buf *out, const struct hook *h)
             buf_printf(out, " %s", h->sources[i].name);
 }
 
-void report_hook_not_ready(struct buf *out, const struct admin_model *m, const struct hook *h,
-                           uint64_t now_ms)
+/* Why the first runs of the hook have not ended. With an output file its apply belongs to them. */
+static void put_not_ready(struct buf *out, const struct admin_model *m, const struct hook *h,
+                          uint64_t now_ms)
 {
     bool applies = h->gate == GATE_APPLY;
     struct why w = applies ? why_apply(m->hooks, h, now_ms) : why_hook(m->hooks, h, now_ms);
@@ -57,11 +59,38 @@ void report_hook_not_ready(struct buf *out, const struct admin_model *m, const s
     }
 }
 
+void report_each_not_ready(const struct admin_model *m, uint64_t now_ms, report_not_ready_cb *cb,
+                           void *arg)
+{
+    struct buf text = {0};
+    bool is_held = false;
+
+    if (m->ready)
+        return;
+    for (size_t i = 0; i < m->hooks->n; i++) {
+        const struct hook *h = m->hooks->v[i];
+
+        if (!hook_holds_ready(m->hooks, h))
+            continue;
+        is_held = true;
+        buf_clear(&text);
+        put_not_ready(&text, m, h, now_ms);
+        cb(arg, h->name, buf_cstr(&text));
+    }
+    if (!is_held)
+        cb(arg, NULL, "READY is about to be sent");
+    buf_free(&text);
+}
+
 /* ---- Members of the status */
 
 static void put_fault(void *arg, const struct finding *f)
 {
-    json_out_cstr(arg, f->sentence);
+    struct buf text = {0};
+
+    doctor_put_fault(&text, f);
+    json_out_str(arg, buf_str(&text));
+    buf_free(&text);
 }
 
 static void put_degraded(struct json_out *j, const struct admin_model *m, uint64_t now_ms)
@@ -106,11 +135,11 @@ static void put_expires(struct json_out *j, const struct admin_model *m,
 {
     int64_t first_s = 0;
 
-    for (size_t i = 0; i < c->login_count; i++) {
-        const struct expiry *e = c->logins[i].expiry;
-        int64_t s = e != NULL ? expiry_first_s(e, (int64_t)(m->wall_ns / NS_PER_S)) : 0;
+    for (enum expiry_item i = EXPIRY_CA; i < EXPIRY_ITEMS; i++) {
+        struct expiry_view first = first_expiry_look(c, i, (int64_t)(m->wall_ns / NS_PER_S), 0);
 
-        first_s = s > 0 && (first_s == 0 || s < first_s) ? s : first_s;
+        if (first.dates != NULL && (first_s == 0 || first.dates->till_s < first_s))
+            first_s = first.dates->till_s;
     }
     if (first_s > 0)
         put_time(j, "credential_expires", (uint64_t)first_s * NS_PER_S);

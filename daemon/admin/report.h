@@ -46,9 +46,12 @@ void report_verify(struct call *c, const struct watch *w);
 size_t report_put_gone(struct json_out *j, const struct admin_model *m, const struct gone_hook *gh,
                        size_t n);
 
-/* Appends a sentence, without a line end: why the first runs of the hook have not ended. With an
- * output file its apply belongs to them. */
-void report_hook_not_ready(struct buf *out, const struct admin_model *m, const struct hook *h,
-                           uint64_t now_ms);
+/* hook: its name; NULL = no hook holds READY back. sentence: why READY was not sent, borrowed. */
+typedef void report_not_ready_cb(void *arg, const char *hook, const char *sentence);
+
+/* Calls cb for each hook whose first runs have not ended; with an output file its apply belongs to them.
+ * If there is none, READY is about to be sent, and cb is called once. After READY it is not called. */
+void report_each_not_ready(const struct admin_model *m, uint64_t now_ms, report_not_ready_cb *cb,
+                           void *arg);
 
 #endif

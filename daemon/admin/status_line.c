@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "admin/status_line.h"
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "admin/admin.h"
+#include "admin/doctor.h"
 #include "admin/faults.h"
 #include "admin/hide.h"
 #include "base/buf.h"
@@ -23,11 +23,10 @@ static void add(void *arg, const struct finding *f)
     struct wrongs *w = arg;
 
     if (w->count++ == 0)
-        buf_puts(&w->first, f->sentence);
+        doctor_put_fault(&w->first, f);
 }
 
-/* Did the server not answer, as opposed to an answer that informerd cannot use? */
-static bool is_silence(enum err_kind kind)
+bool status_line_no_contact(enum err_kind kind)
 {
     return kind == ERR_IO || kind == ERR_REFUSED || kind == ERR_TIMEOUT || kind == ERR_CLOSED ||
            kind == ERR_TLS;
@@ -44,7 +43,8 @@ static void add_failing(struct wrongs *w, const struct admin_model *m, uint64_t 
             continue;
         if (w->count++ > 0)
             continue;
-        buf_printf(&w->first, "%s: watch %s: ", is_silence(s.err->kind) ? "no contact" : "failing",
+        buf_printf(&w->first,
+                   "%s: watch %s: ", status_line_no_contact(s.err->kind) ? "no contact" : "failing",
                    m->watches[i].name);
         hide_put_watch_error(&w->first, m, &s);
     }

@@ -74,26 +74,13 @@ static void look_at_sources(struct look *l)
     }
 }
 
-/* READY is sent once and stays: with it nothing is missing, whatever the hooks do. */
-static void look_at_first_runs(struct look *l)
+static void miss_ready(void *arg, const char *hook, const char *sentence)
 {
-    size_t before = l->missing;
     struct buf text = {0};
 
-    if (l->m->ready)
-        return;
-    for (size_t i = 0; i < l->m->hooks->n; i++) {
-        const struct hook *h = l->m->hooks->v[i];
-
-        if (!hook_holds_ready(l->m->hooks, h))
-            continue;
-        report_hook_not_ready(&text, l->m, h, l->now_ms);
-        miss(l, &text);
-    }
-    if (l->missing > before)
-        return;
-    buf_puts(&text, "READY is about to be sent");
-    miss(l, &text);
+    (void)hook;
+    buf_puts(&text, sentence);
+    miss(arg, &text);
 }
 
 static void look_at_hook(struct look *l, const struct hook *h)
@@ -129,7 +116,7 @@ static void look_at_programs(struct look *l)
 static void look_at(struct look *l, enum wait_for what)
 {
     if (what == WAIT_READY) {
-        look_at_first_runs(l);
+        report_each_not_ready(l->m, l->now_ms, miss_ready, l);
         return;
     }
     look_at_sources(l);

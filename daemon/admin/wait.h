@@ -19,7 +19,8 @@ struct call;
 enum wait_for {
     WAIT_SYNCED, /* every watch and view has all objects, and a server has confirmed them */
     WAIT_READY,  /* READY=1 was sent */
-    WAIT_IDLE, /* synced, and no hook has anything to do but reruns; parked and paused count not */
+    /* synced, and no hook has anything to do but reruns; parked keys and paused hooks do not count */
+    WAIT_IDLE,
 };
 
 /* Reads "synced", "ready" or "idle". */

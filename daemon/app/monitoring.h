@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * monitoring - lets others look at the daemon: the sockets of metrics.listen, and metrics.textfile
- * (docs/design.md "Metrics"). app/control has the figures that they show; nobody can order anything
- * through them.
+ * (docs/design.md "Metrics"). app/control makes the answers; nobody can order anything through them.
  */
 #ifndef APP_MONITORING_H
 #define APP_MONITORING_H

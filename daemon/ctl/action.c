@@ -14,8 +14,8 @@
 #include "ctl/units.h"
 #include "proto/url.h"
 
-/* Runs are polled with pauses that double: a short run is noticed at once, and a long one costs few
- * requests. */
+/* Runs and removals are polled with pauses that double: a short one is noticed at once, and a long one costs
+ * few requests. */
 #define RUN_PAUSE_MIN_MS 20
 #define RUN_PAUSE_MAX_MS 500
 #define VERIFY_PAUSE_MS  100
@@ -101,6 +101,12 @@ static enum command_exit ask_runs(struct wait *w, const char *method, const char
     return code == EXIT_FINE ? need_number(w, r->is_numbered) : code;
 }
 
+/* The pause after this one. */
+static unsigned longer(unsigned pause)
+{
+    return pause * 2 < RUN_PAUSE_MAX_MS ? pause * 2 : RUN_PAUSE_MAX_MS;
+}
+
 /* Polls until all runs of the manual run have ended. At the timeout they go on: nothing cancels a
  * run. */
 static enum command_exit wait_for_runs(struct wait *w, struct runs *r)
@@ -122,7 +128,7 @@ static enum command_exit wait_for_runs(struct wait *w, struct runs *r)
             return EXIT_NO;
         }
         pause_ms(pause);
-        pause = pause * 2 < RUN_PAUSE_MAX_MS ? pause * 2 : RUN_PAUSE_MAX_MS;
+        pause = longer(pause);
     }
 }
 
@@ -428,13 +434,16 @@ static enum command_exit ask_forgetting(struct wait *w, const char *method, cons
 
 static enum command_exit wait_for_removal(struct wait *w, struct forgetting *f)
 {
+    unsigned pause = RUN_PAUSE_MIN_MS;
+
     while (f->removing > 0) {
         if (clock_ms() >= w->until_ms) {
             buf_printf(w->complaint, "%s: the files are not all removed yet; that goes on\n",
                        w->args->words[1]);
             return EXIT_NO;
         }
-        pause_ms(RUN_PAUSE_MIN_MS);
+        pause_ms(pause);
+        pause = longer(pause);
         enum command_exit code = ask_forgetting(w, "GET", "/v1/hooks/%1/forget", f);
         if (code != EXIT_FINE)
             return code;

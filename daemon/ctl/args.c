@@ -44,9 +44,20 @@ static enum err_kind set_timeout(struct args *a, const char *value, struct err *
     return ERR_OK;
 }
 
+const char *const *args_conditions(void)
+{
+    static const char *const conditions[] = {"synced", "ready", "idle", NULL};
+
+    return conditions;
+}
+
 static enum err_kind set_for(struct args *a, const char *value, struct err *err)
 {
-    if (strcmp(value, "synced") != 0 && strcmp(value, "ready") != 0 && strcmp(value, "idle") != 0)
+    const char *const *known = args_conditions();
+
+    while (*known != NULL && strcmp(*known, value) != 0)
+        known++;
+    if (*known == NULL)
         return err_set(err, ERR_CONFIG, 0, "--for %.40s: must be synced, ready or idle", value);
     a->wait_for = value;
     return ERR_OK;

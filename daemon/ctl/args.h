@@ -54,6 +54,9 @@ const char *args_option_of(const char *word);
 /* Calls cb with the name of each option ("output"), whatever command it belongs to. */
 void args_each_option(void (*cb)(void *arg, const char *name), void *arg);
 
+/* The conditions of `wait --for`, with NULL at the end. */
+const char *const *args_conditions(void);
+
 /* The timeout that was given, or ARGS_TIMEOUT. */
 uint64_t args_timeout_ms(const struct args *a);
 

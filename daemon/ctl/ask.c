@@ -36,8 +36,7 @@ struct listing_look ask_look(const struct args *a, enum listing_rows rows)
                                  .now_s = (int64_t)time(NULL)};
 }
 
-/* The daemon explains a refusal in {"error":"..."}. The text may quote names of the cluster. */
-static void on_error_leaf(void *arg, const struct leaf *leaf)
+void ask_on_error_leaf(void *arg, const struct leaf *leaf)
 {
     if (reader_leads(leaf, 0, "error"))
         units_put_visible(arg, leaf->text);
@@ -49,7 +48,7 @@ enum command_exit ask_refused(const struct client_reply *reply, struct buf *comp
     size_t before = complaint->len;
 
     /* A body without that text is not the daemon's: the status is all that there is to say. */
-    if (reader_scan(buf_str(&reply->body), on_error_leaf, complaint, &err) != ERR_OK ||
+    if (reader_scan(buf_str(&reply->body), ask_on_error_leaf, complaint, &err) != ERR_OK ||
         complaint->len == before)
         buf_printf(complaint, "the daemon answered with status %d", reply->status);
     buf_putc(complaint, '\n');

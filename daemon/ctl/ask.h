@@ -14,6 +14,7 @@
 
 struct args;
 struct client_reply;
+struct leaf;
 
 /* Appends a path. %0 in it stands for the command, %1 for its first argument and so on. "/%2" at
  * the end is left out if that argument was not given. An argument is escaped as one part of the
@@ -44,6 +45,10 @@ enum command_exit ask_for_line(const struct args *a, const char *method, const c
 /* The daemon has refused the request: appends the daemon's own text to complaint, and returns the
  * exit code, which is EXIT_NOT_ALLOWED for status 403 and EXIT_NO for others. */
 enum command_exit ask_refused(const struct client_reply *reply, struct buf *complaint);
+
+/* Appends the text of {"error":"..."}, in which the daemon explains a refusal, to arg, a struct buf. The text may
+ * quote names of the cluster. For reader_scan(). */
+void ask_on_error_leaf(void *arg, const struct leaf *leaf);
 
 /* No answer came: appends the reason to complaint, and returns EXIT_NOT_ALLOWED or
  * EXIT_UNREACHABLE. */

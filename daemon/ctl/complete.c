@@ -24,9 +24,8 @@ struct line {
     const char *option; /* the last word is the value of this option; NULL = it is none */
     const char *words[ARGS_WORDS]; /* the command and its arguments, without the last word */
     size_t word_count;
-    const char *last;     /* the word that is being typed */
-    struct str prefix;    /* "--output=" if the shell leaves that in the same word; else empty */
-    char option_word[32]; /* "--output", for option */
+    const char *last;  /* the word that is being typed */
+    struct str prefix; /* "--output=" if the shell leaves that in the same word; else empty */
     struct buf *out;
 };
 
@@ -180,12 +179,11 @@ static void offer_choices(const struct line *l, struct str choices)
 static void offer_values(const struct line *l)
 {
     static const char *const outputs[] = {"json", "name", "wide", "table", NULL};
-    static const char *const conditions[] = {"synced", "ready", "idle", NULL};
 
     if (strcmp(l->option, "output") == 0)
         offer_words(l, outputs);
     else if (strcmp(l->option, "for") == 0)
-        offer_words(l, conditions);
+        offer_words(l, args_conditions());
     else if (strcmp(l->option, "watch") == 0)
         offer_watches(l, false);
     else if (strcmp(l->option, "hook") == 0)
@@ -254,11 +252,12 @@ static void offer_argument(const struct line *l)
 static void split_last(struct line *l)
 {
     const char *equals = strchr(l->last, '=');
+    char word[32];
 
     if (l->option != NULL || strncmp(l->last, "--", 2) != 0 || equals == NULL)
         return;
-    snprintf(l->option_word, sizeof(l->option_word), "%.*s", (int)(equals - l->last), l->last);
-    l->option = args_option_of(l->option_word);
+    snprintf(word, sizeof(word), "%.*s", (int)(equals - l->last), l->last);
+    l->option = args_option_of(word);
     l->prefix = str_of(l->last, (size_t)(equals - l->last) + 1);
     l->last = equals + 1;
 }

@@ -29,7 +29,7 @@ enum listing_format {
 enum listing_when {
     LISTING_ALWAYS,
     LISTING_WIDE,    /* never */
-    LISTING_SAID,    /* if a row has anything there but nothing, 0 and "no" */
+    LISTING_SAID,    /* unless it is empty, 0 or "no" in every row */
     LISTING_DIFFERS, /* if the rows differ in it */
 };
 

@@ -12,7 +12,6 @@
 #include "ctl/ask.h"
 #include "ctl/client.h"
 #include "ctl/reader.h"
-#include "ctl/units.h"
 #include "ctl/write_out.h"
 #include "proto/json_member.h"
 
@@ -105,12 +104,6 @@ static void put_head(struct record *r)
     }
 }
 
-static void on_error_leaf(void *arg, const struct leaf *leaf)
-{
-    if (reader_leads(leaf, 0, "error"))
-        units_put_visible(arg, leaf->text);
-}
-
 bool record_put_line(struct buf *out, struct str line, uint64_t at_ns, const char *watch,
                      struct buf *why)
 {
@@ -125,7 +118,7 @@ bool record_put_line(struct buf *out, struct str line, uint64_t at_ns, const cha
         buf_append_str(out, str_of(line.p + 1, line.n - 1));
         return true;
     }
-    if (reader_scan(line, on_error_leaf, why, &err) != ERR_OK)
+    if (reader_scan(line, ask_on_error_leaf, why, &err) != ERR_OK)
         buf_puts(why, "informerd has cut the stream off");
     put_cut(out, at_ns, watch, buf_cstr(why));
     return false;

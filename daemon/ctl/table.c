@@ -97,12 +97,9 @@ size_t table_rows(const struct table *t)
 
 bool table_says(const struct table *t, size_t column)
 {
-    for (size_t i = 0; i < t->rows; i++) {
-        const char *text = t->cells[i * t->columns + column];
-
-        if (strcmp(text, "-") != 0 && strcmp(text, "0") != 0 && strcmp(text, "no") != 0)
+    for (size_t i = 0; i < t->rows; i++)
+        if (tone_says_something(t->cells[i * t->columns + column]))
             return true;
-    }
     return false;
 }
 

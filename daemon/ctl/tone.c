@@ -25,7 +25,7 @@ static const struct {
     {"PENDING", ANYTHING,    TONE_WAITS},
 };
 
-static bool says_something(const char *text)
+bool tone_says_something(const char *text)
 {
     return strcmp(text, "-") != 0 && strcmp(text, "0") != 0 && strcmp(text, "no") != 0;
 }
@@ -35,7 +35,8 @@ enum tone tone_of_cell(const char *heading, const char *text)
     for (size_t i = 0; i < ARRAY_LEN(cells); i++) {
         if (strcmp(cells[i].heading, heading) != 0)
             continue;
-        if (cells[i].text == ANYTHING ? says_something(text) : strcmp(cells[i].text, text) == 0)
+        if (cells[i].text == ANYTHING ? tone_says_something(text)
+                                      : strcmp(cells[i].text, text) == 0)
             return cells[i].tone;
     }
     return TONE_PLAIN;

@@ -20,6 +20,9 @@ enum tone {
 /* The tone of a cell with this text below this heading. */
 enum tone tone_of_cell(const char *heading, const char *text);
 
+/* Is the text of a cell more than nothing: not "-", "0" or "no"? */
+bool tone_says_something(const char *text);
+
 /* Appends the text in this tone; without colours, the text alone. The text must not have more than
  * one line. */
 void tone_put(struct buf *out, bool colour, enum tone tone, struct str text);

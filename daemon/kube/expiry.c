@@ -149,7 +149,15 @@ bool expiry_is_news(struct expiry_said *said, const struct expiry_view *view)
     return is_news;
 }
 
-static void put_time(struct buf *out, int64_t s)
+const char *expiry_item_name(enum expiry_item item)
+{
+    static const char *const names[] = {
+        [EXPIRY_CA] = "ca", [EXPIRY_CERT] = "certificate", [EXPIRY_TOKEN] = "token"};
+
+    return names[item];
+}
+
+void expiry_put_time(struct buf *out, int64_t s)
 {
     time_t t = (time_t)s;
     struct tm tm;
@@ -177,7 +185,7 @@ static void put_dates(struct buf *out, enum expiry_item item, const struct expir
     if (view->dates == NULL) /* NONE */
         return;
     buf_puts(out, states[view->state]);
-    put_time(out, view->state == EXPIRY_EARLY ? view->dates->from_s : view->dates->till_s);
+    expiry_put_time(out, view->state == EXPIRY_EARLY ? view->dates->from_s : view->dates->till_s);
     if (view->state == EXPIRY_EARLY)
         buf_puts(out, "; correct the clock");
     if (view->state == EXPIRY_SOON || view->state == EXPIRY_OVER)

@@ -84,6 +84,12 @@ bool expiry_is_news(struct expiry_said *said, const struct expiry_view *view);
 void expiry_put(struct buf *out, const struct expiry *e, enum expiry_item item,
                 const struct expiry_view *view);
 
+/* "ca", "certificate", "token": the words of metrics and of the status page. */
+const char *expiry_item_name(enum expiry_item item);
+
+/* Appends a time, in seconds since 1970, for people: "2024-05-01 10:20:30 UTC". */
+void expiry_put_time(struct buf *out, int64_t s);
+
 /* Frees everything and zeroes *e. */
 void expiry_fini(struct expiry *e);
 

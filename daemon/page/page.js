@@ -79,6 +79,12 @@ function arrange(parent, children) {
   while (parent.children.length > children.length) parent.lastElementChild.remove();
 }
 
+// A text with commands, each between two `: one click selects one command.
+function showTodo(e, todo) {
+  if (e.textContent === todo.replaceAll('`', '')) return;
+  e.replaceChildren(...todo.split('`').map((part, i) => i % 2 === 0 ? part : make('code', '', part)));
+}
+
 // ---- Cells: each makes its content in a td, and returns a function that shows a row there
 
 function text(of) {
@@ -301,30 +307,35 @@ class Page {
     this.answer = answer;
     const filter = this.filter.value.trim().toLowerCase();
     say(this.node, answer.node || '');
-    this.judge(false);
+    this.judge(null);
     say(this.about, `informerd ${answer.version}, up ${duration(answer.up_ms)}`
       + (answer.reloading ? ', reloading' : ''));
     this.showProblems(answer);
     for (const [id, table] of Object.entries(this.tables)) table.show(answer[id], answer.wall_ms, filter);
   }
 
-  judge(lost) {
-    const level = lost ? 'lost' : this.answer.level;
+  // unknown: why nobody can tell how informerd is now; null = the answer is fresh.
+  judge(unknown) {
+    const level = unknown !== null ? 'lost' : this.answer.level;
     if (this.verdict.className !== 'verdict ' + level) this.verdict.className = 'verdict ' + level;
-    say(this.summary, lost ? 'Not known: informerd does not answer' : this.answer.summary);
+    say(this.summary, unknown !== null ? `Not known: ${unknown}` : this.answer.summary);
+  }
+
+  makeProblem() {
+    return make('li', '', make('p'), make('span', 'todo'));
   }
 
   showProblems(answer) {
     const items = answer.problems.map((problem, i) => {
-      const li = this.problems.children[i] || make('li', '', make('p'), make('code'));
-      return li.className === 'more' ? make('li', '', make('p'), make('code')) : li;
+      const li = this.problems.children[i] || this.makeProblem();
+      return li.className === 'more' ? this.makeProblem() : li;
     });
     answer.problems.forEach((problem, i) => {
       say(items[i].firstChild, problem.text);
-      say(items[i].lastChild, problem.todo);
+      showTodo(items[i].lastChild, problem.todo);
     });
     const left = answer.problem_count - answer.problems.length;
-    if (left > 0) items.push(make('li', 'more', make('p', '', `and ${left} more: see the rows below`)));
+    if (left > 0) items.push(make('li', 'more', make('p', '', `and ${left} more: informerctl doctor lists all`)));
     arrange(this.problems, items);
     this.problems.hidden = items.length === 0;
   }
@@ -385,6 +396,7 @@ class Asker {
     this.rates = rates;
     this.answered = Date.now();     // the page itself was an answer
     this.trouble = null;            // why the last question has no answer
+    this.away = document.hidden;    // nobody sees the page, or it was not answered since then
     this.timer = null;
     this.version = null;
     this.note = make('p', 'lost-note');
@@ -398,7 +410,8 @@ class Asker {
   // A page that nobody sees asks for nothing.
   onVisible() {
     clearTimeout(this.timer);
-    if (!document.hidden) this.ask();
+    if (document.hidden) this.away = true;
+    else this.ask();
     this.tell();
   }
 
@@ -415,6 +428,7 @@ class Asker {
         : error.name === 'TypeError' ? 'it cannot be reached' : error.message;
     }
     this.asking = false;
+    this.away = document.hidden;
     this.tell();
     if (!document.hidden) this.timer = setTimeout(() => this.ask(), EVERY_MS);
   }
@@ -431,23 +445,32 @@ class Asker {
   }
 
   // An old page must not look like a good one, whatever the reason is: the daemon has ended, the machine
-  // was asleep, the browser has stopped the timers.
+  // was asleep, the browser has stopped the timers. A page that was not asking has no trouble to tell of.
   tell() {
-    const age = Date.now() - this.answered;
-    const lost = this.trouble !== null || age > EVERY_MS + PATIENCE_MS;
-    const answer = this.page.answer;
+    const old = this.trouble !== null || Date.now() - this.answered > EVERY_MS + PATIENCE_MS;
+    const state = this.away && this.trouble === null ? 'paused' : old ? 'lost' : 'live';
     const main = document.querySelector('main');
-    if (main) main.classList.toggle('frozen', lost);
-    this.note.hidden = !lost;
-    say(this.note, lost ? `No answer from informerd since ${clock(this.answered)}`
-      + `${this.trouble ? `: ${this.trouble}` : ''}. All that you see here is old.` : '');
-    if (answer) this.page.judge(lost);
-    const live = this.page.live;
-    live.className = 'live ' + (lost ? 'lost' : document.hidden ? 'off' : 'on');
-    say(live, lost ? 'no answer' : document.hidden ? 'paused' : 'live');
-    const problems = answer ? answer.problem_count : 0;
-    const title = `informerd ${answer && answer.node || ''}`.trim();
-    document.title = lost ? `No answer: ${title}` : problems > 0 ? `(${problems}) ${title}` : title;
+    if (main) main.classList.toggle('frozen', old);
+    this.note.hidden = !old;
+    say(this.note, old ? `${this.since(state)}. All that you see here is old.` : '');
+    if (this.page.answer) this.page.judge(!old ? null : state === 'paused'
+      ? 'the page was not in view' : 'informerd does not answer');
+    this.page.live.className = 'live ' + { lost: 'lost', paused: 'off', live: 'on' }[state];
+    say(this.page.live, state === 'lost' ? 'no answer' : state);
+    document.title = this.title(state);
+  }
+
+  since(state) {
+    const at = clock(this.answered);
+    if (state === 'paused') return `Paused since ${at}, as nobody saw this page`;
+    return `No answer from informerd since ${at}${this.trouble ? `: ${this.trouble}` : ''}`;
+  }
+
+  title(state) {
+    const answer = this.page.answer;
+    const name = `informerd ${answer && answer.node || ''}`.trim();
+    if (state !== 'live') return `${state === 'lost' ? 'No answer' : 'Paused'}: ${name}`;
+    return answer && answer.problem_count > 0 ? `(${answer.problem_count}) ${name}` : name;
   }
 }
 

@@ -229,7 +229,7 @@ static void test_the_text_has_a_line_for_each_reason(void **state)
         t, "/healthz", 503,
         "not healthy\n"
         "the last reload was refused, and the configuration before it stays in use: f:1: no: "
-        "mend it, then informerctl reload\n"
+        "mend the file, then informerctl reload\n"
         "cluster test: it is another one\n");
 }
 
@@ -258,8 +258,10 @@ static void test_readyz_names_no_paused_hook(void **state)
     struct admin_world *t = *state;
 
     hook_pause(t->hooks.v[0], true);
-    expect_body(t, "/readyz?format=json", 503, "{\"ok\":false,\"reasons\":[]}\n");
-    expect_body(t, "/readyz", 503, "not ready\n");
+    expect_body(t, "/readyz?format=json", 503,
+                "{\"ok\":false,\"reasons\":[{\"reason\":\"starting\",\"kind\":\"informerd\","
+                "\"name\":\"\",\"text\":\"READY is about to be sent\"}]}\n");
+    expect_body(t, "/readyz", 503, "not ready\nREADY is about to be sent\n");
     hook_pause(t->hooks.v[0], false);
     admin_world_expect_poor(t, "GET /readyz", 503, "hook print: waits for its first run");
 }

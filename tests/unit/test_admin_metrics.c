@@ -89,6 +89,23 @@ static void test_a_watch_that_is_synced(void **state)
     expect_none(t, "informerd_watch_errors_total{");
 }
 
+/* limits.pending decides, whatever its value: the alert InformerdHookPending needs no number. */
+static void test_a_hook_is_overdue_after_limits_pending(void **state)
+{
+    struct admin_world *t = *state;
+
+    list_services(t, 1);
+    assert_non_null(hooks_next(&t->hooks, t->now_ms));
+    t->model.pending_ms = 5000;
+    t->now_ms += 5000;
+    EXPECT(t, "informerd_hook_oldest_pending_seconds{hook=\"print\"} 5",
+           "informerd_hook_overdue{hook=\"print\"} 0");
+    t->now_ms++;
+    EXPECT(t, "informerd_hook_overdue{hook=\"print\"} 1");
+    t->model.pending_ms = 0;
+    EXPECT(t, "informerd_hook_overdue{hook=\"print\"} 0");
+}
+
 static void test_relists_and_errors_have_their_reasons(void **state)
 {
     struct admin_world *t = *state;
@@ -250,6 +267,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         WITH_WORLD(test_a_daemon_at_its_start),
         WITH_WORLD(test_a_watch_that_is_synced),
+        WITH_WORLD(test_a_hook_is_overdue_after_limits_pending),
         WITH_WORLD(test_relists_and_errors_have_their_reasons),
         WITH_WORLD(test_errors_of_discovery_count_for_the_watch),
         WITH_WORLD(test_faults_and_the_state),

@@ -78,6 +78,43 @@ static void test_a_finding_says_where_what_and_what_to_type(void **state)
                        "\"advice\":\"informerctl why h\"}");
 }
 
+static void test_a_line_has_its_advice_once(void **state)
+{
+    struct admin_world *t = *state;
+    struct buf list = {0};
+
+    admin_world_put_list(&list, "42", 20);
+    admin_world_list(t, WORLD_SERVICES, 200, buf_cstr(&list));
+    buf_clear(&list);
+    admin_world_put_list(&list, "43", 1);
+    admin_world_list(t, WORLD_SERVICES, 200, buf_cstr(&list));
+    buf_free(&list);
+    admin_world_expect(t, "GET /v1/doctor", 200,
+                       "objects is held\",\"advice\":\"informerctl guard accept services or ");
+    admin_world_expect(t, "GET /v1/status", 200,
+                       "objects is held: informerctl guard accept services or ");
+}
+
+static void tell_each_fault(void *arg, finding_cb *cb, void *cb_arg)
+{
+    (void)arg;
+    for (enum finding_id id = 0; id < FINDINGS; id++)
+        cb(cb_arg, &(struct finding){id, "hook", "h", "hook h: waits"});
+}
+
+/* Nothing of an advice has to be replaced or left out by the person who types it. */
+static void test_commands_can_be_typed_as_they_are(void **state)
+{
+    static const char *const never[] = {"NAME", "WATCH", "STATE_DIR", "|", "`", ", informer"};
+    struct admin_world *t = *state;
+
+    t->model.inspect = tell_each_fault;
+    for (size_t i = 0; i < ARRAY_LEN(never); i++)
+        admin_world_lacks(t, "GET /v1/doctor", never[i]);
+    admin_world_expect(t, "GET /v1/doctor", 200,
+                       "\"advice\":\"informerctl relist h; informerd --check-access\"}");
+}
+
 static void test_a_clock_that_is_more_than_a_minute_off(void **state)
 {
     struct admin_world *t = *state;
@@ -119,6 +156,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ten_runs_for_one_key_in_a_row_are_a_loop),
         cmocka_unit_test(test_fewer_slower_or_other_runs_are_no_loop),
+        cmocka_unit_test_setup_teardown(test_a_line_has_its_advice_once, admin_world_set_up,
+                                        admin_world_tear_down),
+        cmocka_unit_test_setup_teardown(test_commands_can_be_typed_as_they_are, admin_world_set_up,
+                                        admin_world_tear_down),
         cmocka_unit_test_setup_teardown(test_a_finding_says_where_what_and_what_to_type,
                                         admin_world_set_up, admin_world_tear_down),
         cmocka_unit_test_setup_teardown(test_a_clock_that_is_more_than_a_minute_off,

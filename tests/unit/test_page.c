@@ -97,10 +97,26 @@ static void test_one_line_says_that_all_is_well(void **state)
     list(t, WORLD_SERVICES, 1);
     admin_world_run(t, "");
     expect_json(t, "\"level\":\"good\","
-                   "\"summary\":\"All is well: 1 watch is current, 1 hook is up to date\"");
+                   "\"summary\":\"All is well: 1 watch is current, 1 hook without trouble\"");
     expect_html(t, "<p class=\"verdict good\"><b>All is well: 1 watch is current, "
-                   "1 hook is up to date</b>");
+                   "1 hook without trouble</b>");
     expect_both_lack(t, "informerctl");
+}
+
+static void test_only_rows_to_look_at_are_counted(void **state)
+{
+    struct admin_world *t = *state;
+    const struct err timeout = {.kind = ERR_TIMEOUT, .text = "no answer"};
+
+    t->model.watch_count = 1;
+    t->model.ready = true;
+    list(t, WORLD_SERVICES, 1);
+    hook_pause(t->hooks.v[0], true);
+    expect_json(t, "\"summary\":\"No fault, but look at 1 hook\"");
+    admin_world_fail(t, WORLD_SERVICES, &timeout);
+    expect_json(t, "\"summary\":\"No fault, but look at 1 watch and 1 hook\"");
+    hook_pause(t->hooks.v[0], false);
+    expect_json(t, "\"summary\":\"No fault, but look at 1 watch\"");
 }
 
 static void test_a_problem_comes_with_the_command_to_type(void **state)
@@ -113,10 +129,12 @@ static void test_a_problem_comes_with_the_command_to_type(void **state)
         t, "\"problem_count\":2,\"problems\":[{\"id\":\"held\",\"kind\":\"watch\","
            "\"name\":\"services\",\"text\":\"watch services: a list that would delete 19 of 20 "
            "objects is held");
-    expect_json(t, "\"todo\":\"informerctl guard accept|reject services\"}");
+    expect_json(t, "\"todo\":\"`informerctl guard accept services` or `informerctl guard reject "
+                   "services`\"}");
     expect_json(t, "\"word\":\"held\",\"level\":\"bad\"");
     expect_json(t, "\"summary\":\"2 problems\"");
-    expect_html(t, "<code>informerctl guard accept|reject services</code>");
+    expect_html(t, "<span class=\"todo\"><code>informerctl guard accept services</code> or "
+                   "<code>informerctl guard reject services</code></span>");
 }
 
 static void test_problems_come_first_in_the_static_table(void **state)
@@ -149,7 +167,35 @@ static void test_only_the_first_problems_are_written_out(void **state)
     t->model.watch_count = ARRAY_LEN(many);
     t->now_ms += WORLD_STALE_MS;
     expect_json(t, "\"problem_count\":20,");
-    expect_html(t, "and 12 more: see the rows below");
+    expect_html(t, "and 12 more: informerctl doctor lists all");
+    t->model.watches = few;
+    t->model.watch_count = n;
+}
+
+/* An outage of many watches does not push what only a person can mend off the page. */
+static void test_a_held_list_and_a_failed_reload_stand_before_an_outage(void **state)
+{
+    struct admin_world *t = *state;
+    struct admin_watch many[21];
+    const struct admin_watch *few = t->model.watches;
+    size_t n = t->model.watch_count;
+
+    refuse(t, WORLD_PRIVATE, "no");
+    list(t, WORLD_SERVICES, 20);
+    list(t, WORLD_SERVICES, 1); /* held */
+    for (size_t i = 0; i < ARRAY_LEN(many); i++)
+        many[i] = few[WORLD_PRIVATE];
+    many[20] = few[WORLD_SERVICES];
+    t->model.watches = many;
+    t->model.watch_count = ARRAY_LEN(many);
+    t->model.state.trouble = "No space left on device";
+    t->model.reload =
+        (struct admin_reload){.result = "failed", .failing_ns = 1, .problems = "no\n"};
+    expect_json(t, "\"problem_count\":23,\"problems\":[{\"id\":\"reload\",");
+    expect_json(t, "},{\"id\":\"held\",\"kind\":\"watch\",\"name\":\"services\",");
+    expect_json(t, "},{\"id\":\"state\",");
+    t->model.reload = (struct admin_reload){0};
+    t->model.state.trouble = NULL;
     t->model.watches = few;
     t->model.watch_count = n;
 }
@@ -162,6 +208,19 @@ static void test_texts_of_a_server_are_no_markup(void **state)
     expect_html(t, "&lt;script&gt;alert(1)&lt;/script&gt;");
     admin_world_lacks(t, "GET /", "<script>alert");
     expect_json(t, "<script>alert(1)</script>"); /* the page puts it in as text */
+}
+
+/* systemctl status says it in the same words. */
+static void test_a_server_that_does_not_answer_is_no_contact(void **state)
+{
+    struct admin_world *t = *state;
+    const struct err timeout = {.kind = ERR_TIMEOUT, .text = "no answer for 45 s"};
+
+    list(t, WORLD_SERVICES, 1);
+    admin_world_fail(t, WORLD_SERVICES, &timeout);
+    expect_json(t, "\"level\":\"look\",\"age_ms\":2500,");
+    expect_json(t, "\"error\":\"no contact: no answer for 45 s\"}");
+    expect_html(t, "<td class=\"error\">no contact: no answer for 45 s</td>");
 }
 
 static void test_a_hook(void **state)
@@ -265,10 +324,13 @@ int main(void)
         WITH_WORLD(test_the_bar_empties_with_the_silence),
         WITH_WORLD(test_a_server_that_was_never_heard),
         WITH_WORLD(test_one_line_says_that_all_is_well),
+        WITH_WORLD(test_only_rows_to_look_at_are_counted),
         WITH_WORLD(test_a_problem_comes_with_the_command_to_type),
         WITH_WORLD(test_problems_come_first_in_the_static_table),
         WITH_WORLD(test_only_the_first_problems_are_written_out),
+        WITH_WORLD(test_a_held_list_and_a_failed_reload_stand_before_an_outage),
         WITH_WORLD(test_texts_of_a_server_are_no_markup),
+        WITH_WORLD(test_a_server_that_does_not_answer_is_no_contact),
         WITH_WORLD(test_a_hook),
         WITH_WORLD(test_servers_and_credentials),
         WITH_WORLD(test_credential_files_lose_their_folders),

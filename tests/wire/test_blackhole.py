@@ -3,6 +3,7 @@
 kernel's probes alone find it; tests/soak/blackhole.py measures how long that takes."""
 import contextlib
 import ctypes
+import json
 import os
 import socket
 import tempfile
@@ -34,6 +35,18 @@ def cable():
 
 def metrics(d):
     return d.control.ask("/metrics")[2].decode()
+
+
+def page_row(d):
+    """The row of the watch on the status page."""
+    [row] = json.loads(d.control.ask("/page.json")[2])["watches"]
+    return row
+
+
+def reasons(d):
+    """(status, the words of the reasons) of /healthz."""
+    status, _headers, body = d.control.ask("/healthz?format=json")
+    return status, [reason["reason"] for reason in json.loads(body)["reasons"]]
 
 
 def attempts(d):
@@ -94,14 +107,17 @@ def wait_status(sock, text):
 
 
 @pytest.fixture
-def far(cable, authority, new_api, factory, hook, systemd):
-    """(server, daemon): each on its side of the cable; the hook has handled n/a and n/b."""
+def far(request, cable, authority, new_api, factory, hook, systemd):
+    """(server, daemon): each on its side of the cable; the hook has handled n/a and n/b. A parameter has
+    settings of the cluster."""
     with cable.inside(cable.server):
         api = new_api(tls=authority.server(ips=(SERVER_IP,)), host=SERVER_IP)
     api.apply(service("n/a"))
     with cable.inside(cable.client):
-        d = factory.daemon(api, hooks={"h": hook}, tuning={
-            "connect_timeout": "1s", "backoff": {"initial": "200ms", "max": "200ms"}},
+        cluster = factory.cluster(api, {
+            "connect_timeout": "1s", "backoff": {"initial": "200ms", "max": "200ms"}})
+        d = factory.daemon(api, hooks={"h": hook},
+            clusters={"prod": {**cluster, **getattr(request, "param", {})}},
             environ={"NOTIFY_SOCKET": systemd.getsockname()})
     hook.wait(1)
     api.wait_watching("services")
@@ -136,7 +152,7 @@ def check_went_on(api, hook, rv):
 
 def test_s59_a_black_hole_is_found_and_the_watch_goes_on_without_a_list(far, cable, hook, systemd):
     """No stream ends, no bookmark is due, and neither side sends anything: only keepalive can find
-    it. It takes 40 s by the socket's options. Then status, log, metrics and systemctl status say so."""
+    it. It takes 40 s by the socket's options. Then status, log, metrics, page and systemctl status say so."""
     api, d = far
     rv, before = api.rv, attempts(d)
     with shortened(api, d):
@@ -149,10 +165,31 @@ def test_s59_a_black_hole_is_found_and_the_watch_goes_on_without_a_list(far, cab
     wait_status(systemd, "no contact: watch services: ")
     wait_until(lambda: 'informerd_watch_state{cluster="prod",watch="services"} 3' in metrics(d))
     assert 'informerd_watch_errors_total{cluster="prod",watch="services",reason="timeout"}' in metrics(d)
+    row = page_row(d)
+    assert row["word"] == "backoff" and row["level"] == "look" and row["error"].startswith("no contact: ")
     cable.mend()
     check_went_on(api, hook, rv)
     wait_status(systemd, "1 of 1 watches synced, 1 hook")
     d.control.wait_watch("services", state="watching", last_error=None)
+
+
+@pytest.mark.parametrize("far", [{"stale_after": "1s"}], indirect=True)
+def test_s59_a_black_hole_makes_healthz_503_after_stale_after(far, cable, hook):
+    """The page then shows the watch as a fault; both are well again when the network is."""
+    api, d = far
+    rv = api.rv
+    with shortened(api, d):
+        cable.cut()
+    api.apply(service("n/c"))
+    wait_until(lambda: reasons(d) == (503, ["stale"]), what="not healthy")
+    wait_until(lambda: (page_row(d)["error"] or "").startswith("no contact: "), what="the page says why")
+    row = page_row(d)
+    assert row["word"] == "stale" and row["level"] == "bad"
+    cable.mend()
+    check_went_on(api, hook, rv)
+    wait_until(lambda: (api.bookmark(), reasons(d) == (200, []))[1], what="healthy")
+    row = page_row(d)
+    assert row["word"] == "watching" and row["level"] == "good" and not row["error"]
 
 
 def test_s59_a_machine_that_lost_power_is_found_when_it_is_back(far, cable, hook):

@@ -2,6 +2,8 @@
 """The listener of metrics.listen: /livez, /readyz and /healthz over TCP, and nothing else."""
 import http.client
 import os
+import pathlib
+import re
 import signal
 import socket
 import time
@@ -249,13 +251,16 @@ def test_a_reload_widens_and_narrows_an_address(probed):
             assert ask(("127.0.0.1", port), "/livez")[0] == 200
 
 
-def test_a_reload_to_an_address_that_is_taken_changes_nothing(probed):
-    d, _probes = probed()
+def test_a_reload_to_an_address_that_is_taken_changes_nothing(api, probed, hook):
+    hook.block()
+    api.apply(service("n/a"))
+    d, _probes = probed(hooks={"h": hook})
+    hook.wait(1)
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         address = f"127.0.0.1:{taken.getsockname()[1]}"
-        d.settings["limits"]["pending"] = "7s"
+        d.settings["limits"]["pending"] = "1ms"     # the run above would be a fault
         done = reload(d, "[::1]:0", address)
         assert done.returncode == 1 and address in done.stderr
         status, _headers, body = ask(addresses(d)[0], "/healthz")
@@ -263,8 +268,11 @@ def test_a_reload_to_an_address_that_is_taken_changes_nothing(probed):
         with pytest.raises(ConnectionError):
             ask(addresses(d)[-1], "/livez")     # it was bound, and given up with the reload
         assert d.control.status()["reload"]["result"] == "failed"
+        assert d.control.hook("h")["oldest_pending_s"] > 0.001
+        assert len(d.control.status()["degraded"]) == 1, "limits.pending is as it was"
     assert reload(d, ANY_PORT).returncode == 0
-    assert not [text for text in d.control.status()["degraded"] if "reload" in text]
+    [text] = d.control.status()["degraded"]
+    assert text.startswith("hook h: a key is pending")      # now the setting is in use
 
 
 def test_a_stop_while_a_reload_waits_closes_the_new_address(api, probed, hook):
@@ -296,7 +304,9 @@ def test_a_port_of_root_is_bound_by_a_start_but_not_by_a_reload(api, daemon, aut
     d.folder.chmod(0o755)
     d.start()
     assert ask(("127.0.0.1", port), "/livez")[0] == 200
-    assert os.stat(f"/proc/{d.pid}").st_uid in (0, NOBODY)
+    status = pathlib.Path(f"/proc/{d.pid}/status").read_text()
+    uids = re.search(r"^Uid:\s+(.*)$", status, re.MULTILINE).group(1).split()
+    assert uids == [str(NOBODY)] * 4, "the daemon has left root for good: real, effective, saved, file system"
     done = reload(d, f"127.0.0.1:{port - 1}")
     assert done.returncode == 78 and "only root may use a port below 1024" in done.stderr
     assert ask(("127.0.0.1", port), "/livez")[0] == 200

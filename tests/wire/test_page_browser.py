@@ -25,7 +25,13 @@ def chromium():
 
 
 @pytest.fixture
-def opened(api, daemon, chromium):
+def expected():
+    """Parts of the complaints on the console that the test provokes; it adds them."""
+    return []
+
+
+@pytest.fixture
+def opened(api, daemon, chromium, expected):
     """opened(...): the daemon, with its page open and live."""
     def make(metrics=None, **more):
         d = daemon(api, metrics={"listen": [ANY_PORT], **(metrics or {})}, **more)
@@ -33,9 +39,10 @@ def opened(api, daemon, chromium):
         wait_live(chromium)
         return d
     yield make
-    if chromium.process.poll() is None:
-        base = {url for url in chromium.requests() if not url.startswith(("about:", "http://127.0.0.1:"))}
-        assert base == set(), "a request leaves the host"
+    assert chromium.process.poll() is None, "Chromium still runs"
+    base = {url for url in chromium.requests() if not url.startswith(("about:", "http://127.0.0.1:"))}
+    assert base == set(), "a request leaves the host"
+    assert [text for text in chromium.complaints() if not any(part in text for part in expected)] == []
 
 
 def url(d):
@@ -78,38 +85,51 @@ def test_it_shows_the_state_and_follows_it(api, opened, chromium, hook):
     wait_cell(chromium, "hooks", "h", "failed", "0 of 1")
     assert cell(chromium, "watches", "services", "state") == "watching"
     chromium.wait("document.querySelector('.verdict').classList.contains('good')")
-    assert chromium.text(".verdict b") == "All is well: 1 watch is current, 1 hook is up to date"
+    assert chromium.text(".verdict b") == "All is well: 1 watch is current, 1 hook without trouble"
     api.apply(service("n/b"))
     wait_cell(chromium, "watches", "services", "objects", "2")
     wait_cell(chromium, "hooks", "h", "failed", "0 of 2")
     chromium.wait("document.querySelector('svg.spark path').getAttribute('d').split('L').length > 2",
                   "the sparkline shows the event")
     assert cell(chromium, "hooks", "h", "last").startswith("ok, ")
-    assert chromium.complaints() == []
 
 
-def test_an_outage_shows_within_two_seconds_of_the_status(api, opened, chromium, factory, hook):
-    d = opened(hooks={"h": hook_settings(hook)}, clusters=quick(api, factory))
-    d.settled(api)
+def outage(api, d, chromium):
+    """Ends the outage that there is, if any, and begins one. Returns how many seconds after the status the page shows
+    it."""
+    recover(api, chromium)
     wait_until(lambda: d.control.status()["degraded"] == [], what="healthy")
     api.stop_listening()
     api.drop("rst")
     wait_until(lambda: d.control.watch("services")["stale"], what="stale", interval=0.01)
     begin = time.monotonic()
     wait_cell(chromium, "watches", "services", "state", "stale")
-    took = time.monotonic() - begin
-    assert took < 2 or os.getloadavg()[0] > 4 * os.cpu_count(), took
-    assert chromium.text(".problems code") == "informerctl relist services, informerd --check-access"
-    assert chromium.js("document.title").startswith("(1) informerd")
-    assert "stale" in chromium.text(".problems p")
+    return time.monotonic() - begin
+
+
+def recover(api, chromium):
     api.listen()
     wait_until(lambda: (api.bookmark(), cell(chromium, "watches", "services", "state") == "watching")[1],
                what="well again")
+
+
+def test_an_outage_shows_within_two_seconds_of_the_status(api, opened, chromium, factory, hook):
+    d = opened(hooks={"h": hook_settings(hook)}, clusters=quick(api, factory))
+    d.settled(api)
+    took = []
+    while not took or (took[-1] >= 2 and len(took) < 3):    # a busy machine may need another try
+        took.append(outage(api, d, chromium))
+    assert took[-1] < 2, took
+    assert chromium.js("[...document.querySelectorAll('.problems code')].map((e) => e.textContent)") \
+        == ["informerctl relist services", "informerd --check-access"]     # a click selects one of them
+    assert chromium.js("document.title").startswith("(1) informerd")
+    assert "stale" in chromium.text(".problems p")
+    recover(api, chromium)
     chromium.wait("document.querySelector('.problems').hidden")
-    assert chromium.complaints() == []
 
 
-def test_a_daemon_that_is_gone_never_looks_healthy(api, opened, chromium, hook):
+def test_a_daemon_that_is_gone_never_looks_healthy(api, opened, chromium, hook, expected):
+    expected.append("ERR_CONNECTION_REFUSED")
     d = opened(hooks={"h": hook_settings(hook)})
     d.settled(api)
     assert chromium.js("document.querySelector('.lost-note').hidden")
@@ -157,13 +177,12 @@ def test_problems_come_first_and_the_filter_finds_rows(api, opened, chromium):
 
 def test_texts_are_shown_and_not_run(api, opened, chromium):
     api.on_list("services", times=None).fail(403, "Forbidden", "<img src=x onerror=alert(1)>")
-    opened()
+    opened(metrics={"page_keys": True})     # else the page keeps the text of the server to itself
     chromium.wait("document.querySelector('.problems p')?.textContent.includes('<img src=x')")
     assert chromium.js("document.querySelectorAll('img').length") == 0
-    assert chromium.complaints() == []
 
 
-def test_the_policy_lets_nothing_else_in(opened, chromium):
+def test_the_policy_lets_nothing_else_in(opened, chromium, expected):
     opened()
     chromium.js("""new Promise((done) => {
         const s = document.createElement('style');
@@ -175,6 +194,7 @@ def test_the_policy_lets_nothing_else_in(opened, chromium):
         == "TypeError"
     said = " ".join(chromium.complaints())
     assert "style-src" in said and "connect-src" in said
+    expected += ["Content Security Policy", "TrustedHTML"]
 
 
 def test_a_hidden_page_asks_for_nothing(opened, chromium):
@@ -183,6 +203,10 @@ def test_a_hidden_page_asks_for_nothing(opened, chromium):
         window.away = true; document.dispatchEvent(new Event('visibilitychange'))""")
     chromium.wait("document.querySelector('.live').textContent === 'paused'")
     chromium.wait("!document.querySelector('.lost-note').hidden", "what is old is said to be old")
+    assert chromium.js("document.title").startswith("Paused: informerd")
+    assert "nobody saw this page" in chromium.text(".lost-note")
+    assert chromium.text(".verdict b") == "Not known: the page was not in view"
+    assert chromium.js("document.querySelector('main').classList.contains('frozen')")
     asked = len(chromium.requests())
     chromium.js("window.away = false; document.dispatchEvent(new Event('visibilitychange'))")
     wait_live(chromium)
