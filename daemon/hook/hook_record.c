@@ -37,6 +37,7 @@ void hook_record_renew(struct hook *h)
 
     delivery_log_renew(&h->queue, skips);
     files_renew(&h->files);
+    strays_renew(&h->strays);
     h->renew = h->rules.mode != HOOK_OBJECT;
     h->snapshot_due = h->snapshot_due || (h->rules.mode == HOOK_SNAPSHOT && !skips);
 }

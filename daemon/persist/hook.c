@@ -274,12 +274,12 @@ static size_t source_named(const struct hook *h, struct str name)
     return i < h->source_count ? i : SIZE_MAX;
 }
 
-/* Does the state know what the hook got of the source, or has it no such rows at any time? */
+/* Does the state know what the hook got of the source, or is that no source of the hook any more? */
 static bool has_deliveries(const struct persist_hook *mh, const struct restore *r, size_t source)
 {
     size_t n;
 
-    if (source == SIZE_MAX || mh->sources[source].bytes == PERSIST_NONE)
+    if (source == SIZE_MAX)
         return true;
     (void)restore_deliveries(r, mh->sources[source].item, &n);
     return n > 0 || restore_value(r, mh->sources[source].item, ROW_SEEN).p != NULL;
@@ -295,8 +295,11 @@ void persist_hook_load_file(struct persist_hook *mh, const struct restore *r,
     own.source = seen->source_name.n > 0 || mh->hook->rules.mode == HOOK_OBJECT
                      ? source_named(mh->hook, seen->source_name)
                      : 0;
-    /* Whether the object of the file still exists is found out by its deliveries. If the state has
-     * forgotten those (GRACE_S of persist), as a stray. */
+    /* Whether the object of the file still exists is found out by its deliveries. If the state has none
+     * (persist = "none") or has forgotten them (GRACE_S of persist), as a stray. */
+    if (own.source != SIZE_MAX && mh->sources[own.source].bytes == PERSIST_NONE &&
+        strays_restore_unknown(mh->hook, &own))
+        return;
     if (has_deliveries(mh, r, own.source) || !strays_restore_alone(mh->hook, &own))
         strays_restore(mh->hook, &own);
 }

@@ -6,7 +6,7 @@ import outputs
 import pytest
 from control import wait_until
 from fakeapi import endpointslice, service
-from harness import NOW, ONCE, TWO, hook_settings
+from harness import NOW, ONCE, SERVICES, TWO, hook_settings
 from outputs import port, starts
 from statefile import wait_noted
 
@@ -239,16 +239,22 @@ def test_an_apply_that_was_cut_off_is_still_due(api, daemon, place, applier, how
     assert starts(applier) == 3
 
 
-def test_files_of_objects_deleted_meanwhile_are_removed(api, daemon, place, applier):
+@pytest.mark.parametrize("persist", ["full", "digest", "none"])
+def test_files_of_objects_deleted_meanwhile_are_removed(api, daemon, place, applier, persist):
     api.apply(service("n/a", ports=[81]), service("n/b", ports=[82]))
-    d = daemon(api, hooks={"h": outputs.each(place, apply=[applier.path])}).settled(api)
+    d = daemon(api, hooks={"h": outputs.each(place, apply=[applier.path])},
+               watches={"services": {**SERVICES["services"], "persist": persist}}).settled(api)
     d.stop()
     done = starts(applier)
     api.delete("services", "n/b")
     api.apply(service("n/c", ports=[83]))
     d.again(api)
+    wait_applied(d)
     assert place.files() == {"n/a.conf": port(81), "n/c.conf": port(83)}
     assert starts(applier) == done + 1
+    d.stop()
+    d.again(api)
+    assert starts(applier) == done + 1, "nothing has changed"
 
 
 @pytest.mark.parametrize("when", ["meanwhile", "later"])
