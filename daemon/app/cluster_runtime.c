@@ -510,7 +510,7 @@ void cluster_runtime_replace(struct cluster_runtime *s, const struct watch *old,
     f->audit_ms = audit_ms;
     if (f->held_back) /* no driver calls watch_tick(): if the old watch has begun stale, so does w */
         watch_tick(w, (struct now){.ms = loop_now_ms(s->loop), .wall_ns = loop_wall_ns()});
-    else if (s->discovery_driver != NULL)
+    if (s->discovery_driver != NULL && !f->held_back)
         follow(s, f);
 }
 

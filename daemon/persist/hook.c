@@ -10,10 +10,12 @@
 #include "base/panic.h"
 #include "persist/row.h"
 
-/* Keys of ROW_OWED. They are on disk: never change them. */
+/* Keys of ROW_OWED; the last one says that no run is due before a change. They are on disk: never
+ * change them. */
 static const char owed_snapshot[] = "snapshot";
 static const char owed_renewal[] = "renewal";
 static const char owed_apply[] = "apply";
+static const char owed_at_change[] = "parked";
 
 /* Finds the rows of the hook and of its sources, and makes those that are missing. */
 static void find_items(struct persist_hook *mh, const enum persist_bytes *bytes, struct ids *ids,
@@ -128,6 +130,8 @@ static bool put_record(const struct putting *p)
         put_flag(p, ROW_OWED, owed_renewal, now.owes_renewal);
     if (now.owes_apply != was.owes_apply)
         put_flag(p, ROW_OWED, owed_apply, now.owes_apply);
+    if (now.is_parked != was.is_parked)
+        put_flag(p, ROW_OWED, owed_at_change, now.is_parked);
     if (now.forgotten != was.forgotten)
         put_forgotten(p, now.forgotten);
     if (now.is_paused != was.is_paused)
@@ -316,6 +320,8 @@ static void load_fact(struct persist_hook *mh, const struct restore *r,
         persist->owes_renewal = true;
     if (fact->what == ROW_OWED && str_is(fact->key, owed_apply))
         persist->owes_apply = true;
+    if (fact->what == ROW_OWED && str_is(fact->key, owed_at_change))
+        persist->is_parked = true;
     if (fact->what == ROW_FORGOTTEN)
         str_take_u64(&value, &persist->forgotten);
     if (fact->what == ROW_PAUSED)

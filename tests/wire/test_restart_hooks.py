@@ -129,6 +129,26 @@ def test_a_parked_key_stays_parked_until_its_object_changes(api, parked, hook):
     assert d.control.hook("h")["parked"] == 0
 
 
+@pytest.mark.parametrize("how", ["stop", "kill"])
+@pytest.mark.parametrize("mode", ["batch", "snapshot"])
+def test_a_parked_hook_stays_parked_until_anything_changes(api, handled, hook, mode, how):
+    d = handled(service("n/a"), mode=mode, park_exit=[3], **NOW)
+    hook.exit_with(3)
+    api.apply(service("n/a", ports=[81]))
+    wait_until(lambda: d.control.hook("h")["parked"] == 1, what="the hook is parked")
+    d.settled(api)
+    for _ in range(2):
+        d.kill() if how == "kill" else d.stop()
+        d.again(api)
+        assert d.control.hook("h")["parked"] == 1 and len(hook.runs()) == 2
+    hook.exit_with(0)
+    api.apply(service("n/b"))
+    hook.wait(3)
+    d.caught_up(api)
+    assert sorted(hook.runs()[2].told) == [("ADDED", "n/b"), ("MODIFIED", "n/a")]
+    assert len(hook.runs()) == 3 and d.control.hook("h")["parked"] == 0
+
+
 def test_a_parked_key_whose_object_changed_meanwhile_runs(api, parked, hook):
     hook.exit_with(0)
     api.apply(service("n/a", ports=[81]))
