@@ -508,6 +508,8 @@ void cluster_runtime_replace(struct cluster_runtime *s, const struct watch *old,
     watch_driver_dispose(&f->watch_driver);
     f->watch = w;
     f->audit_ms = audit_ms;
+    if (f->held_back) /* no driver calls watch_tick(): if the old watch has begun stale, so does w */
+        watch_tick(w, (struct now){.ms = loop_now_ms(s->loop), .wall_ns = loop_wall_ns()});
     if (s->discovery_driver != NULL && !f->held_back)
         follow(s, f);
 }

@@ -82,8 +82,8 @@ void cluster_runtime_add(struct cluster_runtime *s, struct watch *w, uint64_t au
  * called inside the judge, as the next two. */
 void cluster_runtime_remove(struct cluster_runtime *s, const struct watch *w);
 
-/* As cluster_runtime_remove(old) and cluster_runtime_add(w), but if old is held back, w is so too. w
- * resumes from the points that watch_inherit() has given it. */
+/* As cluster_runtime_remove(old) and cluster_runtime_add(w), but if old is held back, w is so too, and
+ * begins stale if old has. w resumes from the points that watch_inherit() has given it. */
 void cluster_runtime_replace(struct cluster_runtime *s, const struct watch *old, struct watch *w,
                              uint64_t audit_ms);
 

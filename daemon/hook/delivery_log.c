@@ -371,18 +371,23 @@ void delivery_log_forget(struct delivery_queue *q, size_t source)
     q->sources[source].is_seen = q->sources[source].is_kept = false;
 }
 
-/* The key was parked with the last delivered event. It stays parked if the event that is due now is
- * the same one: an end again, or a state that the filter does not tell from the delivered one. */
-bool delivery_log_was_parked(const struct delivery_queue *q, struct delivery *dl)
+/* An end again, or a state that the filter does not tell from the delivered one. */
+bool delivery_log_repeats(const struct delivery_queue *q, const struct delivery *dl)
 {
     struct delivery_event due[2];
-    bool parked = dl->parked;
 
-    dl->parked = false;
-    if (!parked || !delivery_is_due(dl) || delivery_events(q, dl, due) == 0)
+    if (!delivery_is_due(dl) || delivery_events(q, dl, due) == 0)
         return false;
     if (dl->last_was_end || delivery_is_end(due[0].type))
         return dl->last_was_end && delivery_is_end(due[0].type);
     return known_has(&dl->delivered, due[0].object) &&
            !filter_known_changed(q->filter, &dl->delivered, due[0].object);
+}
+
+bool delivery_log_was_parked(const struct delivery_queue *q, struct delivery *dl)
+{
+    bool parked = dl->parked;
+
+    dl->parked = false;
+    return parked && delivery_log_repeats(q, dl);
 }

@@ -269,6 +269,13 @@ static enum err_kind may_claim(const struct run *run, const char *key, struct st
     return refuse(run, file, err);
 }
 
+/* What an earlier process has written; zero = that is not known. */
+static void know(struct file *file, struct digest digest)
+{
+    file->seen = digest.lo != 0 || digest.hi != 0;
+    file->digest = digest;
+}
+
 /* The key has the file with this path from now on. True: the file is new. */
 static bool give(const struct run *run, const char *key, struct str path)
 {
@@ -281,11 +288,15 @@ static bool give(const struct run *run, const char *key, struct str path)
     }
     /* A stray with this path is the run's file now, and the record of the stray becomes that of the
      * file. */
-    bool is_kept = strays_claim(run->hook, path);
+    struct digest applied;
+    bool is_kept = strays_claim(run->hook, path, &applied);
 
     file = add(&run->hook->files, path, source_of(run), str_c(key));
     file->kept = is_kept;
-    return true;
+    know(file, applied);
+    if (file->seen) /* its record may name another key */
+        touch(&run->hook->files, file);
+    return !file->seen;
 }
 
 static enum err_kind claim(struct run *run, struct str path, struct err *err)
@@ -582,8 +593,7 @@ void files_restore(struct files *f, const struct files_seen *seen)
     struct file *file = add(f, seen->path, seen->source, seen->key);
 
     file->kept = true;
-    file->seen = seen->digest.lo != 0 || seen->digest.hi != 0;
-    file->digest = seen->digest;
+    know(file, seen->digest);
 }
 
 void files_renew(struct files *f)

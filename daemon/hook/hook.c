@@ -429,12 +429,41 @@ static void schedule_delivery(void *arg, struct delivery *dl)
         hook_rest_delivery(o->hook, dl, o->now_ms);
 }
 
+/* Does nothing but what was delivered last wait for a run? */
+static bool repeats(const struct hook *h)
+{
+    list_each (pos, tmp, &h->queue.pending)
+        if (!delivery_log_repeats(&h->queue, list_entry(pos, struct delivery, pending)))
+            return false;
+    return !list_is_empty(&h->queue.pending);
+}
+
+/* Is the whole hook to be parked, as it was in an earlier process? Not if a key has something new. */
+static bool stays_parked(struct hook *h, const struct work_item *u)
+{
+    bool idle = u->state == WORK_ITEM_IDLE || u->state == WORK_ITEM_PARKED;
+
+    h->was_parked = h->was_parked && idle && repeats(h);
+    return h->was_parked;
+}
+
+static void park_whole(struct hook *h, struct work_item *u, uint64_t now_ms)
+{
+    if (u->state == WORK_ITEM_PARKED)
+        return;
+    h->first_failed |= h->gate == GATE_FIRST; /* that run was in the earlier process */
+    scheduler_park(&h->work_queue, u);
+    hook_parked_note(h, NULL, 0, now_ms);
+}
+
 /* Schedules the whole hook. If a run is under way, has failed or could not be started, the new
  * source counts as a change: that run may not have had it. */
 static void schedule_whole(struct hook *h, struct work_item *u, uint64_t now_ms)
 {
     if (hook_work_item_due(h, u, NULL)) {
-        if (u->failures == 0 && !u->not_started && u->state != WORK_ITEM_RUNNING)
+        if (stays_parked(h, u))
+            park_whole(h, u, now_ms);
+        else if (u->failures == 0 && !u->not_started && u->state != WORK_ITEM_RUNNING)
             start_first(h, u, now_ms);
         else
             scheduler_touch(&h->work_queue, u, now_ms);
@@ -511,6 +540,7 @@ static struct run *start_run(struct hooks *hs, struct hook *h, struct work_item 
         return NULL;
     number_run(hs, run);
     h->snapshot_due = false; /* until the run fails, or more comes */
+    h->was_parked = false;
     /* The snapshot shows no source that is not open; hook_record_of() says so on disk before the
      * run starts. */
     gate_note_lacked(h);

@@ -53,6 +53,7 @@ struct hook {
     bool paused;
     bool snapshot_due; /* snapshot: one more run is due, even if no key has a change left */
     bool restored;     /* an earlier process ran this hook (hook/hook_record) */
+    bool was_parked;   /* Batch, snapshot: by an earlier process, and no run was started since */
     bool replaces;     /* a reload has put it in the place of another one (hook/reload) */
     /* Batch, snapshot: the effects of its runs are gone, and no run has succeeded since. */
     bool renew;

@@ -300,10 +300,9 @@ static void note_parked(struct hook *h, const struct run *run, const struct run_
 {
     struct delivery *dl = delivery_of(run);
 
-    if (dl != NULL) {
-        dl->work_item->unfit = run_end_is_unfit(&r->end) || r->stopped;
+    run->work_item->unfit = run_end_is_unfit(&r->end) || r->stopped;
+    if (dl != NULL)
         delivery_touch(&h->queue, dl);
-    }
     hook_parked_note(h, dl, r->wall_ns, now_ms);
 }
 

@@ -18,8 +18,10 @@ struct hook_record {
     bool owes_snapshot;
     /* Batch, snapshot: the effects of its runs are gone, and no run has succeeded since. */
     bool owes_renewal;
-    bool owes_apply;    /* files are to be applied, or apply is under way */
-    bool is_paused;     /* a person has paused it */
+    bool owes_apply; /* files are to be applied, or apply is under way */
+    bool is_paused;  /* a person has paused it */
+    bool
+        is_parked; /* Batch, snapshot: what was delivered last is not delivered again before a change */
     uint64_t forgotten; /* parked ends that all processes have given up */
 };
 

@@ -132,6 +132,23 @@ bool strays_restore_alone(struct hook *h, const struct files_seen *seen)
     return true;
 }
 
+bool strays_restore_unknown(struct hook *h, const struct files_seen *seen)
+{
+    if (!strays_restore_alone(h, seen))
+        return false;
+    struct map_node *node = map_get(&h->strays.by_path, seen->path);
+
+    map_entry(node, struct stray, node)->is_applied =
+        is_named(h, seen->source, seen->key, seen->path);
+    return true;
+}
+
+void strays_renew(struct strays *s)
+{
+    list_each (pos, tmp, &s->all)
+        list_entry(pos, struct stray, link)->is_applied = false;
+}
+
 bool strays_is_named(const struct hook *h, struct str key, struct str path)
 {
     bool is = false;
@@ -143,13 +160,16 @@ bool strays_is_named(const struct hook *h, struct str key, struct str path)
     return is;
 }
 
-bool strays_claim(struct hook *h, struct str path)
+bool strays_claim(struct hook *h, struct str path, struct digest *applied)
 {
     struct map_node *node = map_get(&h->strays.by_path, path);
 
+    *applied = (struct digest){0};
     if (node == NULL)
         return false;
     struct stray *x = map_entry(node, struct stray, node);
+    if (x->is_applied)
+        *applied = x->digest;
     take_out(&h->strays, x);
     free_stray(x);
     return true;

@@ -39,6 +39,8 @@ struct stray {
     char *source_name; /* "" in modes batch and snapshot */
     char *key;
     bool dirty; /* the sink has no record of it */
+    /* The key of the record has this path, and `digest` says what was applied. */
+    bool is_applied;
     char path[];
 };
 
@@ -70,6 +72,13 @@ void strays_restore(struct hook *h, const struct files_seen *seen);
  * the file has no object. */
 bool strays_restore_alone(struct hook *h, const struct files_seen *seen);
 
+/* The same for a source of which no deliveries are kept (persist = "none"). A key that still exists need
+ * not apply a file that is as it was. */
+bool strays_restore_unknown(struct hook *h, const struct files_seen *seen);
+
+/* The hook is renewed: what was applied does not count. */
+void strays_renew(struct strays *s);
+
 /* Adds a file that stays; why is constant. */
 void strays_add_left(struct strays *s, const struct files_seen *seen, const char *why);
 
@@ -83,8 +92,8 @@ void strays_order(struct strays *s, struct stray *x);
 void strays_drop(struct strays *s, struct stray *x);
 
 /* A key has this path now. True if the file was a stray: it is none any more, and the sink may have
- * a record of it. */
-bool strays_claim(struct hook *h, struct str path);
+ * a record of it. *applied is set to the digest of what was applied, or to zero. */
+bool strays_claim(struct hook *h, struct str path, struct digest *applied);
 
 /* Finds out which strays are to be removed. It does so once all sources that could name a file
  * have been seen and the first runs have ended, and not before the file that takes its place is

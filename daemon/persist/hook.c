@@ -10,10 +10,12 @@
 #include "base/panic.h"
 #include "persist/row.h"
 
-/* Keys of ROW_OWED. They are on disk: never change them. */
+/* Keys of ROW_OWED; the last one says that no run is due before a change. They are on disk: never
+ * change them. */
 static const char owed_snapshot[] = "snapshot";
 static const char owed_renewal[] = "renewal";
 static const char owed_apply[] = "apply";
+static const char owed_at_change[] = "parked";
 
 static void put_cluster(const struct persist_source *s, struct batch *b)
 {
@@ -163,6 +165,8 @@ static bool put_record(const struct putting *p)
         put_flag(p, ROW_OWED, owed_renewal, now.owes_renewal);
     if (now.owes_apply != was.owes_apply)
         put_flag(p, ROW_OWED, owed_apply, now.owes_apply);
+    if (now.is_parked != was.is_parked)
+        put_flag(p, ROW_OWED, owed_at_change, now.is_parked);
     if (now.forgotten != was.forgotten)
         put_forgotten(p, now.forgotten);
     if (now.is_paused != was.is_paused)
@@ -312,12 +316,12 @@ static size_t source_named(const struct hook *h, struct str name)
     return i < h->source_count ? i : SIZE_MAX;
 }
 
-/* Does the state have delivery records of the hook for the source, or does it never have such rows? */
+/* Does the state say which events of the source the hook got, or is that no source of the hook any more? */
 static bool has_deliveries(const struct persist_hook *mh, const struct restore *r, size_t source)
 {
     size_t n;
 
-    if (source == SIZE_MAX || mh->sources[source].bytes == PERSIST_NONE)
+    if (source == SIZE_MAX)
         return true;
     (void)restore_deliveries(r, mh->sources[source].item, &n);
     return n > 0 || restore_value(r, mh->sources[source].item, ROW_SEEN).p != NULL;
@@ -333,8 +337,11 @@ void persist_hook_load_file(struct persist_hook *mh, const struct restore *r,
     own.source = seen->source_name.n > 0 || mh->hook->rules.mode == HOOK_OBJECT
                      ? source_named(mh->hook, seen->source_name)
                      : 0;
-    /* Whether the object of the file still exists is found out by its deliveries. If the state has
-     * forgotten those (GRACE_S of persist), as a stray. */
+    /* Whether the object of the file still exists is found out by its deliveries. If the state has none
+     * (persist = "none") or has forgotten them (GRACE_S of persist), as a stray. */
+    if (own.source != SIZE_MAX && mh->sources[own.source].bytes == PERSIST_NONE &&
+        strays_restore_unknown(mh->hook, &own))
+        return;
     if (has_deliveries(mh, r, own.source) || !strays_restore_alone(mh->hook, &own))
         strays_restore(mh->hook, &own);
 }
@@ -351,6 +358,8 @@ static void load_fact(struct persist_hook *mh, const struct restore *r,
         persist->owes_renewal = true;
     if (fact->what == ROW_OWED && str_is(fact->key, owed_apply))
         persist->owes_apply = true;
+    if (fact->what == ROW_OWED && str_is(fact->key, owed_at_change))
+        persist->is_parked = true;
     if (fact->what == ROW_FORGOTTEN)
         str_take_u64(&value, &persist->forgotten);
     if (fact->what == ROW_PAUSED)

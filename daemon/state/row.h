@@ -45,7 +45,7 @@ struct row_item {
     XX(BOOT, "boot")           /* hook: boot id of the kernel when the row was written */         \
     XX(PAUSED, "paused")       /* hook: a person paused it; no value */                           \
     XX(OUTPUT, "output")       /* hook, by path: digest of its output file */                     \
-    XX(OWED, "owed")           /* hook, by kind: a run that is due, of no key */                  \
+    XX(OWED, "owed")           /* hook, by kind: a run that is due, of no key; "parked" */        \
     XX(SEEN, "seen")           /* source: the hook has seen it; keys it skipped have records */   \
     XX(FORGOTTEN, "forgotten") /* hook: number of parked DELETED that expired */                  \
     XX(RENEWING, "renewing")   /* hook: digest of the settings that renew it, and the value of  \

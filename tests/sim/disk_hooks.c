@@ -204,7 +204,8 @@ static void put_memory(const struct putting *p, struct hook *h)
     struct hook_record *was = &p->disk_hooks->last[p->hook];
 
     if (now.owes_snapshot == was->owes_snapshot && now.owes_apply == was->owes_apply &&
-        now.owes_renewal == was->owes_renewal && now.is_paused == was->is_paused)
+        now.owes_renewal == was->owes_renewal && now.is_paused == was->is_paused &&
+        now.is_parked == was->is_parked)
         return;
     *was = now;
     put(p, PERSIST)->persist = now;

@@ -57,6 +57,12 @@ void restart_oracle_set_parked(struct restart_oracle *w, struct restart_oracle_k
     k->moved = false;
 }
 
+void restart_oracle_park_whole(struct restart_oracle *w, struct restart_oracle_hook *h, bool parked)
+{
+    restart_oracle_put(w, &h->was_parked, parked);
+    h->parked = parked;
+}
+
 /* ---- Processes begin. */
 
 /* A renewal delivers a key again only if the hook takes the event that begins an incarnation, and
@@ -78,6 +84,7 @@ void restart_oracle_renew(struct restart_oracle *w, size_t hook)
     struct restart_oracle_hook *h = &w->hooks[hook];
 
     h->owed = h->renewed = h->renewing = true;
+    h->parked = h->was_parked = false;
     h->begun = 0;
     for (size_t s = 0; s < RULES_SOURCES; s++)
         for (size_t key = 0; key < RULES_KEYS; key++)
@@ -87,7 +94,6 @@ void restart_oracle_renew(struct restart_oracle *w, size_t hook)
 /* The hook has nothing but its records. */
 static void begin_records(struct restart_oracle_hook *h)
 {
-    h->parked = false;
     h->begun++;
     memset(h->open, 0, sizeof(h->open));
     for (size_t s = 0; s < RULES_SOURCES; s++)
@@ -107,6 +113,7 @@ static void begin_hook(struct restart_oracle *w, struct restart_oracle_hook *h,
         w->features[FEATURE_KEPT_PAUSE]++;
     h->paused = is->paused;
     begin_records(h);
+    h->parked = h->was_parked;
     memcpy(h->was_seen, h->seen, sizeof(h->seen));
     for (size_t s = 0; s < RULES_SOURCES; s++)
         for (size_t key = 0; key < RULES_KEYS; key++)
@@ -264,7 +271,7 @@ static void see_key(struct restart_oracle_hook *h, struct restart_oracle_key *k,
                     enum delta_type end)
 {
     if (is_unparked(h, k, &k->now))
-        k->parked = false;
+        k->parked = h->parked = false;
     if (k->now.uid == 0 && !rules_take(h->rules, end))
         forget(k);
 }
@@ -317,6 +324,7 @@ void restart_oracle_begin_hook(struct restart_oracle *w, const struct hook *is)
 
 void restart_oracle_unpark(struct restart_oracle *w, size_t hook)
 {
+    restart_oracle_park_whole(w, &w->hooks[hook], false);
     for (size_t s = 0; s < RULES_SOURCES; s++)
         for (size_t key = 0; key < RULES_KEYS; key++)
             restart_oracle_set_parked(w, &w->hooks[hook].keys[s][key], false);

@@ -56,7 +56,8 @@ struct restart_oracle_hook {
     bool renewed;    /* the hook was renewed at any time */
     bool renewing;   /* the hook was renewed, and no run has succeeded since */
     unsigned begun;  /* so many processes since then */
-    bool parked;     /* modes batch and snapshot, by this process */
+    bool parked;     /* modes batch and snapshot: after the last run */
+    bool was_parked; /* parked, as the disk has it */
     uint64_t number; /* the batch with the record behind owed */
 };
 
@@ -141,6 +142,8 @@ void restart_oracle_put(struct restart_oracle *w, bool *flag, bool value);
 
 /* Only for the files of restart_oracle: the key is parked or not, now and, with the batch of this
  * turn, on disk. */
+void restart_oracle_park_whole(struct restart_oracle *w, struct restart_oracle_hook *h, bool parked);
+
 void restart_oracle_set_parked(struct restart_oracle *w, struct restart_oracle_key *k, bool parked);
 
 /* Did existing = "skip" pass over this state of a key, so that no program need have been told of

@@ -273,6 +273,7 @@ void restart_oracle_begin_run(struct restart_oracle *w, const struct run *run)
         else
             check_state(&t);
     }
+    restart_oracle_park_whole(w, h, false);
     for (size_t i = 0; i < run->event_count; i++) {
         const struct telling t = telling(w, run, i);
 
@@ -337,7 +338,7 @@ void restart_oracle_verdict(struct restart_oracle *w, size_t hook, size_t source
     if (h->rules->mode == HOOK_OBJECT)
         restart_oracle_set_parked(w, &h->keys[source][key], parked);
     else
-        h->parked = parked;
+        restart_oracle_park_whole(w, h, parked);
 }
 
 void restart_oracle_cut(struct restart_oracle *w, const struct run *run, bool started)

@@ -190,20 +190,48 @@ static void test_parked_ends_of_an_earlier_process_are_bounded_too(void **state)
     assert_int_equal(restarted_hook.disk.record.forgotten, KEPT - 1);
 }
 
-/* A batch is not parked after a restart, and its ends are as old as they were. */
+/* A batch that is parked stays so, and its ends are as old as they were. */
 static void test_ends_of_a_batch_grow_older_over_restarts(void **state)
 {
     (void)state;
     restarted_hook_add(bounded(HOOK_BATCH));
     hook_rig_sync(0);
     come_and_go(1);
-    restart_after(8 * day_ms);
-    struct run *run = hook_rig_starts(DELTA_DELETED, "u1"); /* the end is tried once more */
+    restart_after(day_ms);
+    hook_rig_nothing();
+    assert_int_equal(hook_parked(restarted_hook.hook), 1);
+    restart_after(7 * day_ms);
+    hook_rig_nothing();
     restarted_hook_keep();
-    hook_rig_end(run, 1);
-    fail_all();
     assert_int_equal(entries(), 0);
     assert_int_equal(restarted_hook.disk.row_count, 0);
+}
+
+/* Modes batch and snapshot: parked over restarts until anything changes. */
+static void test_a_parked_hook_stays_parked_over_restarts(void **state)
+{
+    static const enum hook_mode modes[] = {HOOK_BATCH, HOOK_SNAPSHOT};
+
+    for (size_t m = 0; m < ARRAY_LEN(modes); m++) {
+        restarted_hook_add(bounded(modes[m]));
+        hook_rig_sync(0);
+        hook_rig_change(0, DELTA_ADDED, "ns/n", "u0", "\"a\":1");
+        fail_all();
+        for (int i = 0; i < 2; i++) {
+            restarted_hook_restart();
+            hook_rig_change(0, DELTA_ADDED, "ns/n", "u0", "\"a\":1");
+            hook_rig_sync(0);
+            hook_rig_nothing();
+            assert_int_equal(hook_parked(restarted_hook.hook), 1);
+            restarted_hook_keep();
+        }
+        hook_rig_change(0, DELTA_MODIFIED, "ns/n", "u0", "\"a\":2");
+        hook_rig_pass(DELTA_ADDED, "u0");
+        restarted_hook_keep();
+        assert_int_equal(hook_parked(restarted_hook.hook), 0);
+        restarted_hook_clean_up(state);
+        hook_rig_set_up(state);
+    }
 }
 
 static void test_minutes_are_distinguished_for_a_year(void **state)
@@ -237,6 +265,7 @@ int main(void)
         TEST(test_a_name_that_was_forgotten_is_new),
         TEST(test_a_parked_object_that_exists_is_kept),
         TEST(test_parked_ends_grow_older_over_restarts),
+        TEST(test_a_parked_hook_stays_parked_over_restarts),
         TEST(test_parked_ends_of_an_earlier_process_are_bounded_too),
         TEST(test_ends_of_a_batch_grow_older_over_restarts),
         cmocka_unit_test(test_minutes_are_distinguished_for_a_year),

@@ -871,6 +871,24 @@ def test_hooks_run_on_when_a_reload_replaces_a_stale_watch(api, factory, daemon,
     assert api.of("services", "L")[1:] == []
 
 
+def test_hooks_run_on_when_a_reload_replaces_a_watch_that_has_started_stale(api, left, hook):
+    """No server has answered since the start, so the new watch must not wait for one."""
+    d = left(service("n/a"), daemon={"start_stale": {"after": "50ms"}}, **NOW)
+    api.stop_listening()
+    d.start()
+    d.control.wait_watch("services", stale=True, synced=True)
+    for limit in "77%", "78%":
+        reload(d, watches={"services": {**SERVICES["services"], "guard": {"relist_deletes": limit}}})
+        d.control.wait_watch("services", stale=True, synced=True)
+    wait_until(lambda: d.ctl("run", "h", "n/a", "--wait").returncode == 0,
+               what="the programs were read, and the hook runs")
+    assert [run.reason for run in hook.runs()] == ["manual"]
+    api.listen()
+    d.control.wait_watch("services", stale=False)
+    calm(d)
+    assert len(hook.runs()) == 1 and api.of("services", "L") == []
+
+
 # ---- Output files
 
 def test_files_of_a_hook_that_goes_stay_and_those_of_an_edited_template_move(api, two, hook, place):

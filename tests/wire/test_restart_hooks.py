@@ -6,7 +6,7 @@ import outputs
 import pytest
 from control import wait_until
 from fakeapi import endpointslice, service
-from harness import NOW, ONCE, TWO, hook_settings
+from harness import NOW, ONCE, SERVICES, TWO, hook_settings
 from outputs import port, starts
 from statefile import wait_noted
 
@@ -129,6 +129,26 @@ def test_a_parked_key_stays_parked_until_its_object_changes(api, parked, hook):
     assert d.control.hook("h")["parked"] == 0
 
 
+@pytest.mark.parametrize("how", ["stop", "kill"])
+@pytest.mark.parametrize("mode", ["batch", "snapshot"])
+def test_a_parked_hook_stays_parked_until_anything_changes(api, handled, hook, mode, how):
+    d = handled(service("n/a"), mode=mode, park_exit=[3], **NOW)
+    hook.exit_with(3)
+    api.apply(service("n/a", ports=[81]))
+    wait_until(lambda: d.control.hook("h")["parked"] == 1, what="the hook is parked")
+    d.settled(api)
+    for _ in range(2):
+        d.kill() if how == "kill" else d.stop()
+        d.again(api)
+        assert d.control.hook("h")["parked"] == 1 and len(hook.runs()) == 2
+    hook.exit_with(0)
+    api.apply(service("n/b"))
+    hook.wait(3)
+    d.caught_up(api)
+    assert sorted(hook.runs()[2].told) == [("ADDED", "n/b"), ("MODIFIED", "n/a")]
+    assert len(hook.runs()) == 3 and d.control.hook("h")["parked"] == 0
+
+
 def test_a_parked_key_whose_object_changed_meanwhile_runs(api, parked, hook):
     hook.exit_with(0)
     api.apply(service("n/a", ports=[81]))
@@ -239,16 +259,22 @@ def test_an_apply_that_was_cut_off_is_still_due(api, daemon, place, applier, how
     assert starts(applier) == 3
 
 
-def test_files_of_objects_deleted_meanwhile_are_removed(api, daemon, place, applier):
+@pytest.mark.parametrize("persist", ["full", "digest", "none"])
+def test_files_of_objects_deleted_meanwhile_are_removed(api, daemon, place, applier, persist):
     api.apply(service("n/a", ports=[81]), service("n/b", ports=[82]))
-    d = daemon(api, hooks={"h": outputs.each(place, apply=[applier.path])}).settled(api)
+    d = daemon(api, hooks={"h": outputs.each(place, apply=[applier.path])},
+               watches={"services": {**SERVICES["services"], "persist": persist}}).settled(api)
     d.stop()
     done = starts(applier)
     api.delete("services", "n/b")
     api.apply(service("n/c", ports=[83]))
     d.again(api)
+    wait_applied(d)
     assert place.files() == {"n/a.conf": port(81), "n/c.conf": port(83)}
     assert starts(applier) == done + 1
+    d.stop()
+    d.again(api)
+    assert starts(applier) == done + 1, "nothing has changed"
 
 
 @pytest.mark.parametrize("when", ["meanwhile", "later"])
