@@ -269,7 +269,7 @@ static enum err_kind may_claim(const struct run *run, const char *key, struct st
     return refuse(run, file, err);
 }
 
-/* What an earlier process has written; zero = that is not known. */
+/* digest: of the bytes that an earlier process has written; zero = unknown. */
 static void know(struct file *file, struct digest digest)
 {
     file->seen = digest.lo != 0 || digest.hi != 0;
