@@ -5,7 +5,7 @@ import json
 import time
 
 import pytest
-from control import wait_until
+from control import PATIENCE, wait_until
 from fakeapi import Gate, service, simple
 from test_ctl import age_of, list_body
 
@@ -95,17 +95,36 @@ def test_verify_before_the_watch_is_synced_is_refused(api, daemon):
     assert done.returncode == 1 and "not synced" in done.stderr
 
 
+def ends_early(compare):
+    """Whether compare() ends before a wait of 5 s (AUDIT_GRACE_MS) could be over. If the machine stood
+    still for so long, it is done once more."""
+    for _ in range(10):
+        began = time.monotonic()
+        compare()
+        if time.monotonic() - began < 4:
+            return True
+    return False
+
+
 def test_verify_ends_when_the_cache_has_passed_the_list(running, api):
     """First nothing differs, so the answer to the list is enough. Then something differs, and a
     bookmark shows that the cache is as new as the list."""
-    done = running.ctl("verify", "services", "--timeout", "4s")
-    assert (done.returncode, done.stdout) == (0, "no differences (2 objects compared)\n")
+    def without_difference():
+        done = running.ctl("verify", "services", "--timeout", f"{PATIENCE:.0f}s")
+        assert (done.returncode, done.stdout) == (0, "no differences (2 objects compared)\n")
+
+    def with_a_bookmark():
+        number = running.control.post("/v1/watches/services/verify")["number"]
+        wait_until(lambda: audit()["state"] == "grace" or audit()["runs"] == number)
+        api.bookmark()
+        wait_until(lambda: audit()["runs"] == number)
+        assert audit()["differences"] == 1
+
+    def audit():
+        return running.control.watch("services")["audit"]
+    assert ends_early(without_difference)
     api.delete("services", "n/a", silent=True)
-    running.control.post("/v1/watches/services/verify")
-    wait_until(lambda: running.control.watch("services")["audit"]["state"] == "grace")
-    api.bookmark()
-    wait_until(lambda: running.control.watch("services")["audit"]["runs"] == 2, timeout=4)
-    assert running.control.watch("services")["audit"]["differences"] == 1
+    assert ends_early(with_a_bookmark)
 
 
 def test_only_objects_that_changed_after_the_list_are_left_out_and_counted(running, api):
@@ -116,7 +135,7 @@ def test_only_objects_that_changed_after_the_list_are_left_out_and_counted(runni
         await exchange.answer(body=bodies[0])
     api.on_list("services").run(late)
     with concurrent.futures.ThreadPoolExecutor() as pool:
-        asked = pool.submit(running.ctl, "verify", "services", "--timeout", "60s")
+        asked = pool.submit(running.ctl, "verify", "services", "--timeout", f"{PATIENCE:.0f}s")
         gate.wait_reached()
         api.apply(service("n/b", ports=[444]))
         bodies.append(list_body(api, "n/a", "n/b"))
