@@ -117,8 +117,9 @@ class Watcher:
                 if clock() >= mark:
                     mark = self._next_mark(api, clock(), deadline)
                     versioned = self.table.resource.plural not in api.unversioned
-                    if api.bookmarks and versioned and api.rv != start_rv:
-                        self.bookmark_now(api.rv)
+                    with api.store.lock:    # else it could come before a change of its version
+                        if api.bookmarks and versioned and api.rv != start_rv:
+                            self.bookmark_now(api.rv)
         await self._finish()
 
     @staticmethod
