@@ -22,7 +22,7 @@ def answers_are_compressed(api):
 
 def test_s122_without_the_setting_nothing_is_asked_for_compressed(api, daemon):
     fill(api)
-    d = daemon(api).synced()
+    d = daemon(api).caught_up(api)
     d.control.verify("services")
     assert {r.header("accept-encoding") for r in api.requests + api.identity_requests} == {""}
     assert not answers_are_compressed(api)

@@ -28,6 +28,7 @@ def failed(api, daemon, hook):
     api.apply(service("n/a"))
     d = daemon(api, hooks={"h": hook_settings(hook, retry=ONCE)})
     wait_until(lambda: d.control.hook("h")["runs_failed"] == 1)
+    api.wait_watching("services")       # else there is nothing to verify
     return d
 
 
@@ -149,6 +150,7 @@ def crowded(api, daemon, place, applier, new_hook):
                views={view: {"type": "service_endpoints", "services": watch, "slices": slices}},
                hooks=hooks, limits={"object_size": "2KiB", "pending": "1ms"})
     d.control.wait_watch(long_names("u"), state="waiting")
+    api.wait_watching("services")       # else there is nothing to verify
     wait_until(lambda: d.control.hook(long_names("p"))["parked"] == 3
                and d.control.hook(long_names("f"))["applies_ok"] and d.control.hook(long_names("r"))["running"]
                and all(d.control.hook(name)["runs_failed"] == 3 for name in hooks if name[0] == "h"))

@@ -47,6 +47,7 @@ def busy(api, daemon, place, applier, new_hook):
     wait_until(lambda: d.control.hook("fails")["runs_failed"] and d.control.hook("parks")["parked"]
                and d.control.hook("file")["applies_ok"])
     d.control.wait_synced("services", "slices")
+    api.wait_watching("services")       # else there is nothing to verify
     return d
 
 

@@ -225,7 +225,7 @@ def test_s116_every_request_is_made_in_the_name_of_another_user(api, daemon):
     d = daemon(api, credentials={"token": "tok", "user": AS}, watches={
         "services": {"resource": "services", "namespaces": ["*"], "audit": "1h"},
         "widgets": {"resource": "widget", "namespaces": ["*"]}}).synced("services", "widgets")
-    d.control.wait_watch("services", state="watching")      # else there is nothing to compare with
+    api.wait_watching("services")       # else there is nothing to compare with
     d.control.post("/v1/watches/services/verify")
     api.wait_for_request(lambda r: r.kind == "L" and r.resource == "services", count=2)
     assert any(r.path.startswith("/apis") for r in api.requests), "discovery"
