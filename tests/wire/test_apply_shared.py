@@ -52,7 +52,7 @@ def pair(api, daemon, place, change):
         change(81)
         return daemon(api, watches={name: WATCHES[name] for name in ("services", "configmaps")},
                       hooks={"a": upstreams(place, apply, **(a or {})),
-                             "b": certificates(place, apply, **(b or {}))}, **more).caught_up(api)
+                             "b": certificates(place, apply, **(b or {}))}, **more).settled(api)
     return make
 
 

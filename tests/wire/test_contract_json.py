@@ -7,6 +7,7 @@ from control import wait_until
 from fakeapi import endpointslice, service
 from harness import TWO, hook_settings
 from outputs import whole
+from statefile import wait_noted
 
 TEXT, NUMBER, FLAG, GROUP, ARRAY = str, (int, float), bool, dict, list
 VIEW = {"backends": {"type": "service_endpoints", "services": "services", "slices": "slices"}}
@@ -79,6 +80,7 @@ def test_the_members_of_reload_in_the_status(busy):
 
 
 def test_the_members_of_left_files_and_forget(busy, place):
+    wait_noted(busy)
     busy.stop()
     busy.settings["hooks"].pop("file")
     busy.write_config()

@@ -86,6 +86,7 @@ def test_parked_deletes_are_bounded_counted_and_logged_once(api, daemon, mode):
     assert (row["FORGOTTEN"], row["PARKED"]) == (str(count - kept), str(kept if mode == "object" else 1))
     assert len(d.log(msg="parked DELETED forgotten: it is too old or there are too many "
                          "(logged once per hook)")) == 1
+    d.settled(api)
     for _ in range(2):
         d.stop()
         assert marks_of(d) == {f"n/s{number}" for number in range(count - kept, count)}

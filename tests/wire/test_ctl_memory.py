@@ -8,6 +8,7 @@ from control import wait_until
 from fakeapi import service
 from harness import hook_settings
 from proctree import open_files
+from statefile import wait_noted
 
 HELD = {"start_stale": {"after": "off"}}
 SOON = {"start_stale": {"after": "100ms"}}
@@ -101,6 +102,7 @@ def test_why_says_that_a_run_was_cut_off_by_the_restart(api, daemon, hook):
     api.apply(service("n/a"))
     d = daemon(api, hooks={"h": hook_settings(hook)}, **HELD)
     hook.wait(1)
+    wait_noted(d)
     d.kill()
     api.stop_listening()
     d.start()
