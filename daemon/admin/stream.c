@@ -34,24 +34,11 @@ struct change {
     struct delta delta; /* holds a reference of its object; STALE and FRESH have none */
 };
 
-struct admin_stream {
-    struct list link;
-    enum state state;
-    bool asleep; /* the last pull returned EMPTY: ready is due when something comes */
-    void (*ready)(void *arg);
-    void *arg;
-    const char *complaint; /* why the stream was cut off; constant */
-    char *name;
+/* The kinds of streams. */
+enum kind { OF_SOURCE, OF_JOURNAL, OF_CONDITION, OF_ANSWER };
 
-    const struct journal *journal; /* NULL: the stream follows a source or waits */
-    uint64_t seq;                  /* journal: number of the next line to give */
-
-    bool waits; /* for a condition, and has no source */
-    enum wait_for what;
-
-    uint64_t awaited;  /* the number of an answer, and no source; 0 = none */
-    struct buf answer; /* MET: it */
-
+/* A source that is followed. */
+struct following {
     struct source source;
     bool stale;              /* of the source, when the stream began to list */
     struct object **objects; /* LISTING: holds references from object_at on */
@@ -64,6 +51,30 @@ struct admin_stream {
     /* the most objects, and bytes, that the source had since the reader knew them all */
     size_t most_objects;
     size_t most_bytes;
+};
+
+struct admin_stream {
+    struct list link;
+    enum state state;
+    bool asleep; /* the last pull returned EMPTY: ready is due when something comes */
+    void (*ready)(void *arg);
+    void *arg;
+    const char *complaint; /* why the stream was cut off; constant */
+    char *name;
+
+    enum kind kind;
+    union {
+        struct following of; /* OF_SOURCE */
+        struct {             /* OF_JOURNAL */
+            const struct journal *journal;
+            uint64_t seq; /* number of the next line to give */
+        };
+        enum wait_for what; /* OF_CONDITION */
+        struct {            /* OF_ANSWER */
+            uint64_t number;
+            struct buf answer; /* MET: it */
+        };
+    };
 };
 
 /* ---- Begin and end */
@@ -91,9 +102,9 @@ void admin_streams_destroy(struct admin_streams **hubp)
     free(hub);
 }
 
-static struct admin_stream *new_stream(struct admin_streams *hub, const char *name)
+static struct admin_stream *new_stream(struct admin_streams *hub, enum kind kind, const char *name)
 {
-    struct admin_stream *s = MEM_NEW(struct admin_stream, .name = mem_strdup(name));
+    struct admin_stream *s = MEM_NEW(struct admin_stream, .kind = kind, .name = mem_strdup(name));
 
     list_init(&s->link);
     list_append(&hub->streams, &s->link);
@@ -104,31 +115,31 @@ static struct admin_stream *new_stream(struct admin_streams *hub, const char *na
  * the source may have moved on. */
 static void measure(struct admin_stream *s)
 {
-    s->most_objects = store_count(source_store(s->source));
-    s->most_bytes = store_bytes(source_store(s->source));
+    s->of.most_objects = store_count(source_store(s->of.source));
+    s->of.most_bytes = store_bytes(source_store(s->of.source));
 }
 
 /* Takes the objects as they are now. Changes that come while they are listed wait in the list of
  * changes, so the reader gets list and changes without a gap. */
 static void begin(struct admin_stream *s)
 {
-    const struct store *store = source_store(s->source);
+    const struct store *store = source_store(s->of.source);
 
     s->state = STATE_LISTING;
-    s->objects = store_sorted(store);
-    s->object_count = store_count(store);
-    for (size_t i = 0; i < s->object_count; i++)
-        object_ref(s->objects[i]);
+    s->of.objects = store_sorted(store);
+    s->of.object_count = store_count(store);
+    for (size_t i = 0; i < s->of.object_count; i++)
+        object_ref(s->of.objects[i]);
     measure(s);
 }
 
 struct admin_stream *admin_streams_follow(struct admin_streams *hub, const char *name,
                                           struct source source, uint64_t now_ms)
 {
-    struct admin_stream *s = new_stream(hub, name);
+    struct admin_stream *s = new_stream(hub, OF_SOURCE, name);
 
-    s->source = source;
-    s->stale = source_status(source, now_ms).stale;
+    s->of.source = source;
+    s->of.stale = source_status(source, now_ms).stale;
     if (source_synced(source))
         begin(s);
     return s;
@@ -136,7 +147,7 @@ struct admin_stream *admin_streams_follow(struct admin_streams *hub, const char 
 
 struct admin_stream *admin_streams_follow_journal(struct admin_streams *hub)
 {
-    struct admin_stream *s = new_stream(hub, "events");
+    struct admin_stream *s = new_stream(hub, OF_JOURNAL, "events");
 
     s->state = STATE_FOLLOWING;
     s->journal = hub->journal;
@@ -146,40 +157,39 @@ struct admin_stream *admin_streams_follow_journal(struct admin_streams *hub)
 
 struct admin_stream *admin_streams_wait(struct admin_streams *hub, enum wait_for what, bool holds)
 {
-    struct admin_stream *s = new_stream(hub, "wait");
+    struct admin_stream *s = new_stream(hub, OF_CONDITION, "wait");
 
     s->state = holds ? STATE_MET : STATE_WAITING;
-    s->waits = true;
     s->what = what;
     return s;
 }
 
 struct admin_stream *admin_streams_await(struct admin_streams *hub, uint64_t number)
 {
-    struct admin_stream *s = new_stream(hub, "answer");
+    struct admin_stream *s = new_stream(hub, OF_ANSWER, "answer");
 
     s->state = STATE_WAITING;
-    s->awaited = number;
+    s->number = number;
     return s;
 }
 
 /* Objects before object_at are with the reader already, and their references are gone. */
 static void drop_objects(struct admin_stream *s)
 {
-    while (s->object_at < s->object_count)
-        object_unref(&s->objects[s->object_at++]);
-    free(s->objects);
-    s->objects = NULL;
+    while (s->of.object_at < s->of.object_count)
+        object_unref(&s->of.objects[s->of.object_at++]);
+    free(s->of.objects);
+    s->of.objects = NULL;
 }
 
 static void drop_change(struct admin_stream *s)
 {
-    struct change *c = s->first_change;
+    struct change *c = s->of.first_change;
 
-    s->first_change = c->next;
-    s->change_count--;
+    s->of.first_change = c->next;
+    s->of.change_count--;
     if (c->delta.object != NULL)
-        s->change_bytes -= object_bytes(c->delta.object);
+        s->of.change_bytes -= object_bytes(c->delta.object);
     object_unref(&c->delta.object);
     free(c);
 }
@@ -188,8 +198,10 @@ static void drop_change(struct admin_stream *s)
  * line. */
 static void drop_all(struct admin_stream *s)
 {
+    if (s->kind != OF_SOURCE)
+        return;
     drop_objects(s);
-    while (s->first_change != NULL)
+    while (s->of.first_change != NULL)
         drop_change(s);
 }
 
@@ -202,7 +214,8 @@ void admin_stream_destroy(struct admin_stream **sp)
     *sp = NULL;
     list_remove(&s->link);
     drop_all(s);
-    buf_free(&s->answer);
+    if (s->kind == OF_ANSWER)
+        buf_free(&s->answer);
     free(s->name);
     free(s);
 }
@@ -230,12 +243,12 @@ static size_t larger(size_t a, size_t b)
  * bytes, are allowed on top of the limits. */
 static bool is_behind(struct admin_stream *s)
 {
-    const struct store *store = source_store(s->source);
+    const struct store *store = source_store(s->of.source);
 
-    s->most_objects = larger(s->most_objects, store_count(store));
-    s->most_bytes = larger(s->most_bytes, store_bytes(store));
-    return s->change_count > ADMIN_STREAM_BACKLOG + 2 * s->most_objects ||
-           s->change_bytes > ADMIN_STREAM_BACKLOG_BYTES + s->most_bytes;
+    s->of.most_objects = larger(s->of.most_objects, store_count(store));
+    s->of.most_bytes = larger(s->of.most_bytes, store_bytes(store));
+    return s->of.change_count > ADMIN_STREAM_BACKLOG + 2 * s->of.most_objects ||
+           s->of.change_bytes > ADMIN_STREAM_BACKLOG_BYTES + s->of.most_bytes;
 }
 
 static void cut(struct admin_stream *s, const char *complaint)
@@ -250,31 +263,26 @@ static void push(struct admin_stream *s, const struct delta *d)
 {
     struct change *c = MEM_NEW(struct change, .delta = *d);
 
-    if (s->first_change == NULL)
-        s->first_change = c;
+    if (s->of.first_change == NULL)
+        s->of.first_change = c;
     else
-        s->last_change->next = c;
-    s->last_change = c;
-    s->change_count++;
+        s->of.last_change->next = c;
+    s->of.last_change = c;
+    s->of.change_count++;
     if (d->object != NULL) {
         object_ref(d->object);
-        s->change_bytes += object_bytes(d->object);
+        s->of.change_bytes += object_bytes(d->object);
     }
     if (is_behind(s))
         cut(s, "the reader was too slow: it is too far behind what changes");
     wake(s);
 }
 
-static bool follows_source(const struct admin_stream *s)
-{
-    return s->journal == NULL && !s->waits && s->awaited == 0;
-}
-
 /* Whether the stream follows the source and has begun. A WAITING stream lists all objects when it
  * begins, and needs no changes before that. */
 static bool takes_from(const struct admin_stream *s, struct source from)
 {
-    return follows_source(s) && source_equal(s->source, from) &&
+    return s->kind == OF_SOURCE && source_equal(s->of.source, from) &&
            (s->state == STATE_LISTING || s->state == STATE_FOLLOWING);
 }
 
@@ -283,7 +291,7 @@ void admin_streams_leave(struct admin_streams *hub, struct source source)
     list_each (pos, tmp, &hub->streams) {
         struct admin_stream *s = list_entry(pos, struct admin_stream, link);
 
-        if (!follows_source(s) || s->state >= STATE_CUT || !source_equal(s->source, source))
+        if (s->kind != OF_SOURCE || s->state >= STATE_CUT || !source_equal(s->of.source, source))
             continue;
         cut(s, "a reload has changed or dropped the source: ask again");
         wake(s);
@@ -315,8 +323,8 @@ static void on_stale(void *arg, struct source from, bool stale, struct now now)
         struct admin_stream *s = list_entry(pos, struct admin_stream, link);
 
         /* A stream that waits tells this in its SYNCED line. */
-        if (s->state == STATE_WAITING && follows_source(s) && source_equal(s->source, from))
-            s->stale = stale;
+        if (s->state == STATE_WAITING && s->kind == OF_SOURCE && source_equal(s->of.source, from))
+            s->of.stale = stale;
     }
     on_delta(hub, from, &d);
 }
@@ -328,7 +336,7 @@ void admin_streams_synced(struct admin_streams *hub)
     list_each (pos, tmp, &hub->streams) {
         struct admin_stream *s = list_entry(pos, struct admin_stream, link);
 
-        if (s->state != STATE_WAITING || !follows_source(s) || !source_synced(s->source))
+        if (s->state != STATE_WAITING || s->kind != OF_SOURCE || !source_synced(s->of.source))
             continue;
         begin(s);
         wake(s);
@@ -338,7 +346,7 @@ void admin_streams_synced(struct admin_streams *hub)
 /* Whether the condition of the stream is still to be looked at. */
 static bool awaits(const struct admin_stream *s)
 {
-    return s->waits && s->state == STATE_WAITING;
+    return s->kind == OF_CONDITION && s->state == STATE_WAITING;
 }
 
 bool admin_streams_waits(const struct admin_streams *hub)
@@ -366,7 +374,7 @@ void admin_streams_answer(struct admin_streams *hub, uint64_t number, struct str
     list_each (pos, tmp, &hub->streams) {
         struct admin_stream *s = list_entry(pos, struct admin_stream, link);
 
-        if (s->state != STATE_WAITING || s->awaited != number)
+        if (s->kind != OF_ANSWER || s->state != STATE_WAITING || s->number != number)
             continue;
         buf_append_str(&s->answer, line);
         s->state = STATE_MET;
@@ -382,7 +390,7 @@ static void on_line(void *arg)
     list_each (pos, tmp, &hub->streams) {
         struct admin_stream *s = list_entry(pos, struct admin_stream, link);
 
-        if (s->journal != NULL)
+        if (s->kind == OF_JOURNAL)
             wake(s);
     }
 }
@@ -402,7 +410,7 @@ static void put_event(const struct admin_stream *s, const struct delta *d, struc
     const struct event_json ev = {
         .type = d->type,
         .cause = d->cause,
-        .cluster = source_cluster(s->source),
+        .cluster = source_cluster(s->of.source),
         .source = s->name,
         .object = d->object,
         .final_state_unknown = d->final_state_unknown,
@@ -423,10 +431,10 @@ static void put_synced(const struct admin_stream *s, struct buf *out)
 
     json_out_open(&j, '{');
     json_member_text(&j, "type", "SYNCED");
-    json_member_text(&j, "cluster", source_cluster(s->source));
+    json_member_text(&j, "cluster", source_cluster(s->of.source));
     json_member_text(&j, "source", s->name);
-    json_member_count(&j, "objects", s->object_count);
-    json_member_flag(&j, "stale", s->stale);
+    json_member_count(&j, "objects", s->of.object_count);
+    json_member_flag(&j, "stale", s->of.stale);
     json_out_close(&j, '}');
     buf_putc(out, '\n');
 }
@@ -438,7 +446,7 @@ static void put_error(const struct admin_stream *s, uint64_t lost, struct buf *o
     struct json_out j = json_out_to(out);
 
     json_out_open(&j, '{');
-    if (s->journal != NULL)
+    if (s->kind == OF_JOURNAL)
         json_member_text(&j, "what", "error");
     else
         json_member_text(&j, "type", "ERROR");
@@ -455,13 +463,13 @@ static enum admin_stream_pulled put_object(struct admin_stream *s, struct buf *o
 {
     struct delta d = {.type = DELTA_ADDED, .cause = CAUSE_RELIST};
 
-    if (s->object_at == s->object_count) {
+    if (s->of.object_at == s->of.object_count) {
         put_synced(s, out);
         drop_objects(s);
         s->state = STATE_FOLLOWING;
         return ADMIN_STREAM_MORE;
     }
-    d.object = s->objects[s->object_at++];
+    d.object = s->of.objects[s->of.object_at++];
     put_event(s, &d, out);
     object_unref(&d.object);
     return ADMIN_STREAM_MORE;
@@ -469,12 +477,12 @@ static enum admin_stream_pulled put_object(struct admin_stream *s, struct buf *o
 
 static enum admin_stream_pulled put_change(struct admin_stream *s, struct buf *out)
 {
-    if (s->first_change == NULL) {
+    if (s->of.first_change == NULL) {
         /* The reader has got every change, so it knows the source as it is now. */
         measure(s);
         return ADMIN_STREAM_EMPTY;
     }
-    put_event(s, &s->first_change->delta, out);
+    put_event(s, &s->of.first_change->delta, out);
     drop_change(s);
     return ADMIN_STREAM_MORE;
 }
@@ -503,7 +511,7 @@ static enum admin_stream_pulled step(struct admin_stream *s, struct buf *out)
     case STATE_WAITING:
         return ADMIN_STREAM_EMPTY;
     case STATE_MET:
-        if (s->awaited > 0)
+        if (s->kind == OF_ANSWER)
             buf_append_str(out, buf_str(&s->answer));
         else
             wait_put_done(out, s->what);
@@ -512,7 +520,7 @@ static enum admin_stream_pulled step(struct admin_stream *s, struct buf *out)
     case STATE_LISTING:
         return put_object(s, out);
     case STATE_FOLLOWING:
-        return s->journal != NULL ? put_journal(s, out) : put_change(s, out);
+        return s->kind == OF_JOURNAL ? put_journal(s, out) : put_change(s, out);
     case STATE_CUT:
         put_error(s, 0, out);
         s->state = STATE_OVER;

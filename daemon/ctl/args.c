@@ -147,6 +147,7 @@ static enum err_kind take_option(struct args *a, int argc, const char *const *ar
 
     if (option == NULL)
         return unknown_option(word, err);
+    a->given |= UINT32_C(1) << (option - table);
     if (option->set == NULL && value != NULL)
         return err_set(err, ERR_CONFIG, 0, "--%s takes no value", option->name);
     if (option->set == NULL) {
@@ -197,6 +198,14 @@ const char *args_option_of(const char *word)
     const struct option *option = find(word, &value);
 
     return option != NULL && option->set != NULL && value == NULL ? option->name : NULL;
+}
+
+bool args_has(const struct args *a, const char *name)
+{
+    for (size_t i = 0; i < ARRAY_LEN(table); i++)
+        if (strcmp(table[i].name, name) == 0)
+            return (a->given & UINT32_C(1) << i) != 0;
+    return false;
 }
 
 void args_each_option(void (*cb)(void *arg, const char *name), void *arg)

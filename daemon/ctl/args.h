@@ -38,6 +38,7 @@ struct args {
     bool dry_run;
     bool help;
     bool version;
+    uint32_t given;                /* for args_has() */
     const char *words[ARGS_WORDS]; /* the command and its arguments */
     size_t word_count;
 };
@@ -50,6 +51,9 @@ enum err_kind args_parse(struct args *a, int argc, const char *const *argv,
 /* The name of the option of a word ("-o", "--output") whose value is the next word; NULL: it is no
  * option, takes no value, or has it already. */
 const char *args_option_of(const char *word);
+
+/* Was the option of this name ("output") given? */
+bool args_has(const struct args *a, const char *name);
 
 /* Calls cb with the name of each option ("output"), whatever command it belongs to. */
 void args_each_option(void (*cb)(void *arg, const char *name), void *arg);

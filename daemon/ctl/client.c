@@ -103,27 +103,9 @@ struct conversation {
     int fd;
     const char *path;
     struct http_in *in;
-    bool follows;      /* the answer has no end, and may be quiet for as long as nothing happens */
-    int out_fd;        /* of those who read it; -1 = nobody looks whether they are gone */
-    uint64_t until_ms; /* when waiting for more of the answer ends; 0 = never */
-    struct str left;   /* received bytes that were not read yet, in bytes */
+    struct str left; /* received bytes that were not read yet, in bytes */
     char bytes[RECV_BYTES];
 };
-
-/* Waits until the daemon sends something. False: it is until_ms, or the reader of out_fd is gone
- * (POLLERR or POLLHUP); poll() ignores -1. A quiet daemon would else keep `informerctl events -f |
- * head -1` alive for ever. */
-static bool wait_for_more(const struct conversation *c)
-{
-    struct pollfd p[2] = {
-        {.fd = c->fd, .events = POLLIN},
-        {.fd = c->out_fd          }
-    };
-
-    while (poll(p, 2, c->until_ms > 0 ? clock_left_ms(c->until_ms) : -1) < 0 && errno == EINTR)
-        continue;
-    return p[1].revents == 0 && p[0].revents != 0;
-}
 
 /* Returns the result of recv(). */
 static ssize_t receive(struct conversation *c)
@@ -137,17 +119,14 @@ static ssize_t receive(struct conversation *c)
     return n;
 }
 
-/* Returns HEAD, BODY, END or FAILED, or MORE when nobody waits for more. */
+/* Returns HEAD, BODY, END or FAILED. */
 static enum http_in_part next_part(struct conversation *c, struct str *piece, struct err *err)
 {
     enum http_in_part part;
     ssize_t n = 1;
 
-    while ((part = http_in_read(c->in, &c->left, piece, err)) == HTTP_IN_MORE && n > 0) {
-        if (c->follows && !wait_for_more(c))
-            return HTTP_IN_MORE;
+    while ((part = http_in_read(c->in, &c->left, piece, err)) == HTTP_IN_MORE && n > 0)
         n = receive(c);
-    }
     if (part == HTTP_IN_MORE && n < 0) {
         io_error(err, c->path);
         return HTTP_IN_FAILED;
@@ -174,7 +153,7 @@ static enum err_kind talk(int fd, const char *path, const struct http_request *r
                           struct client_reply *out, struct err *err)
 {
     struct conversation c = {
-        .fd = fd, .path = path, .in = http_in_create(HTTP_IN_RESPONSE, &limits), .out_fd = -1};
+        .fd = fd, .path = path, .in = http_in_create(HTTP_IN_RESPONSE, &limits)};
     enum err_kind kind = send_request(fd, path, request, err);
     enum http_in_part part = HTTP_IN_MORE;
     struct str piece;
@@ -222,9 +201,8 @@ enum following { FOLLOWING, FOLLOWING_ENOUGH, FOLLOWING_TOO_LONG };
 
 struct follow {
     enum following state;
-    const struct client_lines *lines;
-    struct client_reply *refused;
-    struct buf text; /* received bytes that are no whole line yet; after a refusal its body */
+    struct client_lines lines;
+    struct buf text; /* received bytes that are no whole line yet */
     size_t seen;     /* so many bytes of text were searched for a newline */
 };
 
@@ -238,7 +216,7 @@ static void hand_out(struct follow *f)
     while (f->state == FOLLOWING && f->seen < f->text.len &&
            (newline = memchr(f->text.data + f->seen, '\n', f->text.len - f->seen)) != NULL) {
         f->seen = (size_t)(newline - f->text.data) + 1;
-        if (!f->lines->on_line(f->lines->arg, str_of(f->text.data + start, f->seen - start)))
+        if (!f->lines.on_line(f->lines.arg, str_of(f->text.data + start, f->seen - start)))
             f->state = FOLLOWING_ENOUGH;
         start = f->seen;
     }
@@ -255,88 +233,10 @@ static void take_piece(struct follow *f, struct str piece)
         return;
     }
     buf_append_str(&f->text, piece);
-    if (f->refused->status == 200)
-        hand_out(f);
+    hand_out(f);
 }
-
-/* Until the head of the answer has come with status 200 the timeout holds, as for any request. */
-static void take_head(struct conversation *c, struct follow *f)
-{
-    static const struct timeval none = {0};
-
-    f->refused->status = http_in_head(c->in)->status;
-    c->follows = f->refused->status == 200;
-    if (c->follows)
-        ensure(setsockopt(c->fd, SOL_SOCKET, SO_RCVTIMEO, &none, sizeof(none)) == 0);
-}
-
-static enum err_kind follow_on(struct conversation *c, struct follow *f, struct err *err)
-{
-    enum http_in_part part = HTTP_IN_HEAD;
-    struct str piece;
-
-    while (f->state == FOLLOWING && (part == HTTP_IN_HEAD || part == HTTP_IN_BODY)) {
-        part = next_part(c, &piece, err);
-        if (part == HTTP_IN_HEAD)
-            take_head(c, f);
-        else if (part == HTTP_IN_BODY)
-            take_piece(f, piece);
-    }
-    if (f->state == FOLLOWING_TOO_LONG)
-        return err_set(err, ERR_TOO_BIG, 0, "%s: a line is longer than %zu MiB", c->path,
-                       CLIENT_LINE_BYTES >> 20);
-    if (f->state == FOLLOWING && part == HTTP_IN_FAILED)
-        return err->kind;
-    if (f->state == FOLLOWING && part == HTTP_IN_END && f->refused->status == 200)
-        return err_set(err, ERR_CLOSED, 0, "%s: informerd has ended the stream", c->path);
-    return ERR_OK;
-}
-
-static enum err_kind follow(int fd, const char *path, const struct http_request *request,
-                            struct follow *f, struct err *err)
-{
-    static const struct http_limits endless = {.head_bytes = 65536}; /* no limit for the body */
-    struct conversation c = {.fd = fd,
-                             .path = path,
-                             .in = http_in_create(HTTP_IN_RESPONSE, &endless),
-                             .out_fd = f->lines->out_fd,
-                             .until_ms = f->lines->until_ms};
-    enum err_kind kind = send_request(fd, path, request, err);
-
-    if (kind == ERR_OK)
-        kind = follow_on(&c, f, err);
-    http_in_destroy(&c.in);
-    return kind;
-}
-
-enum err_kind client_follow(const char *path, const char *target, const struct client_lines *lines,
-                            struct client_reply *refused, struct err *err)
-{
-    const struct http_request request = {.method = lines->method != NULL ? lines->method : "GET",
-                                         .target = target,
-                                         .host = "localhost",
-                                         .accept = "application/x-ndjson"};
-    struct follow f = {.lines = lines, .refused = refused};
-    int fd = -1;
-
-    *refused = (struct client_reply){0};
-    enum err_kind kind = open_socket(path, TIMEOUT_S, &fd, err);
-    if (kind != ERR_OK)
-        return kind;
-    kind = follow(fd, path, &request, &f, err);
-    close(fd);
-    if (kind == ERR_OK && refused->status != 200)
-        refused->body = f.text;
-    else
-        buf_free(&f.text);
-    return kind;
-}
-
-/* ---- Several of them side by side */
 
 struct client_stream {
-    struct client_lines lines;
-    struct client_reply reply; /* its status, for struct follow */
     struct follow follow;
     struct conversation c;
 };
@@ -351,10 +251,10 @@ static enum err_kind read_head(struct client_stream *s, struct client_reply *ref
     enum http_in_part part = HTTP_IN_MORE;
     struct str piece;
 
-    while (part != HTTP_IN_END && s->reply.status != 200) {
+    while (part != HTTP_IN_END && refused->status != 200) {
         part = next_part(&s->c, &piece, err);
         if (part == HTTP_IN_HEAD)
-            s->reply.status = refused->status = http_in_head(s->c.in)->status;
+            refused->status = http_in_head(s->c.in)->status;
         else if (part == HTTP_IN_FAILED)
             return err->kind;
         else if (part == HTTP_IN_BODY)
@@ -371,8 +271,10 @@ enum err_kind client_stream_open(const char *path, const char *target,
                                  struct client_reply *refused, struct err *err)
 {
     static const struct http_limits endless = {.head_bytes = 65536};
-    const struct http_request request = {
-        .method = "GET", .target = target, .host = "localhost", .accept = "application/x-ndjson"};
+    const struct http_request request = {.method = lines->method != NULL ? lines->method : "GET",
+                                         .target = target,
+                                         .host = "localhost",
+                                         .accept = "application/x-ndjson"};
     int fd = -1;
 
     *out = NULL;
@@ -381,16 +283,14 @@ enum err_kind client_stream_open(const char *path, const char *target,
     if (kind != ERR_OK)
         return kind;
     struct client_stream *s = mem_zalloc(sizeof(*s));
-    s->lines = *lines;
-    s->follow = (struct follow){.lines = &s->lines, .refused = &s->reply};
+    s->follow.lines = *lines;
     s->c.fd = fd;
     s->c.path = path;
     s->c.in = http_in_create(HTTP_IN_RESPONSE, &endless);
-    s->c.out_fd = -1;
     kind = send_request(fd, path, &request, err);
     if (kind == ERR_OK)
         kind = read_head(s, refused, err);
-    if (kind == ERR_OK && s->reply.status == 200)
+    if (kind == ERR_OK && refused->status == 200)
         *out = s;
     else
         client_stream_close(&s);
@@ -411,9 +311,11 @@ enum err_kind client_stream_read(struct client_stream *s, bool receives, struct 
 
     if (receives && receive(&s->c) <= 0)
         return err_set(err, ERR_CLOSED, 0, "%s: informerd has ended the stream", s->c.path);
-    while ((part = http_in_read(s->c.in, &s->c.left, &piece, err)) == HTTP_IN_BODY &&
-           s->follow.state == FOLLOWING)
+    while (s->follow.state == FOLLOWING &&
+           (part = http_in_read(s->c.in, &s->c.left, &piece, err)) == HTTP_IN_BODY)
         take_piece(&s->follow, piece);
+    if (s->follow.state == FOLLOWING_ENOUGH)
+        return ERR_OK;
     if (s->follow.state == FOLLOWING_TOO_LONG)
         return err_set(err, ERR_TOO_BIG, 0, "%s: a line is longer than %zu MiB", s->c.path,
                        CLIENT_LINE_BYTES >> 20);
@@ -435,4 +337,38 @@ void client_stream_close(struct client_stream **sp)
     http_in_destroy(&s->c.in);
     buf_free(&s->follow.text);
     free(s);
+}
+
+/* ---- One of them alone */
+
+/* Waits until the daemon sends something. False: it is until_ms, or the reader of out_fd is gone
+ * (POLLERR or POLLHUP); poll() ignores -1. A quiet daemon would else keep `informerctl events -f |
+ * head -1` alive for ever. */
+static bool wait_for_more(const struct client_stream *s)
+{
+    const struct client_lines *lines = &s->follow.lines;
+    struct pollfd p[2] = {
+        {.fd = s->c.fd, .events = POLLIN},
+        {.fd = lines->out_fd            }
+    };
+
+    while (poll(p, 2, lines->until_ms > 0 ? clock_left_ms(lines->until_ms) : -1) < 0 &&
+           errno == EINTR)
+        continue;
+    return p[1].revents == 0 && p[0].revents != 0;
+}
+
+enum err_kind client_follow(const char *path, const char *target, const struct client_lines *lines,
+                            struct client_reply *refused, struct err *err)
+{
+    struct client_stream *s = NULL;
+    enum err_kind kind = client_stream_open(path, target, lines, &s, refused, err);
+
+    if (s == NULL)
+        return kind;
+    kind = client_stream_read(s, false, err);
+    while (kind == ERR_OK && s->follow.state == FOLLOWING && wait_for_more(s))
+        kind = client_stream_read(s, true, err);
+    client_stream_close(&s);
+    return kind;
 }

@@ -55,9 +55,9 @@ enum err_kind client_follow(const char *path, const char *target, const struct c
 /* One of several answers without end that are read side by side. */
 struct client_stream;
 
-/* Sends a GET whose answer has no end, and waits for its head. ERR_OK with *out NULL: the daemon has
- * refused, as with client_follow(). lines is copied; its out_fd does not count. Errors are those of
- * client_ask(). Release with client_stream_close(). */
+/* Sends a request (lines->method) whose answer has no end, and waits for its head. ERR_OK with *out NULL: the
+ * daemon has refused, as with client_follow(). lines is copied; its out_fd and until_ms do not count. Errors
+ * are those of client_ask(). Release with client_stream_close(). */
 enum err_kind client_stream_open(const char *path, const char *target,
                                  const struct client_lines *lines, struct client_stream **out,
                                  struct client_reply *refused, struct err *err) MUST_CHECK;

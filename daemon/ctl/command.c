@@ -599,6 +599,24 @@ const char *command_arguments(const char *command)
     return c != NULL ? c->arguments : NULL;
 }
 
+/* The options that only some commands have. */
+static const struct own_option {
+    enum command_option option;
+    const char *name;
+    const char *shown; /* as messages have it */
+} own_options[] = {
+    {WITH_TIMEOUT, "timeout",      "--timeout"     },
+    {WITH_WAIT,    "wait",         "--wait"        },
+    {WITH_FOLLOW,  "follow",       "-f"            },
+    {WITH_SECRETS, "with-secrets", "--with-secrets"},
+    {WITH_FOR,     "for",          "--for"         },
+    {WITH_SUBJECT, "watch",        "--watch"       },
+    {WITH_SUBJECT, "hook",         "--hook"        },
+    {WITH_REPEAT,  "repeat",       "-w"            },
+    {WITH_FILES,   "files",        "--files"       },
+    {WITH_DRY_RUN, "dry-run",      "--dry-run"     },
+};
+
 /* For choose_option(). */
 struct option_choice {
     const struct command *command; /* NULL: of any command */
@@ -606,30 +624,14 @@ struct option_choice {
     void *arg;
 };
 
-/* Options that are not in the table belong to every command. */
 static void choose_option(void *arg, const char *name)
 {
-    static const struct {
-        const char *name;
-        enum command_option option;
-    } rows[] = {
-        {"timeout",      WITH_TIMEOUT},
-        {"wait",         WITH_WAIT   },
-        {"follow",       WITH_FOLLOW },
-        {"for",          WITH_FOR    },
-        {"watch",        WITH_SUBJECT},
-        {"hook",         WITH_SUBJECT},
-        {"with-secrets", WITH_SECRETS},
-        {"repeat",       WITH_REPEAT },
-        {"files",        WITH_FILES  },
-        {"dry-run",      WITH_DRY_RUN},
-    };
     const struct option_choice *c = arg;
     bool has = true;
 
-    for (size_t i = 0; c->command != NULL && i < ARRAY_LEN(rows); i++)
-        if (strcmp(rows[i].name, name) == 0)
-            has = (c->command->options & rows[i].option) != 0;
+    for (size_t i = 0; c->command != NULL && i < ARRAY_LEN(own_options); i++)
+        if (strcmp(own_options[i].name, name) == 0)
+            has = (c->command->options & own_options[i].option) != 0;
     if (has)
         c->cb(c->arg, name);
 }
@@ -645,27 +647,11 @@ void command_each_option(const char *command, void (*cb)(void *arg, const char *
  * would mislead the user. */
 static const char *foreign_option(const struct command *c, const struct args *a)
 {
-    const struct {
-        enum command_option option;
-        bool given;
-        const char *name;
-    } rows[] = {
-        {WITH_NAMES,   a->output == OUTPUT_NAME, "-o name"       },
-        {WITH_TIMEOUT, a->timeout != NULL,       "--timeout"     },
-        {WITH_WAIT,    a->wait,                  "--wait"        },
-        {WITH_FOLLOW,  a->follow,                "-f"            },
-        {WITH_SECRETS, a->with_secrets,          "--with-secrets"},
-        {WITH_FOR,     a->wait_for != NULL,      "--for"         },
-        {WITH_SUBJECT, a->watch != NULL,         "--watch"       },
-        {WITH_SUBJECT, a->hook != NULL,          "--hook"        },
-        {WITH_REPEAT,  a->repeat,                "-w"            },
-        {WITH_FILES,   a->files,                 "--files"       },
-        {WITH_DRY_RUN, a->dry_run,               "--dry-run"     },
-    };
-
-    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-        if (rows[i].given && (c->options & rows[i].option) == 0)
-            return rows[i].name;
+    if (a->output == OUTPUT_NAME && (c->options & WITH_NAMES) == 0)
+        return "-o name";
+    for (size_t i = 0; i < ARRAY_LEN(own_options); i++)
+        if (args_has(a, own_options[i].name) && (c->options & own_options[i].option) == 0)
+            return own_options[i].shown;
     return NULL;
 }
 
