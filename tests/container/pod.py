@@ -110,6 +110,12 @@ class Pod:
     def stdout(self):
         return (self.folder / "stdout").read_text()
 
+    def wait_idle(self):
+        """Until every change is handled."""
+        self.wait_log("started")
+        done = self.exec("informerctl", "wait", "--for", "idle")
+        assert done.returncode == 0, done.stderr
+
     def wait_log(self, words):
         wait_until(lambda: words in self.log(), what=self.log)
 

@@ -11,6 +11,7 @@ from fakeapi import service
 from proctree import children, exists
 
 LABEL = {"informerd/haproxy": ""}
+NAME = "echo name is $INFORMERD_NAME"
 
 
 def status(pid):
@@ -60,9 +61,10 @@ def test_it_needs_no_cgroup_that_can_be_written(pod, api):
 def test_a_socket_of_systemd_that_is_not_there_changes_nothing(pod, api):
     """As where NOTIFY_SOCKET comes from the container's runtime."""
     api.apply(service("shop/web", labels=LABEL))
+    pod.configure(hooks(NAME))
     pod.environment = {"NOTIFY_SOCKET": "/run/notify", "WATCHDOG_USEC": "60000000", "WATCHDOG_PID": "1"}
-    pod.start().wait_log("ADDED services shop/web")
-    pod.exec("informerctl", "wait", "--for", "idle")
+    pod.start().wait_idle()
+    assert "name is web" in pod.log()
     assert pod.stop() == 0
     assert " error " not in pod.log() and "/run/notify" not in pod.log()
 
@@ -99,11 +101,11 @@ def test_orphans_are_reaped(pod, api):
 
 def test_term_stops_it_and_a_new_pod_goes_on_with_the_state(pod, api):
     api.apply(service("shop/web", labels=LABEL))
-    pod.start().wait_log("ADDED services shop/web")
-    assert pod.exec("informerctl", "wait", "--for", "idle").returncode == 0
+    pod.configure(hooks(NAME))
+    pod.start().wait_idle()
     main = pod.pid
-    assert pod.stop() == 0
+    assert "name is web" in pod.log() and pod.stop() == 0
     assert not exists(main) and "stopped" in pod.log()
     api.apply(service("shop/mail", labels=LABEL))
-    pod.start().wait_log("ADDED services shop/mail")
-    assert "ADDED services shop/web" not in pod.log()
+    pod.start().wait_log("name is mail")
+    assert "name is web" not in pod.log()

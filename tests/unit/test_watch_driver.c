@@ -426,11 +426,13 @@ static void dispose_when_asked(unsigned requests)
     begin(&r);
     if (requests > 0)
         run_until_asked(&r, requests);
+    /* On a slow machine the first look of the driver at its watch (LOOK_MS) has come by now. */
+    unsigned before = r.heard[HEARD_PROGRESS];
     watch_driver_dispose(&r.watch_driver);
     watch_driver_dispose(&r.watch_driver);
     server_go(r.server);
     pass_rounds(&r);
-    assert_int_equal(r.heard[HEARD_PROGRESS], 0);
+    assert_int_equal(r.heard[HEARD_PROGRESS], before);
     tear_down(&r);
 }
 
