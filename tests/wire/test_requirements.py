@@ -12,7 +12,7 @@ import old_kernel
 import proctree
 from control import wait_until
 from fakeapi import service, simple
-from harness import RETRY, hook_settings
+from harness import ONCE, RETRY, hook_settings
 
 LAUNCHER = pathlib.Path(old_kernel.__file__)
 LACKING = [*old_kernel.CALLS, old_kernel.NOEXEC_SEAL]
