@@ -53,7 +53,9 @@ static void look_at_watch(struct look *l, const struct admin_watch *named)
         return;
     buf_printf(&text, "watch %s: %s", named->name, watch_state_name(s.state));
     if (s.held != GUARD_NOTHING)
-        buf_printf(&text, ", its list is held: informerctl guard accept|reject %s", named->name);
+        buf_printf(&text,
+                   ", its list is held: informerctl guard accept %s or informerctl guard reject %s",
+                   named->name, named->name);
     else if (s.err->kind != ERR_OK)
         buf_printf(&text, ": %s", s.err->text);
     miss(l, &text);
