@@ -30,7 +30,7 @@ import sys
 import tempfile
 import time
 
-from rig import FIRST_RV, Flood, Subject, wait_until
+from rig import Flood, Subject, wait_until
 from fakeapi import Authority
 
 SIZE = 1000

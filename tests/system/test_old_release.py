@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """An upgrade from a build from before 0.1.0 and before the package, and the way back. The binaries of a commit are
 put into the present package."""
-import os
 import re
 import shutil
 import subprocess

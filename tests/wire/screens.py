@@ -25,7 +25,7 @@ from datetime import datetime, timedelta, timezone
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 
-from control import PATIENCE, Control, UnixConnection, wait_until  # noqa: E402
+from control import PATIENCE, Control  # noqa: E402
 from harness import INFORMERCTL, ROOT  # noqa: E402
 
 ROWS, COLUMNS = 24, 80

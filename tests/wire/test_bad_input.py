@@ -7,7 +7,6 @@ import pathlib
 import pytest
 from control import wait_until
 from fakeapi import END, EOF, Authority, service
-from harness import hook_settings
 from proctree import fds, kill
 from two_clusters import BACKOFF, one_line
 
