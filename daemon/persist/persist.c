@@ -386,8 +386,8 @@ static void discard_source(struct persist *p, size_t place, size_t source, struc
     const struct hook_source *of = &mh->hook->sources[source];
 
     log_warn(
-        "what the hook knows of a source is forgotten: it is from another cluster, and no object "
-        "counts as deleted",
+        "the records of a source of a hook are forgotten: they are from another cluster, and no "
+        "object counts as deleted",
         KV_STR("hook", mh->hook->name), KV_STR("source", of->name),
         KV_STR("was_of", mh->sources[source].cluster), KV_STR("cluster", source_cluster(of->of)));
     restore_forget(r, mh->sources[source].item);
