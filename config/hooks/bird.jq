@@ -27,6 +27,6 @@ def protocol($family; length):
     | select(.ipMode != "Proxy").ip // empty]
 | unique | map([., family])
 | (.[] | select(.[1] == null) | "not an address: \(.[0])" | debug | empty),
-  "# Written by informerd: what is changed here is lost.",
+  "# Written by informerd, which overwrites every change that you make here.",
   protocol(4; 32),
   protocol(6; 128)

@@ -19,7 +19,7 @@ def section:
     # serve.
     (.use[] | "    server \(.address):\(.port) \(host):\(.port) check");
 
-"# Written by informerd: what is changed here is lost.",
+"# Written by informerd, which overwrites every change that you make here.",
 (.snapshot[][] | . as $service | .ports[] | select(.protocol == "TCP" and .node_port)
  | [$service.namespace, $service.name, (.name // .port | tostring)] as $words
  | .title = ($words | join("_"))

@@ -216,9 +216,8 @@ static void look_at_buffering(struct visit *v, const struct admin_watch *w)
     static const char *const texts[] = {
         [BUFFERING_HEADS] = "the server answers lists, but three watches in a row got no response: "
                             "does a proxy hold it back until it is complete?",
-        [BUFFERING_BODIES] =
-            "what the server sent came late and all at once, three times in a row: "
-            "does a proxy hold it back?",
+        [BUFFERING_BODIES] = "three answers in a row came late and all at once: "
+                             "does a proxy hold it back?",
     };
     enum buffering_sign sign = watch_status(w->watch, v->now_ms).buffering;
 

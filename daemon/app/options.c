@@ -25,7 +25,7 @@ static const char usage[] =
     "  -t, --check            read the whole configuration, print each problem, exit 0 or 78\n"
     "      --with [NAME=]FILE of --check: read FILE in the place of the file of the configuration\n"
     "                         that is called NAME (default: the base name of FILE)\n"
-    "      --no-files         of --check: only what the configuration says by itself; look for no\n"
+    "      --no-files         of --check: only the text of the configuration; look for no\n"
     "                         user, program, kubeconfig or other file of this machine\n"
     "      --check-access     check each server: name, TCP, TLS, credential, resources, and the\n"
     "                         right to list and watch; print a table, exit 0 or 77\n"

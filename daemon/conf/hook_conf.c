@@ -57,7 +57,7 @@ static const char *variable_fault(const char *name)
     if (!is_word(name) || (name[0] >= '0' && name[0] <= '9'))
         return "is none that a program can read: letters, digits and _, no digit first";
     if (strncmp(name, "INFORMERD_", strlen("INFORMERD_")) == 0)
-        return "is taken: INFORMERD_ is what informerd itself sets";
+        return "is taken: informerd itself sets the names that begin with INFORMERD_";
     return NULL;
 }
 
@@ -319,10 +319,10 @@ static void check_alone(const struct conf *c, const struct conf_hook *h, struct 
     for (const struct conf_hook *other = c->hooks; other < h; other++)
         if (strcmp(other->output.v, h->output.v) == 0) {
             problems_add(p, h->output.at,
-                         "hooks.%s.output: \"%.80s\" is what hook %s (%s:%d) writes: each needs "
-                         "a file of its own",
-                         h->name.v, h->output.v, other->name.v, other->output.at.file,
-                         other->output.at.line);
+                         "hooks.%s.output: hook %s (%s:%d) writes \"%.80s\", too: each needs a "
+                         "file of its own",
+                         h->name.v, other->name.v, other->output.at.file, other->output.at.line,
+                         h->output.v);
             return;
         }
 }

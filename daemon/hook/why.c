@@ -87,7 +87,7 @@ void why_put_advice(struct buf *out, const struct why *w, const struct hook *h)
         [WHY_RUNNING] =
             "it ends by itself, or at its timeout: informerctl runs %s shows the earlier runs",
         [WHY_PARKED] = "change the object, or run it all the same: informerctl run %s [KEY]",
-        [WHY_GUARD] = "decide: informerctl guard accept|reject %s",
+        [WHY_GUARD] = "informerctl guard accept %s takes the list, and guard reject drops it",
         [WHY_NOT_SYNCED] = "informerctl watches says what keeps source %s",
         [WHY_STALE] = "informerctl watches says what keeps source %s",
         [WHY_AFTER] = "informerctl why %s says what that hook waits for",

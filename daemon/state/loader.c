@@ -284,7 +284,8 @@ static enum err_kind read_table(struct pass *p, const char *sql, row_reader *rea
     }
     enum err_kind kind = ERR_OK;
     if (!sound)
-        kind = err_set(err, ERR_PROTOCOL, 0, "it is damaged: a row is not what was written");
+        kind =
+            err_set(err, ERR_PROTOCOL, 0, "it is damaged: a row has changed since it was written");
     else if (rc != SQLITE_DONE && rc != SQLITE_ROW)
         kind = db_fail(p->db, rc, err);
     sqlite3_finalize(stmt);

@@ -47,7 +47,7 @@ def test_a_section_for_each_exposed_tcp_port(tmp_path):
              port(FOUR, name="inner", node_port=None)),
         shop("void", port(node_port=30081)))
     assert lines == [
-        "# Written by informerd: what is changed here is lost.", "",
+        "# Written by informerd, which overwrites every change that you make here.", "",
         "listen shop_web_http", "bind :::30080 v4v6", "mode http",
         "server 10.1.0.5:8080 10.1.0.5:8080 check",
         "server fd00::5:8080 [fd00::5]:8080 check", "",

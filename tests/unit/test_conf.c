@@ -239,8 +239,8 @@ static const struct {
     ROW("shell = \"x\"; retry : { initial = \"1s\"; max = \"1ms\"; };",
         "hooks.h.retry: initial must not be longer than max"),
     ROW("shell = \"x\"; environment : { INFORMERD_X = \"1\"; };",
-        "hooks.h.environment.INFORMERD_X: the name is taken: INFORMERD_ is what informerd itself "
-        "sets"),
+        "hooks.h.environment.INFORMERD_X: the name is taken: informerd itself sets the names that "
+        "begin with INFORMERD_"),
     ROW("shell = \"x\"; environment : { A-B = \"1\"; };",
         "hooks.h.environment.A-B: the name is none that a program can read: letters, digits and _, "
         "no digit first"),

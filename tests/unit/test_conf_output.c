@@ -123,7 +123,7 @@ static const struct conf_files_mistake wrong[] = {
     ROW("mode = \"snapshot\"; output = \"/x/${cluster}\";", NO_OBJECT("snapshot")),
     ROW("mode = \"snapshot\"; output = \"/${namespace}/x\";", NO_OBJECT("snapshot")),
     ROW("mode = \"batch\"; output = \"/b\";",
-        "hooks.h.output: \"/b\" is what hook a (main.conf:3) writes: each needs a file of its own"),
+        "hooks.h.output: hook a (main.conf:3) writes \"/b\", too: each needs a file of its own"),
     ROW("output_mode = \"0600\";", "hooks.h.output_mode" NEEDS_OUTPUT),
     ROW("output_owner = \"root\";", "hooks.h.output_owner" NEEDS_OUTPUT),
     ROW("check = [ \"/x\" ];", "hooks.h.check" NEEDS_OUTPUT),

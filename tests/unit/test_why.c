@@ -334,7 +334,7 @@ static void test_each_reason_says_what_to_do_or_when_it_ends(void **state)
     static const char *const parts[WHY_REASONS] = {
         [WHY_RUNNING] = "at its timeout",
         [WHY_PARKED] = "informerctl run h",
-        [WHY_GUARD] = "informerctl guard accept|reject s",
+        [WHY_GUARD] = "informerctl guard accept s",
         [WHY_NOT_SYNCED] = "source s",
         [WHY_STALE] = "source s",
         [WHY_AFTER] = "informerctl why s",
