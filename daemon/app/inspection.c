@@ -99,7 +99,8 @@ static void look_at_state(const struct inspection *to, const struct conf *conf)
     if (folder == NULL || statfs(folder, &fs) != 0 ||
         (fs.f_type != TMPFS_MAGIC && fs.f_type != RAMFS_MAGIC))
         return;
-    buf_printf(&text, "%s is in memory (tmpfs): a boot loses the record of handled objects", folder);
+    buf_printf(&text, "%s is in memory (tmpfs): a boot loses the record of handled objects",
+               folder);
     tell(to, FINDING_STATE_IN_RAM, "state", "", buf_cstr(&text));
     buf_free(&text);
 }
