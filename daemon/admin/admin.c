@@ -289,7 +289,7 @@ static void follow_source(struct call *c)
     if (name == NULL)
         return;
     c->out->content_type = CALL_NDJSON;
-    c->out->stream = admin_streams_follow(c->m->streams, name, source, c->now_ms);
+    c->out->stream = admin_streams_follow(c->m->streams, name, source);
 }
 
 /* Every request that the socket understands. POST is for privileged peers only, on every path:

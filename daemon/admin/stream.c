@@ -134,12 +134,12 @@ static void begin(struct admin_stream *s)
 }
 
 struct admin_stream *admin_streams_follow(struct admin_streams *hub, const char *name,
-                                          struct source source, uint64_t now_ms)
+                                          struct source source)
 {
     struct admin_stream *s = new_stream(hub, OF_SOURCE, name);
 
     s->of.source = source;
-    s->of.stale = source_status(source, now_ms).stale;
+    s->of.stale = source_stale(source); /* as on_stale told last: the next line of that kind fits */
     if (source_synced(source))
         begin(s);
     return s;

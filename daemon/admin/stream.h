@@ -47,7 +47,7 @@ void admin_streams_synced(struct admin_streams *hub);
  * {"type":"SYNCED","cluster":C,"source":S,"objects":N,"stale":BOOL}, then each change: EVENTs as in
  * the input of hooks. Never NULL; release with admin_stream_destroy(). */
 struct admin_stream *admin_streams_follow(struct admin_streams *hub, const char *name,
-                                          struct source source, uint64_t now_ms);
+                                          struct source source);
 
 /* The source is about to be destroyed: cuts off the streams that follow it. */
 void admin_streams_leave(struct admin_streams *hub, struct source source);

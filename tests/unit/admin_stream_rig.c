@@ -55,9 +55,8 @@ int admin_stream_rig_tear_down(void **state)
 
 void admin_stream_rig_follow(const char *name)
 {
-    admin_stream_rig.stream = admin_streams_follow(admin_stream_rig.hub, name,
-                                                   (struct source){.watch = admin_stream_rig.watch},
-                                                   admin_stream_rig.now.ms);
+    admin_stream_rig.stream = admin_streams_follow(
+        admin_stream_rig.hub, name, (struct source){.watch = admin_stream_rig.watch});
     admin_stream_on_ready(admin_stream_rig.stream, on_ready, &admin_stream_rig.woken);
 }
 

@@ -292,7 +292,7 @@ static void test_the_control_socket_shows_views(void **state)
 
 static void test_a_stream_has_lines_of_its_own_source_alone(void **state)
 {
-    struct admin_stream *s = admin_streams_follow(streams, "v", from_view(), now.ms);
+    struct admin_stream *s = admin_streams_follow(streams, "v", from_view());
     struct admin_stream *events = admin_streams_follow_journal(streams);
     struct buf out = {0};
 

@@ -144,11 +144,27 @@ static void test_a_stream_begins_with_stale_if_the_source_is_stale(void **state)
     (void)state;
     admin_stream_rig_sync((const char *const[]){NULL}, "5");
     admin_stream_rig.now.ms += 40000; /* no watch request has ever been answered */
+    watch_tick(admin_stream_rig.watch, admin_stream_rig.now);
     admin_stream_rig_follow("w");
     assert_int_equal(
         admin_stream_pull(admin_stream_rig.stream, &admin_stream_rig.out, ADMIN_STREAM_RIG_PIECE),
         ADMIN_STREAM_EMPTY);
     assert_non_null(strstr(buf_cstr(&admin_stream_rig.out), "\"objects\":0,\"stale\":true}\n"));
+}
+
+/* The status would say stale already. Who follows the stream hears it once. */
+static void test_a_stream_that_begins_before_stale_is_told_has_a_line_for_it(void **state)
+{
+    (void)state;
+    admin_stream_rig_sync((const char *const[]){NULL}, "5");
+    admin_stream_rig.now.ms += 40000;
+    admin_stream_rig_follow("w");
+    watch_tick(admin_stream_rig.watch, admin_stream_rig.now);
+    assert_int_equal(
+        admin_stream_pull(admin_stream_rig.stream, &admin_stream_rig.out, ADMIN_STREAM_RIG_PIECE),
+        ADMIN_STREAM_EMPTY);
+    assert_non_null(strstr(buf_cstr(&admin_stream_rig.out), "\"objects\":0,\"stale\":false}\n"));
+    assert_string_equal(admin_stream_rig_sum_up(), "SYNCED ;STALE ;");
 }
 
 /* A stream may begin with objects that an earlier process has left, and is stale then. */
@@ -240,6 +256,7 @@ int main(void)
         ADMIN_STREAM_RIG(test_ready_comes_once_after_empty),
         ADMIN_STREAM_RIG(test_stale_and_fresh_are_lines),
         ADMIN_STREAM_RIG(test_a_stream_begins_with_stale_if_the_source_is_stale),
+        ADMIN_STREAM_RIG(test_a_stream_that_begins_before_stale_is_told_has_a_line_for_it),
         ADMIN_STREAM_RIG(test_a_stream_begins_with_stale_if_the_source_begins_stale),
         ADMIN_STREAM_RIG(test_events_of_another_watch_do_not_come),
         ADMIN_STREAM_RIG(test_an_object_on_many_lines_becomes_one_line),

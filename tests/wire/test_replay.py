@@ -172,6 +172,10 @@ def test_stale_and_fresh_are_recorded_and_played(api, daemon, new_hook, files):
     d.settings["clusters"]["prod"]["stale_after"] = "1ms"
     d.write_config()
     d.start().caught_up(api)
+    # A slow start makes the watch stale as well. The recording begins when it is fresh.
+    wait_until(lambda: len(d.log(msg="watch is stale")) == len(d.log(msg="watch is fresh again")))
+    d.control.wait_idle()
+    real.forget()
     with Recording(d, files / "r", "services") as r:
         r.wait("SYNCED")
         api.on_watch("services", times=3).fail(500)
