@@ -266,13 +266,18 @@ static void skip(struct restart_oracle *w, struct restart_oracle_hook *h, size_t
     w->features[FEATURE_KEPT_SKIP]++;
 }
 
-/* The hook sees a key; end: the event that is due if the key has no object. */
+/* The hook sees a key; end: the event that is due if the key has no object. If the hook does not take
+ * that event, nothing is due for the key, and a batch or snapshot is parked because of other keys. */
 static void see_key(struct restart_oracle_hook *h, struct restart_oracle_key *k,
                     enum delta_type end)
 {
-    if (is_unparked(h, k, &k->now))
-        k->parked = h->parked = false;
-    if (k->now.uid == 0 && !rules_take(h->rules, end))
+    bool is_over = k->now.uid == 0 && !rules_take(h->rules, end);
+
+    if (is_unparked(h, k, &k->now)) {
+        k->parked = false;
+        h->parked = h->parked && is_over;
+    }
+    if (is_over)
         forget(k);
 }
 

@@ -142,7 +142,8 @@ void restart_oracle_put(struct restart_oracle *w, bool *flag, bool value);
 
 /* Only for the files of restart_oracle: the key is parked or not, now and, with the batch of this
  * turn, on disk. */
-void restart_oracle_park_whole(struct restart_oracle *w, struct restart_oracle_hook *h, bool parked);
+void restart_oracle_park_whole(struct restart_oracle *w, struct restart_oracle_hook *h,
+                               bool parked);
 
 void restart_oracle_set_parked(struct restart_oracle *w, struct restart_oracle_key *k, bool parked);
 
