@@ -56,6 +56,7 @@ struct delivery_snapshot delivery_snapshot_of(const struct delivery *dl)
     struct delivery_snapshot m = {.state = dl->state,
                                   .last_was_end = dl->last_was_end,
                                   .inherited = dl->inherited,
+                                  .existing = dl->existing,
                                   .delivered_paths = mem_strdup(dl->delivered_paths)};
 
     known_copy(&m.handled, &dl->handled);

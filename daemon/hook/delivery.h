@@ -95,6 +95,7 @@ struct delivery_snapshot {
     enum delivered_state state;
     bool last_was_end;
     bool inherited;
+    bool existing; /* the run is a first run (is_first_run_over() in hook/hook_end) */
     struct known handled;
     struct known delivered;
     struct known successor;

@@ -116,6 +116,19 @@ static void note_latency(struct hook *h, const struct run *run, uint64_t wall_ns
     }
 }
 
+/* A first run could not be started. Is it over, because its incarnation came to nothing meanwhile? The
+ * next incarnation was not there at first, so the first runs do not wait for it. */
+static bool is_first_run_over(const struct hook *h, const struct run_event *re)
+{
+    struct delivery_event due[2];
+    size_t n = delivery_events(&h->queue, re->delivery, due);
+
+    for (size_t i = 0; i < n; i++)
+        if (str_eq(object_uid(due[i].object), object_uid(re->ev.object)))
+            return false;
+    return re->was.existing;
+}
+
 /* The events of the run are handled, or due again. First all of them end, the later ones first, as
  * delivery_not_started() needs it; while an event pins its delivery, delivery_handled() would take
  * the run to be under way. */
@@ -135,10 +148,13 @@ static void note_events(struct hook *h, const struct run *run, const struct run_
     for (size_t i = 0; i < run->event_count; i++) {
         const struct run_event *re = &run->events[i];
 
-        if (ok)
+        if (ok) {
             delivery_handled(&h->queue, re->delivery, &re->ev, now_ms);
-        else
-            delivery_failed(&h->queue, re->delivery, now_ms);
+            continue;
+        }
+        delivery_failed(&h->queue, re->delivery, now_ms);
+        if (is_not_started(r) && is_first_run_over(h, re))
+            delivery_settled(&h->queue, re->delivery);
     }
 }
 

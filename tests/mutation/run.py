@@ -66,7 +66,8 @@ def read_list():
         if not lines:
             continue
         part = {line[0]: line[2:] for line in lines[1:]}
-        assert set(part) <= set("-+=") and "-" in part and "+" in part, f"cannot be read: {lines}"
+        good = set(part) <= set("-+=") and "-" in part and "+" in part and part["-"] != part["+"]
+        assert good and len(part) == len(lines) - 1, f"cannot be read: {lines}"
         out.append(Mutation(len(out) + 1, lines[0], part["-"], part["+"], part.get("=")))
     return out
 

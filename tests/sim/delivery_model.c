@@ -50,6 +50,16 @@ size_t delivery_model_events(const struct delivery_model *a, const struct rules 
     return n;
 }
 
+bool delivery_model_is_due(const struct delivery_model *a, const struct rules *r, uint64_t uid)
+{
+    struct delivery_model_event due[2];
+
+    for (size_t i = 0, n = a->due ? delivery_model_events(a, r, due) : 0; i < n; i++)
+        if (due[i].uid == uid)
+            return true;
+    return false;
+}
+
 static bool is_quiet(const struct delivery_model *a, const struct rules *r)
 {
     struct delivery_model_event due[2];

@@ -71,6 +71,9 @@ const struct delivery_model_gone *delivery_model_gone(const struct delivery_mode
 size_t delivery_model_events(const struct delivery_model *a, const struct rules *r,
                              struct delivery_model_event out[2]);
 
+/* Is an event about this incarnation due? */
+bool delivery_model_is_due(const struct delivery_model *a, const struct rules *r, uint64_t uid);
+
 /* Fills in the event of a rerun, when nothing is due; false = a rerun has nothing to tell. */
 bool delivery_model_repeats(const struct delivery_model *a, const struct rules *r,
                             struct delivery_model_event *out);

@@ -362,12 +362,16 @@ static void note_result(struct checked_hook *h, bool ok, bool not_started, bool 
         checked_hook_end_first(h);
 }
 
+/* The run could not be started, and leaves no trace. But whether a first run is left is judged here and
+ * not while the run was under way: it is left if the incarnation that it was for is still due. */
 static void forget_events(struct checked_hook *h, const struct run *run)
 {
     for (size_t i = 0; i < run->event_count; i++) {
         struct delivery_model *a = delivery_model_of(h, &run->events[i]);
+        bool existing = a->existing;
 
         *a = *unstarted(h, a);
+        a->existing = existing && delivery_model_is_due(a, h->rules, told(&run->events[i]).uid);
     }
 }
 

@@ -195,6 +195,25 @@ static bool is_unparked(const struct restart_oracle_hook *h, const struct restar
     return differs(h->rules, &k->now, delivered(h, k, was));
 }
 
+/* The events that begin and end an incarnation of a key. */
+struct life {
+    enum delta_type begin, end;
+};
+
+/* Is an event due for the key, as it differs from what was delivered? If the hook takes none, a batch or
+ * snapshot stays parked because of other keys. */
+static bool is_due(const struct restart_oracle_hook *h, const struct restart_oracle_key *k,
+                   const struct life *l, const struct api_object *was)
+{
+    bool again = k->told.uid == k->now.uid && !k->done;
+
+    if (k->now.uid == 0)
+        return rules_take(h->rules, l->end);
+    if (k->told_end || delivered(h, k, was)->uid != k->now.uid)
+        return rules_take(h->rules, l->begin);
+    return rules_take(h->rules, DELTA_MODIFIED) || (again && rules_take(h->rules, l->begin));
+}
+
 static void note_change(struct restart_oracle *w, struct restart_oracle_hook *h, size_t source,
                         const struct change *c)
 {
@@ -202,6 +221,7 @@ static void note_change(struct restart_oracle *w, struct restart_oracle_hook *h,
     /* The view of an earlier process may not have shown the object. */
     bool anew = !w->loading || h->rules->sources[source] == VIEW_ORACLE;
 
+    const struct life l = {c->key == RULES_OUTAGE ? DELTA_STALE : DELTA_ADDED, c->type};
     const struct api_object was = k->now;
 
     k->whole = k->whole || (w->loading && !c->bare && !differs(h->rules, &c->is, &k->handled));
@@ -215,7 +235,7 @@ static void note_change(struct restart_oracle *w, struct restart_oracle_hook *h,
     if (!h->open[source] || !is_unparked(h, k, &was))
         return;
     k->parked = false;
-    h->parked = h->parked && !rules_take(h->rules, c->type);
+    h->parked = h->parked && !is_due(h, k, &l, &was);
 }
 
 static void note_from(struct restart_oracle *w, struct restart_oracle_hook *h, size_t number,
@@ -266,21 +286,25 @@ static void skip(struct restart_oracle *w, struct restart_oracle_hook *h, size_t
     w->features[FEATURE_KEPT_SKIP]++;
 }
 
-/* The hook sees a key; end: the event that is due if the key has no object. */
 static void see_key(struct restart_oracle_hook *h, struct restart_oracle_key *k,
-                    enum delta_type end)
+                    const struct life *l)
 {
-    if (is_unparked(h, k, &k->now))
-        k->parked = h->parked = false;
-    if (k->now.uid == 0 && !rules_take(h->rules, end))
+    if (is_unparked(h, k, &k->now)) {
+        k->parked = false;
+        h->parked = h->parked && !is_due(h, k, l, &k->now);
+    }
+    if (k->now.uid == 0 && !rules_take(h->rules, l->end))
         forget(k);
 }
 
 static void see(struct restart_oracle *w, struct restart_oracle_hook *h, size_t source)
 {
+    static const struct life object = {DELTA_ADDED, DELTA_DELETED};
+    static const struct life outage = {DELTA_STALE, DELTA_FRESH};
+
     h->open[source] = true;
     for (size_t key = 0; key < RULES_KEYS; key++)
-        see_key(h, &h->keys[source][key], key == RULES_OUTAGE ? DELTA_FRESH : DELTA_DELETED);
+        see_key(h, &h->keys[source][key], key == RULES_OUTAGE ? &outage : &object);
     h->owed = h->owed || h->lacks;
     if (h->was_seen[source])
         return;

@@ -39,22 +39,29 @@ static bool is_awake(const struct sim_hooks *c, size_t hook)
 }
 
 /* Nothing is known of a hook that hook_checker does not check. */
+static bool holds_back(const struct sim_hooks *c, size_t other)
+{
+    if (!sim_hooks_watches(c, other) || files_of(c, other)->running)
+        return true;
+    /* The other hook may wait for a change that settles here. */
+    return !c->hook_checker.hooks[other].paused && is_awake(c, other);
+}
+
+/* The time counts even if a hook begins to hold the other back now: until now, it was the reason. */
 bool sharing_waits(const struct sim_hooks *c, size_t hook, uint64_t *until_ms)
 {
+    bool waits = false;
+
     *until_ms = 0;
     for (size_t i = 0; i < HOOKS && shares(c, hook); i++) {
         if (i == hook || !shares(c, i))
             continue;
         uint64_t ms = output_files_delays_ms(files_of(c, i), files_of(c, hook));
 
-        if (!sim_hooks_watches(c, i) || files_of(c, i)->running)
-            return true;
-        /* The other hook may wait for a change that settles here. */
-        if (is_awake(c, hook) || (!c->hook_checker.hooks[i].paused && is_awake(c, i)))
-            return true;
+        waits = waits || is_awake(c, hook) || holds_back(c, i);
         *until_ms = ms > *until_ms ? ms : *until_ms;
     }
-    return false;
+    return waits;
 }
 
 /* The needs of the hooks of a run. */

@@ -12,7 +12,8 @@
 void sharing_each(const struct run *run, void (*fn)(struct sim_hooks *c, size_t hook, void *arg),
                   struct sim_hooks *c, void *arg);
 
-/* May the hook have to wait for another one that shares its apply? */
+/* May the hook have to wait for another one that shares its apply? *until_ms: until when it may have had to,
+ * if the other one does nothing more. */
 bool sharing_waits(const struct sim_hooks *c, size_t hook, uint64_t *until_ms);
 
 /* A run of apply starts: panics if it must not. */

@@ -201,6 +201,26 @@ static void test_the_other_clusters_objects_are_new_as_at_a_first_start(void **s
     hook_rig_nothing();
 }
 
+/* The run that could not be started was one of the first cluster's object. */
+static void test_a_run_that_did_not_start_leaves_the_next_first_run(void **state)
+{
+    struct hook *h = add(HOOK_OBJECT, 1);
+
+    (void)state;
+    hook_rig_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1");
+    hook_rig_sync(0);
+    struct run *run = hook_rig_starts_as(DELTA_ADDED, "u1", RUN_EXISTING, 1);
+    forget(h);
+    hook_rig_change(0, DELTA_ADDED, "ns/a", "u9", "\"a\":1");
+    hook_rig_sync(0);
+    hook_rig_nothing(); /* the run of the key is under way */
+    end_not_started(run);
+    assert_false(hook_first_ended(h));
+    hook_rig.now += SCHEDULER_NOT_STARTED_MS;
+    hook_rig_end(hook_rig_starts_as(DELTA_ADDED, "u9", RUN_EXISTING, 1), 0);
+    assert_true(hook_first_ended(h));
+}
+
 /* A snapshot with only half of its sources has no run: the hook waits as it did at the start, for
  * all sources. */
 static void test_a_hook_with_other_sources_waits_for_the_first_list_again(void **state)
@@ -268,6 +288,7 @@ int main(void)
         TEST(test_an_outage_outlives_the_objects_of_its_source),
         TEST(test_a_run_that_did_not_start_brings_no_forgotten_end_back),
         TEST(test_the_other_clusters_objects_are_new_as_at_a_first_start),
+        TEST(test_a_run_that_did_not_start_leaves_the_next_first_run),
         TEST(test_a_hook_with_other_sources_waits_for_the_first_list_again),
         TEST(test_first_runs_begin_anew_after_a_failure),
     };

@@ -141,6 +141,38 @@ static void test_the_first_run_of_an_object_is_still_to_end(void **state)
     first_run(HOOK_OBJECT);
 }
 
+/* The object that was there at first is gone, and the next one came later. */
+static void test_the_first_run_goes_with_its_object(void **state)
+{
+    (void)state;
+    struct hook *h = hook_rig_add(&(struct hook_rig_hook){0});
+    hook_rig_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1");
+    hook_rig_sync(0);
+    struct run *run = hook_rig_starts_as(DELTA_ADDED, "u1", RUN_EXISTING, 1);
+    hook_rig_change(0, DELTA_DELETED, "ns/a", "u1", "\"a\":1");
+    hook_rig_change(0, DELTA_ADDED, "ns/a", "u2", "\"a\":1");
+    assert_false(hook_first_ended(h)); /* the run may have been started */
+    not_started(run);
+    assert_true(hook_first_ended(h));
+    hook_rig_waits_until(hook_rig.now + SCHEDULER_NOT_STARTED_MS);
+    hook_rig_end(hook_rig_starts_as(DELTA_ADDED, "u2", RUN_CHANGE, 1), 0);
+}
+
+static void test_the_first_run_stays_with_an_object_that_changes(void **state)
+{
+    (void)state;
+    struct hook *h = hook_rig_add(&(struct hook_rig_hook){0});
+    hook_rig_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1");
+    hook_rig_sync(0);
+    struct run *run = hook_rig_starts_as(DELTA_ADDED, "u1", RUN_EXISTING, 1);
+    hook_rig_change(0, DELTA_MODIFIED, "ns/a", "u1", "\"a\":2");
+    not_started(run);
+    assert_false(hook_first_ended(h));
+    hook_rig_waits_until(hook_rig.now + SCHEDULER_NOT_STARTED_MS);
+    hook_rig_end(hook_rig_starts_as(DELTA_ADDED, "u1", RUN_EXISTING, 1), 0);
+    assert_true(hook_first_ended(h));
+}
+
 static void test_the_first_batch_is_still_to_end(void **state)
 {
     (void)state;
@@ -450,6 +482,8 @@ int main(void)
         STAGED(test_a_key_that_is_not_due_any_more_is_forgotten),
         STAGED(test_runs_not_started_do_not_supersede_a_delete),
         STAGED(test_the_first_run_of_an_object_is_still_to_end),
+        STAGED(test_the_first_run_goes_with_its_object),
+        STAGED(test_the_first_run_stays_with_an_object_that_changes),
         STAGED(test_the_first_batch_is_still_to_end),
         STAGED(test_the_first_snapshot_is_still_to_end),
         STAGED(test_a_manual_run_that_could_not_start_is_tried_again),
