@@ -152,7 +152,7 @@ static void test_a_stream_begins_with_stale_if_the_source_is_stale(void **state)
     assert_non_null(strstr(buf_cstr(&admin_stream_rig.out), "\"objects\":0,\"stale\":true}\n"));
 }
 
-/* The status would say stale already. Who follows the stream hears it once. */
+/* The status would say stale already. A client of the stream hears it once. */
 static void test_a_stream_that_begins_before_stale_is_told_has_a_line_for_it(void **state)
 {
     (void)state;
