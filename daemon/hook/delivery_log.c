@@ -379,7 +379,15 @@ static bool tells_next(const struct delivery_queue *q, const struct delivery_eve
            filter_takes(q->filter, due[1].type);
 }
 
-/* An end again, or a state that the filter does not tell from the delivered one. */
+/* Is the event about a state that the filter does not tell from the known one? */
+static bool repeats_state(const struct delivery_queue *q, const struct known *known,
+                          const struct delivery_event *ev)
+{
+    return !delivery_is_end(ev->type) && known_has(known, ev->object) &&
+           !filter_known_changed(q->filter, known, ev->object);
+}
+
+/* An end again, a state again, or both events of a run that told an end and the successor. */
 bool delivery_log_repeats(const struct delivery_queue *q, const struct delivery *dl)
 {
     struct delivery_event due[2];
@@ -387,10 +395,11 @@ bool delivery_log_repeats(const struct delivery_queue *q, const struct delivery 
 
     if (n == 0)
         return false;
-    if (dl->last_was_end || delivery_is_end(due[0].type))
-        return dl->last_was_end && delivery_is_end(due[0].type) && !tells_next(q, due, n);
-    return known_has(&dl->delivered, due[0].object) &&
-           !filter_known_changed(q->filter, &dl->delivered, due[0].object);
+    if (dl->last_was_end)
+        return delivery_is_end(due[0].type) && !tells_next(q, due, n);
+    if (dl->state == DELIVERED_FOLLOWED)
+        return !q->keyed && n == 2 && repeats_state(q, &dl->ends->successor, &due[1]);
+    return repeats_state(q, &dl->delivered, &due[0]);
 }
 
 bool delivery_log_was_parked(const struct delivery_queue *q, struct delivery *dl)
