@@ -371,17 +371,35 @@ void delivery_log_forget(struct delivery_queue *q, size_t source)
     q->sources[source].is_seen = q->sources[source].is_kept = false;
 }
 
-/* An end again, or a state that the filter does not tell from the delivered one. */
+/* Must a run tell the next incarnation behind the end? In mode object a run tells the end alone, and
+ * hook_gives_way() decides whether the next incarnation supersedes it. */
+static bool tells_next(const struct delivery_queue *q, const struct delivery_event due[2], size_t n)
+{
+    return !q->keyed && n == 2 && !delivery_is_end(due[1].type) &&
+           filter_takes(q->filter, due[1].type);
+}
+
+/* Is the event about a state that the filter does not tell from the known one? */
+static bool repeats_state(const struct delivery_queue *q, const struct known *known,
+                          const struct delivery_event *ev)
+{
+    return !delivery_is_end(ev->type) && known_has(known, ev->object) &&
+           !filter_known_changed(q->filter, known, ev->object);
+}
+
+/* An end again, a state again, or both events of a run that told an end and the successor. */
 bool delivery_log_repeats(const struct delivery_queue *q, const struct delivery *dl)
 {
     struct delivery_event due[2];
+    size_t n = delivery_is_due(dl) ? delivery_events(q, dl, due) : 0;
 
-    if (!delivery_is_due(dl) || delivery_events(q, dl, due) == 0)
+    if (n == 0)
         return false;
-    if (dl->last_was_end || delivery_is_end(due[0].type))
-        return dl->last_was_end && delivery_is_end(due[0].type);
-    return known_has(&dl->delivered, due[0].object) &&
-           !filter_known_changed(q->filter, &dl->delivered, due[0].object);
+    if (dl->last_was_end)
+        return delivery_is_end(due[0].type) && !tells_next(q, due, n);
+    if (dl->state == DELIVERED_FOLLOWED)
+        return !q->keyed && n == 2 && repeats_state(q, &dl->ends->successor, &due[1]);
+    return repeats_state(q, &dl->delivered, &due[0]);
 }
 
 bool delivery_log_was_parked(const struct delivery_queue *q, struct delivery *dl)

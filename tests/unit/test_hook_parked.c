@@ -234,6 +234,60 @@ static void test_a_parked_hook_stays_parked_over_restarts(void **state)
     }
 }
 
+/* The end of the object is told again as well, as it is not handled. */
+static void test_an_object_that_came_back_while_no_process_ran_wakes_a_parked_hook(void **state)
+{
+    static const enum hook_mode modes[] = {HOOK_BATCH, HOOK_SNAPSHOT};
+
+    for (size_t m = 0; m < ARRAY_LEN(modes); m++) {
+        restarted_hook_add(bounded(modes[m]));
+        hook_rig_sync(0);
+        fail_all();
+        come_and_go(1);
+        assert_int_equal(hook_parked(restarted_hook.hook), 1);
+        restarted_hook_restart();
+        hook_rig_change(0, DELTA_ADDED, "ns/n1", "u2", "\"a\":1");
+        hook_rig_sync(0);
+        struct run *run = hook_rig_next();
+        assert_int_equal(run->event_count, 2);
+        hook_rig_event_is(run, 0, DELTA_DELETED, "u1");
+        hook_rig_event_is(run, 1, DELTA_ADDED, "u2");
+        hook_rig_end(run, 0);
+        assert_int_equal(hook_parked(restarted_hook.hook), 0);
+        restarted_hook_clean_up(state);
+        hook_rig_set_up(state);
+    }
+}
+
+/* The end of an object and the next incarnation were told by one run. */
+static void test_a_batch_parked_over_two_events_of_a_key_stays_parked(void **state)
+{
+    (void)state;
+    restarted_hook_add(bounded(HOOK_BATCH));
+    hook_rig_sync(0);
+    hook_rig_change(0, DELTA_ADDED, "ns/n", "u1", "\"a\":1");
+    hook_rig_pass(DELTA_ADDED, "u1");
+    hook_rig_change(0, DELTA_DELETED, "ns/n", "u1", "\"a\":1");
+    hook_rig_change(0, DELTA_ADDED, "ns/n", "u2", "\"a\":1");
+    fail_all();
+    assert_int_equal(hook_parked(restarted_hook.hook), 1);
+    restarted_hook_restart();
+    hook_rig_change(0, DELTA_ADDED, "ns/n", "u2", "\"a\":1");
+    hook_rig_sync(0);
+    hook_rig_nothing();
+    assert_int_equal(hook_parked(restarted_hook.hook), 1);
+    hook_rig_change(0, DELTA_MODIFIED, "ns/n", "u2", "\"a\":2");
+    struct run *run = hook_rig_next();
+    assert_int_equal(run->event_count, 2);
+    hook_rig_end(run, 1);
+    restarted_hook_keep();
+    restarted_hook_restart();
+    hook_rig_change(0, DELTA_ADDED, "ns/n", "u2", "\"a\":3");
+    hook_rig_sync(0);
+    hook_rig_end(hook_rig_next(), 0);
+    assert_int_equal(hook_parked(restarted_hook.hook), 0);
+}
+
 static void test_minutes_are_distinguished_for_a_year(void **state)
 {
     const uint64_t minute_ns = UINT64_C(60) * 1000000000;
@@ -266,6 +320,8 @@ int main(void)
         TEST(test_a_parked_object_that_exists_is_kept),
         TEST(test_parked_ends_grow_older_over_restarts),
         TEST(test_a_parked_hook_stays_parked_over_restarts),
+        TEST(test_an_object_that_came_back_while_no_process_ran_wakes_a_parked_hook),
+        TEST(test_a_batch_parked_over_two_events_of_a_key_stays_parked),
         TEST(test_parked_ends_of_an_earlier_process_are_bounded_too),
         TEST(test_ends_of_a_batch_grow_older_over_restarts),
         cmocka_unit_test(test_minutes_are_distinguished_for_a_year),
