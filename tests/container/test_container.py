@@ -8,18 +8,10 @@ import pod as code
 from balancer import web
 from control import wait_until
 from fakeapi import service
-from proctree import children, exists
+from proctree import children, exists, status
 
 LABEL = {"informerd/haproxy": ""}
 NAME = "echo name is $INFORMERD_NAME"
-
-
-def status(pid):
-    try:
-        text = pathlib.Path(f"/proc/{pid}/status").read_text()
-    except OSError:
-        return {}
-    return dict(line.split(":\t", 1) for line in text.splitlines() if ":\t" in line)
 
 
 def hooks(shell):

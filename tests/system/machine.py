@@ -10,7 +10,7 @@ import signal
 import subprocess
 
 from control import PATIENCE, Control, wait_until
-from proctree import children
+from proctree import children, status
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
@@ -267,12 +267,3 @@ class Unit:
             return wait_until(found, timeout, interval=0.05)[0]
         except AssertionError:
             raise AssertionError(f"no line with {words} in {self.messages()[-20:]}") from None
-
-
-def status(pid):
-    """/proc/PID/status as a dict."""
-    try:
-        text = pathlib.Path(f"/proc/{pid}/status").read_text()
-    except OSError:
-        return {}
-    return dict(line.split(":\t", 1) for line in text.splitlines() if ":\t" in line)

@@ -8,9 +8,8 @@ import pytest
 
 from control import wait_until
 from fakeapi import service
-from machine import status
 from node import CONF, OUT
-from proctree import children, descendants, exists
+from proctree import children, descendants, exists, status
 
 pytestmark = pytest.mark.long
 

@@ -99,16 +99,23 @@ static void test_each_hook_has_its_turn(void **state)
     assert_true(gone_is_done(b) && b->removed == 1 && b->files.left == 0);
 }
 
+/* Has the files of the hook removed. Returns the id of the run, which the helper has got; *out: its
+ * output. */
+static uint64_t begin_removal(struct gone_hook *a, int *out)
+{
+    gone_forget(a, &hook_rig.hooks, true);
+    gone_driver_look(driver);
+    loop_turns(loop, 1);
+    return silent_link_take(far, out);
+}
+
 static void test_a_helper_that_does_not_answer_leaves_the_files(void **state)
 {
     struct gone_hook *a = add("a", "/o/1", "/o/2");
     int out;
 
     (void)state;
-    gone_forget(a, &hook_rig.hooks, true);
-    gone_driver_look(driver);
-    loop_turns(loop, 1);
-    uint64_t id = silent_link_take(far, &out);
+    uint64_t id = begin_removal(a, &out);
     close(out);
     silent_link_end(far, id, (struct run_end){.kind = RUN_END_SIGNALED, .value = 9});
     turns_until(1);
@@ -124,10 +131,7 @@ static void test_a_process_that_cannot_be_killed_leaves_its_files(void **state)
     int out;
 
     (void)state;
-    gone_forget(a, &hook_rig.hooks, true);
-    gone_driver_look(driver);
-    loop_turns(loop, 1);
-    uint64_t id = silent_link_take(far, &out);
+    uint64_t id = begin_removal(a, &out);
     assert_true(gone_driver_is_on(driver));
     play_clock_pass(PLENTY_MS);
     turns_until(1);

@@ -106,6 +106,18 @@ static void expect_kill(uint64_t id)
     assert_int_equal(head.id, id);
 }
 
+/* Returns the id of a write of /a.prom that has been killed and has not ended. */
+static uint64_t begin_write_that_hangs(void)
+{
+    textfile_set(rig.file, "/a.prom", 3);
+    pass(AT_ONCE_MS);
+    uint64_t id = expect_write(3);
+
+    pass(TEXTFILE_TIME_MS);
+    expect_kill(id);
+    return id;
+}
+
 static const struct run_end good = {.kind = RUN_END_EXITED};
 static const struct run_end bad = {
     .kind = RUN_END_REFUSED, .stage = RUN_STAGE_SEND, .value = ENOENT};
@@ -200,12 +212,8 @@ static void test_a_write_that_hangs_is_killed(void **state)
 static void test_a_write_that_cannot_be_killed_is_told(void **state)
 {
     (void)state;
-    textfile_set(rig.file, "/a.prom", 3);
-    pass(AT_ONCE_MS);
-    uint64_t id = expect_write(3);
+    uint64_t id = begin_write_that_hangs();
 
-    pass(TEXTFILE_TIME_MS);
-    expect_kill(id);
     assert_string_equal(rig.trouble, "/a.prom: the write has not ended within 60 s");
     pass(HOUR_MS);
     expect_no_request(); /* one write at a time */
@@ -219,12 +227,8 @@ static void test_a_write_that_cannot_be_killed_is_told(void **state)
 static void test_a_file_that_waits_for_a_write_which_cannot_be_killed_is_told(void **state)
 {
     (void)state;
-    textfile_set(rig.file, "/a.prom", 3);
-    pass(AT_ONCE_MS);
-    uint64_t id = expect_write(3);
+    uint64_t id = begin_write_that_hangs();
 
-    pass(TEXTFILE_TIME_MS);
-    expect_kill(id);
     textfile_set(rig.file, "/b.prom", 4);
     assert_null(rig.trouble);
     pass(TEXTFILE_TIME_MS);

@@ -49,6 +49,15 @@ def state(pid):
     return stat.rpartition(")")[2].split()[0]
 
 
+def status(pid):
+    """/proc/PID/status as a dict; empty: there is no such process."""
+    try:
+        text = pathlib.Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return {}
+    return dict(line.split(":\t", 1) for line in text.splitlines() if ":\t" in line)
+
+
 def exists(pid):
     """Whether there is such a process and it is not a zombie."""
     return state(pid) not in "ZX"
