@@ -24,7 +24,7 @@ struct place {
 
 /* Paths whose answers take milliseconds to make when there are a thousand watches, while anybody may
  * ask: so such an answer is not made more often than this, and takes no more than a few percent of the
- * loop's time. /healthz is always made anew, so that a probe sees what is true now: it takes 0.2 to 0.3 ms
+ * loop's time. /healthz is always made anew, so that a probe never gets an old answer: it takes 0.2 to 0.3 ms
  * (tests/bench/bench_monitoring.c), a tenth of the others. */
 #define KEPT_MS 100
 static const char *const kept_paths[] = {"/metrics", "/", "/page.json"};

@@ -39,7 +39,7 @@ void reload_wait_begin(struct reload_wait *w, struct generation *g, const struct
                  KV_U64("running", reload_switch_running(w->parts, plan)));
 }
 
-/* Nothing waits any more. The caller owns what is returned. */
+/* No reload waits any more. The caller owns the generation that is returned. */
 static struct generation *end(struct reload_wait *w)
 {
     struct generation *g = w->generation;

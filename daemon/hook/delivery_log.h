@@ -98,7 +98,7 @@ void delivery_log_renew(struct delivery_queue *q, bool keep_skipped);
  * points to it and its records are dropped. */
 void delivery_log_forget(struct delivery_queue *q, size_t source);
 
-/* Do the events that are due now tell nothing but what was delivered last? */
+/* Are the events that are due now those that were delivered last? */
 bool delivery_log_repeats(const struct delivery_queue *q, const struct delivery *dl);
 
 /* Was the key parked in an earlier process, with the event that is due now? To be asked once, when

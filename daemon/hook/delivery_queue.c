@@ -643,7 +643,7 @@ struct opening {
 };
 
 /* An incarnation that an earlier process delivered may have ended without any event. This is the one
- * rule that restored records add (docs/decisions.md "Restored records add one rule to what is due"). */
+ * rule that restored records add (docs/decisions.md "Restored records add one rule"). */
 static void end_unseen(struct delivery_queue *q, struct delivery *dl)
 {
     /* The record of the predecessor may be missing. */

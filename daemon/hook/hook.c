@@ -429,7 +429,7 @@ static void schedule_delivery(void *arg, struct delivery *dl)
         hook_rest_delivery(o->hook, dl, o->now_ms);
 }
 
-/* Does nothing but what was delivered last wait for a run? */
+/* Are all events that wait for a run those that were delivered last? */
 static bool repeats(const struct hook *h)
 {
     list_each (pos, tmp, &h->queue.pending)

@@ -20,8 +20,9 @@ struct hook_record {
     bool owes_renewal;
     bool owes_apply; /* files are to be applied, or apply is under way */
     bool is_paused;  /* a person has paused it */
-    bool
-        is_parked; /* Batch, snapshot: what was delivered last is not delivered again before a change */
+    /* Batch, snapshot: the hook is parked. The events of its last run are not delivered again before a
+     * change. */
+    bool is_parked;
     uint64_t forgotten; /* parked ends that all processes have given up */
 };
 
