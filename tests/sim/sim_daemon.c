@@ -401,7 +401,7 @@ static void load(struct sim_daemon *l, size_t number)
         skips_count(store_skips(watch_store(l->watches[number])));
 }
 
-/* Tells the watch of an object that only a hook knows, as load_known() in persist/persist does. */
+/* Tells the watch of an object that only a hook knows, as load_known_of() in persist/persist does. */
 static void know(void *arg, size_t hook, size_t source, struct str key, struct str uid)
 {
     struct sim_daemon *l = arg;
