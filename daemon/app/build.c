@@ -447,6 +447,18 @@ static bool main_is_alike(const struct conf *conf)
     return geteuid() != 0 || strcmp(conf->user.v, "root") == 0;
 }
 
+/* The weight of the kernel stays as it is: setting it needs a controller that may not be there. */
+static struct run_limits limits_of(const struct conf_hook *h)
+{
+    enum { KERNEL_WEIGHT = 100 };
+    uint64_t weight = (uint64_t)h->cpu_weight.v;
+
+    return (struct run_limits){.memory_max = h->memory_max.v,
+                               .pids_max = (uint64_t)h->pids_max.v,
+                               .cpu_max = (uint64_t)h->cpu_max.v,
+                               .cpu_weight = weight == KERNEL_WEIGHT ? 0 : weight};
+}
+
 static enum err_kind fill_helper_hook(const struct conf *conf, const struct conf_hook *h,
                                       const char *node_name, struct helper_hook *out,
                                       struct err *err)
@@ -461,6 +473,8 @@ static enum err_kind fill_helper_hook(const struct conf *conf, const struct conf
     out->umask = (mode_t)h->umask.v;
     out->kill_grace_ms = h->kill_grace.v;
     out->kill_signal = (int)h->kill_signal.v;
+    out->kills_left = h->leave.v == CONF_LEAVE_KILL;
+    out->limits = limits_of(h);
     out->concurrency = (unsigned)h->concurrency.v;
     out->change_user = geteuid() == 0;
     out->main_is_alike = main_is_alike(conf);

@@ -216,6 +216,21 @@ static int run_with_state(const struct options *o, struct daemon_params *p, stru
     return code;
 }
 
+/* Without cgroups informerd works, but promises less of processes that leave their run
+ * (docs/guarantees.md "Processes"): a service says so once. */
+static void prepare_cgroups(struct cgroup_tree *out, bool is_service)
+{
+    struct err err;
+
+    if (cgroup_tree_prepare(out, &err) == ERR_OK)
+        log_debug("each run has a cgroup of its own", KV_STR("below", out->path));
+    else if (is_service)
+        log_warn("runs have no cgroup of their own: a process that leaves the process group of its "
+                 "run is not "
+                 "killed with it",
+                 KV_ERR(&err));
+}
+
 /* Forks the helper, and releases its parameters. reload: NULL = this process cannot reload. */
 static enum err_kind fork_helper(const struct options *o, struct helper_params *helper,
                                  const struct helper_reload *reload, int *fd, pid_t *pid,
@@ -226,8 +241,13 @@ static enum err_kind fork_helper(const struct options *o, struct helper_params *
     /* Before the fork: the helper passes the old limit on to programs. */
     helper->nofile_soft = raise_descriptors();
     enum err_kind kind = identity_drop_inheritable(err);
-    if (kind == ERR_OK)
+    struct cgroup_tree cgroups = {0};
+    if (kind == ERR_OK) {
+        prepare_cgroups(&cgroups, reload != NULL);
+        helper->cgroups = cgroups.path != NULL ? &cgroups : NULL;
         kind = helper_start(helper, reload, fd, pid, err);
+    }
+    cgroup_tree_close(&cgroups);
     build_helper_fini(helper);
     return kind;
 }

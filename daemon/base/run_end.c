@@ -42,6 +42,7 @@ const char *run_stage_name(enum run_stage stage)
         [RUN_STAGE_PIPE] = "pipe",
         [RUN_STAGE_FORK] = "fork",
         [RUN_STAGE_FILES] = "files",
+        [RUN_STAGE_CGROUP] = "cgroup",
         [RUN_STAGE_SETPGID] = "setpgid",
         [RUN_STAGE_SIGNALS] = "signals",
         [RUN_STAGE_DESCRIPTORS] = "descriptors",

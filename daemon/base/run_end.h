@@ -45,6 +45,13 @@ enum run_cut {
     RUN_CUT_GIVEN_UP
 };
 
+/* The limit of its cgroup that a program has met. */
+enum run_limit {
+    RUN_LIMIT_NONE,
+    RUN_LIMIT_MEMORY, /* the kernel has killed a process of it for lack of memory */
+    RUN_LIMIT_PIDS    /* pids_max has refused a new process */
+};
+
 /* The results of OUTPUT and REMOVE, and the steps that can fail. */
 enum run_stage {
     RUN_STAGE_NONE,
@@ -64,6 +71,7 @@ enum run_stage {
     RUN_STAGE_PIPE,
     RUN_STAGE_FORK,
     RUN_STAGE_FILES,
+    RUN_STAGE_CGROUP, /* or in its child */
     /* In its child. */
     RUN_STAGE_SETPGID,
     RUN_STAGE_SIGNALS,
@@ -108,11 +116,15 @@ struct run_end {
     int32_t value;    /* exit code, signal or errno */
     enum run_cut cut; /* set by main */
     uint32_t killed;  /* 1: a signal of main was sent before its end */
-    /* User and system time of the program and of the children that it waited for; in main: of all
-     * programs of the run. */
+    /* User and system time of the processes in its cgroup; without one, of the program and of the
+     * children that it waited for. In main: of all programs of the run. */
     uint64_t cpu_us;
+    uint64_t memory_peak; /* bytes of its cgroup at most; 0 = not known. In main: of any program */
+    enum run_limit limit;
+    /* Processes that a good program has left, and that were killed (leave = "kill"). */
+    uint32_t cleared;
     /* Processes of the run that still live. After a good end they are spared; after a bad one they
-     * could not be killed within 5 s, or not at all. */
+     * could not be killed within 5 s, or not at all. 0 without a cgroup. */
     uint32_t left;
     int32_t left_pid;                  /* one of them; 0 = none */
     char left_comm[RUN_END_COMM_SIZE]; /* its name, printable; "" = none */

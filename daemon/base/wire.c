@@ -100,6 +100,8 @@ static enum err_kind check_end(const struct run_end *end, struct err *err)
         return broken_reply(err, "bad stage of a run", end->stage);
     if (end->killed > 1)
         return broken_reply(err, "bad mark of a kill", end->killed);
+    if (end->limit > RUN_LIMIT_PIDS)
+        return broken_reply(err, "bad limit of a run", end->limit);
     if (!is_name(end->left_comm, sizeof(end->left_comm)) || (end->left_pid > 0) != is_left ||
         end->left_pid < 0 || (end->left_comm[0] != '\0' && !is_left))
         return broken_reply(err, "bad processes that are left", end->left);

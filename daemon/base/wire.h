@@ -111,7 +111,7 @@ struct wire_reply {
     uint64_t generation;
 };
 
-_Static_assert(sizeof(struct wire_reply) == 16 + 64 + 8, "no padding");
+_Static_assert(sizeof(struct wire_reply) == 16 + 80 + 8, "no padding");
 
 /* Decodes one message that came with fd_count descriptors (WIRE_RUN_FDS with a RUN, none with
  * others); req->env is borrowed from message. Whether numbers belong to a hook, run or file is not

@@ -15,6 +15,9 @@
 
 enum { LIST_MAX = 1000, ATTEMPTS_MAX = 1000000, EXIT_MAX = 255, INPUT_VERSION = 1 };
 enum { FILES_MAX = 100 }; /* informerd reads all of them at each start: io/fingerprints */
+/* A program needs some memory to be started at all. A weight is as in cgroups(7), whose default is 100; the kernel
+ * has at most so many processes. */
+enum { MEMORY_MIN = 1024 * 1024, PIDS_MAX = 4194304, CPU_WEIGHT_MAX = 10000 };
 /* The defaults of settle in modes batch and snapshot: one burst of changes becomes one run. */
 enum { GROUPED_SETTLE_MIN_MS = 200, GROUPED_SETTLE_MAX_MS = 2000 };
 
@@ -31,6 +34,7 @@ static const char *const modes[] = {"object", "batch", "snapshot", NULL};
 static const char *const existing_words[] = {"run", "skip", NULL};
 static const char *const effect_words[] = {"disk", "boot", "process", NULL};
 static const char *const require_words[] = {"all", "any", NULL};
+static const char *const leave_words[] = {"keep", "kill", NULL};
 static const char *const when_stale_words[] = {"run", "wait", NULL};
 
 /* In the order of the bits of enum conf_event. */
@@ -127,6 +131,16 @@ const struct setting hook_conf_settings[] = {
                      .expects = "the name of a signal, such as \"TERM\""),
     SETTING_HOOK_ROW(IN_PLACE, MS, kill_grace, SETTING_DEFAULT("\"5s\""),
                      SETTING_RANGE(0, SETTING_YEAR_MS)),
+    SETTING_HOOK_ROW(IN_PLACE, WORD, leave, SETTING_DEFAULT("\"keep\""), .words = leave_words),
+    SETTING_HOOK_ROW(IN_PLACE, SIZE, memory_max, SETTING_DEFAULT("\"infinity\""),
+                     SETTING_RANGE(MEMORY_MIN, INT64_MAX), .zero = "infinity"),
+    SETTING_HOOK_ROW(IN_PLACE, INT, pids_max, SETTING_DEFAULT("\"infinity\""),
+                     SETTING_RANGE(1, PIDS_MAX), .zero = "infinity"),
+    SETTING_HOOK_ROW(IN_PLACE, CODE, cpu_max, SETTING_DEFAULT("\"infinity\""),
+                     .code = value_cpu_max, .put_code = value_put_cpu_max,
+                     .expects = "percent of one CPU, such as \"50%\", or \"infinity\""),
+    SETTING_HOOK_ROW(IN_PLACE, INT, cpu_weight, SETTING_DEFAULT("100"),
+                     SETTING_RANGE(1, CPU_WEIGHT_MAX)),
     SETTING_HOOK_ROW(IN_PLACE, GROUP, retry, .group = retry_settings),
     SETTING_HOOK_ROW(IN_PLACE, INTS, park_exit, SETTING_DEFAULT("[ ]"), SETTING_RANGE(1, EXIT_MAX)),
     SETTING_HOOK_ROW(IN_PLACE, INT, parked_deletes, SETTING_DEFAULT("1000"),

@@ -22,6 +22,9 @@ enum conf_require { CONF_REQUIRE_ALL, CONF_REQUIRE_ANY };
 /* WAIT: a stale source does not count as usable. */
 enum conf_when_stale { CONF_WHEN_STALE_RUN, CONF_WHEN_STALE_WAIT };
 
+/* What happens to processes that a good run has left behind. */
+enum conf_leave { CONF_LEAVE_KEEP, CONF_LEAVE_KILL };
+
 /* How long the effects of a run last: on disk, until the next boot, or until informerd ends
  * (docs/design.md "Renewal"). */
 enum conf_effect { CONF_EFFECT_DISK, CONF_EFFECT_BOOT, CONF_EFFECT_PROCESS };
@@ -65,6 +68,11 @@ struct conf_hook {
     struct conf_ms timeout;
     struct conf_int kill_signal; /* the number of a signal */
     struct conf_ms kill_grace;   /* 0 = KILL at once */
+    struct conf_word leave;      /* enum conf_leave */
+    struct conf_size memory_max; /* bytes; 0 = no limit, as for the next two */
+    struct conf_int pids_max;
+    struct conf_int cpu_max; /* percent of one CPU */
+    struct conf_int cpu_weight;
     struct conf_retry retry;
     struct conf_ints park_exit; /* 1 to 255 */
     struct conf_int parked_deletes;

@@ -9,6 +9,8 @@
 #include "base/amount.h"
 #include "base/panic.h"
 
+enum { CPU_PERCENT_MAX = 100000 /* a thousand CPUs */ };
+
 static const struct amount_unit percents = {"%", 1};
 
 static const struct amount_unit sizes[] = {
@@ -78,6 +80,25 @@ bool value_percent(const char *text, int64_t *out)
         return false;
     *out = (int64_t)n;
     return true;
+}
+
+bool value_cpu_max(const char *text, int64_t *out)
+{
+    uint64_t n = 0;
+
+    if (strcmp(text, "infinity") != 0 &&
+        (!amount_parse(text, &percents, 1, &n) || n < 1 || n > CPU_PERCENT_MAX))
+        return false;
+    *out = (int64_t)n;
+    return true;
+}
+
+void value_put_cpu_max(struct buf *out, int64_t percent)
+{
+    if (percent == 0)
+        buf_puts(out, "infinity");
+    else
+        value_put_percent(out, percent);
 }
 
 void value_put_size(struct buf *out, uint64_t bytes)

@@ -25,6 +25,9 @@ bool value_umask(const char *text, int64_t *out) MUST_CHECK;
 /* "50%": a whole percentage, at most 100. */
 bool value_percent(const char *text, int64_t *out) MUST_CHECK;
 
+/* "150%" of one CPU: a whole percentage from 1 to 100000; "infinity": 0. */
+bool value_cpu_max(const char *text, int64_t *out) MUST_CHECK;
+
 /* Appends a size in the largest unit that keeps it whole. */
 void value_put_size(struct buf *out, uint64_t bytes);
 
@@ -36,5 +39,8 @@ void value_put_umask(struct buf *out, int64_t mode);
 
 /* Appends a percentage with its sign, as value_percent() reads it. */
 void value_put_percent(struct buf *out, int64_t percent);
+
+/* Appends a share of CPU time, as value_cpu_max() reads it. */
+void value_put_cpu_max(struct buf *out, int64_t percent);
 
 #endif

@@ -6,16 +6,19 @@
 #include <grp.h>
 #include <limits.h>
 #include <linux/magic.h>
+#include <linux/sched.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/compiler.h"
+#include "helper/cgroup_file.h"
 #include "helper/fds.h"
 #include "helper/path_trust.h"
 #include "helper/program.h"
@@ -29,6 +32,7 @@ struct start {
     const struct child_spec *spec;
     pid_t parent;
     int status_fd;
+    int cgroup_fd;          /* the child is to enter this cgroup; -1 = it is in the right one */
     char program[PATH_MAX]; /* the path of argv[0], once find_program() has found it */
 };
 
@@ -47,6 +51,12 @@ static bool changes_user(const struct start *s)
 static int set_group(struct start *s)
 {
     return s->spec->shares_group ? 0 : result(setpgid(0, 0));
+}
+
+/* Before the program can fork. */
+static int enter_cgroup(struct start *s)
+{
+    return s->cgroup_fd >= 0 ? cgroup_file_write(s->cgroup_fd, "cgroup.procs", "0") : 0;
 }
 
 /* Signals that the helper ignores would be ignored in the program as well. They stay blocked until
@@ -211,7 +221,7 @@ static int enter_program(struct start *s)
 }
 
 /* The order matters. The group comes first: a kill of the run then finds the child at any later
- * step. "descriptors" comes before "trust", which writes to the program's stderr. Checks and modes
+ * step. "cgroup" comes before "descriptors", which closes its folder. "descriptors" comes before "trust", which writes to the program's stderr. Checks and modes
  * come before the change of user, as they need the rights of the helper; groups and gid come before
  * the uid, which gives up the right to set them. "exec" is last. */
 static const struct {
@@ -219,6 +229,7 @@ static const struct {
     int (*run)(struct start *s); /* 0 or an errno */
 } steps[] = {
     {RUN_STAGE_SETPGID,     set_group       },
+    {RUN_STAGE_CGROUP,      enter_cgroup    },
     {RUN_STAGE_SIGNALS,     set_signals     },
     {RUN_STAGE_DESCRIPTORS, set_descriptors },
     {RUN_STAGE_LIMITS,      set_limits      },
@@ -254,6 +265,25 @@ NORETURN static void be_child(struct start *s)
     _exit(NOT_ENTERED);
 }
 
+/* Forks a child, in the cgroup of the run if the kernel can do that; else s says that the child is to
+ * enter it. Nothing but memory of its own is changed by the child before, so a raw clone3() will do. Not
+ * fork(): its pthread_atfork() handlers would run, and libuv's close descriptors by number. */
+static pid_t fork_child(struct start *s)
+{
+    struct clone_args args = {.flags = CLONE_INTO_CGROUP, .exit_signal = SIGCHLD};
+
+    s->cgroup_fd = -1;
+    if (s->spec->cgroup == NULL || s->spec->cgroup->fd < 0)
+        return _Fork();
+    args.cgroup = (uint64_t)s->spec->cgroup->fd;
+    pid_t pid = (pid_t)syscall(SYS_clone3, &args, sizeof(args));
+    /* Linux before 5.7, or a sandbox that does not know the call. */
+    if (pid >= 0 || (errno != ENOSYS && errno != EINVAL && errno != E2BIG && errno != EPERM))
+        return pid;
+    s->cgroup_fd = s->spec->cgroup->fd;
+    return _Fork();
+}
+
 bool child_start(const struct child_spec *spec, struct child *out, struct run_end *why)
 {
     int ends[2];
@@ -266,9 +296,7 @@ bool child_start(const struct child_spec *spec, struct child *out, struct run_en
         return false;
     }
     struct start start = {.spec = spec, .parent = getpid(), .status_fd = ends[1]};
-    /* Not fork(): its pthread_atfork() handlers would run, and libuv's close descriptors by
-     * number. */
-    pid_t pid = _Fork();
+    pid_t pid = fork_child(&start);
     int error = errno;
     if (pid == 0)
         be_child(&start);

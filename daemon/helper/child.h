@@ -16,6 +16,7 @@
 #include "base/compiler.h"
 #include "base/wire.h"
 #include "helper/helper.h"
+#include "helper/run_cgroup.h"
 
 struct child_spec {
     const struct helper_hook *hook;
@@ -24,7 +25,8 @@ struct child_spec {
     /* Runs instead of a program, as the helper's user, with all signals blocked and descriptors 0,
      * 1 and 2 set up. *out is a good end at first: it changes kind, stage and value. */
     void (*work)(const struct child_spec *spec, struct run_end *out);
-    const void *work_arg;   /* an argument of work */
+    const void *work_arg;            /* an argument of work */
+    const struct run_cgroup *cgroup; /* the child starts in it; NULL = in that of its parent */
     bool shares_group;      /* stays in the process group of its parent; else it leads its own */
     const char *const *env; /* the whole environment; ends with NULL */
     int fds[WIRE_RUN_FDS];  /* become 0, 1 and 2 in the child; each is > 2 here */

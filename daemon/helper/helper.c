@@ -23,14 +23,15 @@
 #include "helper/fds.h"
 #include "helper/file_watch.h"
 #include "helper/reload.h"
+#include "helper/run_cgroup.h"
 #include "helper/runs.h"
 #include "helper/slots.h"
 #include "helper/tables.h"
 #include "helper/work.h"
 
-/* SOCKET_FD: the place of the socket to main, right above the standard descriptors. FILE_MAX: bytes
- * of a credential file at most. */
-enum { SOCKET_FD = 3, FILE_MAX = 1024 * 1024 };
+/* SOCKET_FD: the place of the socket to main, right above the standard descriptors; TREE_FD: the folder of
+ * the cgroups of runs. FILE_MAX: bytes of a credential file at most. */
+enum { SOCKET_FD = 3, TREE_FD, FILE_MAX = 1024 * 1024 };
 
 struct helper {
     const struct helper_params *params;   /* the present ones */
@@ -39,6 +40,7 @@ struct helper {
     struct reload reload;
     uint64_t generation; /* how often the parameters were replaced */
     struct channel channel;
+    struct run_cgroups cgroups;
     struct runs runs;
     struct slots slots;
     struct file_watch *file_watch;
@@ -120,10 +122,32 @@ static void choose_program(struct child_spec *spec)
     }
 }
 
+/* The value of INFORMERD_RUN in an environment that wire_env_check() accepts, borrowed; or NULL. */
+static const char *run_name(struct str env)
+{
+    static const char variable[] = "INFORMERD_RUN=";
+    size_t n = sizeof(variable) - 1;
+
+    for (const char *s = env.p; s < env.p + env.n; s += strlen(s) + 1)
+        if (strncmp(s, variable, n) == 0)
+            return s + n;
+    return NULL;
+}
+
+/* Does the program run code of others, which may leave processes behind? An output file is written by code
+ * of the helper, unless a program checks it. */
+static bool needs_cgroup(const struct helper_hook *hook, enum run_program program)
+{
+    bool is_checked = program == RUN_PROGRAM_OUTPUT || program == RUN_PROGRAM_FILES;
+
+    return program == RUN_PROGRAM_COMMAND || program == RUN_PROGRAM_APPLY ||
+           (is_checked && hook->check != NULL);
+}
+
 /* False: no child was started, and *why is the end of the run. EMFILE tells main that the system is short
  * of descriptors, so it tries the run again without counting a failure (docs/design.md "Retry"). */
 static bool start_run(struct helper *h, const struct wire_request *req, struct child *child,
-                      struct run_end *why)
+                      struct run_cgroup *cgroup, struct run_end *why)
 {
     const struct helper_hook *hook = &h->params->hooks[req->number];
     struct child_spec spec = {
@@ -138,25 +162,22 @@ static bool start_run(struct helper *h, const struct wire_request *req, struct c
         *why = run_end_refused(req->program, RUN_STAGE_ENVIRONMENT, EINVAL);
         return false;
     }
+    const char *name = needs_cgroup(hook, req->program) ? run_name(req->env) : NULL;
+    int error = run_cgroup_make(&h->cgroups, name, hook->name, &hook->limits, cgroup);
+    if (error != 0) {
+        *why = run_end_refused(req->program, RUN_STAGE_CGROUP, error);
+        return false;
+    }
     const char **env = make_env(hook, req->env, env_count);
     spec.env = env;
+    spec.cgroup = cgroup;
     choose_program(&spec);
     memcpy(spec.fds, h->message.fds, sizeof(spec.fds));
     bool is_started = child_start(&spec, child, why);
     free(env);
+    if (!is_started)
+        run_cgroup_leave(&h->cgroups, cgroup);
     return is_started;
-}
-
-/* The value of INFORMERD_RUN in an environment that wire_env_check() accepts, borrowed; or NULL. */
-static const char *run_name(struct str env)
-{
-    static const char variable[] = "INFORMERD_RUN=";
-    size_t n = sizeof(variable) - 1;
-
-    for (const char *s = env.p; s < env.p + env.n; s += strlen(s) + 1)
-        if (strncmp(s, variable, n) == 0)
-            return s + n;
-    return NULL;
 }
 
 /* hook/scheduler keeps to the runs that the configuration allows, so a main that asks for more has
@@ -176,16 +197,17 @@ static void refuse_too_many(struct helper *h, const struct wire_request *req)
 
 static void on_run(struct helper *h, const struct wire_request *req)
 {
+    struct run_cgroup cgroup;
     struct run_end why;
     struct child child;
 
     if (!slots_take(&h->slots, req->id, req->number, req->program)) {
         refuse_too_many(h, req);
-    } else if (start_run(h, req, &child, &why)) {
+    } else if (start_run(h, req, &child, &cgroup, &why)) {
         const struct helper_hook *hook = &h->params->hooks[req->number];
-        const struct runs_stop stop = {hook->kill_signal, hook->kill_grace_ms};
+        const struct runs_stop stop = {hook->kill_signal, hook->kills_left, hook->kill_grace_ms};
 
-        runs_add(&h->runs, req->id, stop, child, run_name(req->env));
+        runs_add(&h->runs, req->id, stop, child, cgroup);
     } else {
         slots_free(&h->slots, req->id);
         refuse(h, req, why);
@@ -470,19 +492,23 @@ static enum err_kind take_signals(struct helper *h, struct err *err)
     return ERR_OK;
 }
 
-/* Closes every descriptor except 0 (from now on /dev/null), 1, 2 and the socket, which moves to
- * SOCKET_FD. This also closes the copy of main's end: otherwise the helper would never see main
+/* Closes every descriptor except 0 (from now on /dev/null), 1, 2, the socket and the folder of the
+ * cgroups, which move to SOCKET_FD and TREE_FD. This also closes the copy of main's end: otherwise the helper would never see main
  * close it. */
-static enum err_kind take_descriptors(int socket_fd, struct err *err)
+static enum err_kind take_descriptors(int socket_fd, const struct cgroup_tree *tree,
+                                      struct err *err)
 {
     int null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    int tree_fd =
+        tree != NULL ? fcntl(tree->fd, F_DUPFD_CLOEXEC, TREE_FD) : -1; /* out of the way */
     int error = 0;
 
-    if (null_fd < 0 || dup2(null_fd, STDIN_FILENO) < 0 ||
-        (socket_fd != SOCKET_FD && dup3(socket_fd, SOCKET_FD, O_CLOEXEC) < 0))
+    if (null_fd < 0 || dup2(null_fd, STDIN_FILENO) < 0 || (tree != NULL && tree_fd < 0) ||
+        (socket_fd != SOCKET_FD && dup3(socket_fd, SOCKET_FD, O_CLOEXEC) < 0) ||
+        (tree_fd > TREE_FD && dup3(tree_fd, TREE_FD, O_CLOEXEC) < 0))
         error = errno;
     if (error == 0)
-        error = fds_close_from(SOCKET_FD + 1);
+        error = fds_close_from(tree != NULL ? TREE_FD + 1 : SOCKET_FD + 1);
     if (error != 0)
         return err_set(err, ERR_IO, error, "descriptors: %s", strerrordesc_np(error));
     return ERR_OK;
@@ -492,7 +518,7 @@ static enum err_kind take_descriptors(int socket_fd, struct err *err)
  * children of the helper by it. */
 static enum err_kind run(struct helper *h, int socket_fd, struct err *err)
 {
-    enum err_kind kind = take_descriptors(socket_fd, err);
+    enum err_kind kind = take_descriptors(socket_fd, h->params->cgroups, err);
 
     if (kind == ERR_OK)
         kind = take_signals(h, err);
@@ -501,7 +527,8 @@ static enum err_kind run(struct helper *h, int socket_fd, struct err *err)
     if (kind != ERR_OK)
         return kind;
     channel_init(&h->channel, SOCKET_FD);
-    runs_init(&h->runs, reply_end, h);
+    run_cgroups_open(&h->cgroups, h->params->cgroups, TREE_FD);
+    runs_init(&h->runs, &h->cgroups, reply_end, h);
     reload_init(&h->reload, h->reloader, h->params->nofile_soft, &h->runs, &h->channel);
     slots_init(&h->slots, h->params);
     h->file_watch = file_watch_create(h->params->files, h->params->file_count);
@@ -510,6 +537,7 @@ static enum err_kind run(struct helper *h, int socket_fd, struct err *err)
     channel_close(&h->channel); /* first: main must not wait for answers while the runs end */
     runs_end_all(&h->runs, h->signal_fd);
     runs_fini(&h->runs);
+    run_cgroups_close(&h->cgroups);
     reload_fini(&h->reload);
     slots_fini(&h->slots);
     file_watch_destroy(&h->file_watch);

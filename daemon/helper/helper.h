@@ -17,7 +17,9 @@
 #include "base/buf.h"
 #include "base/compiler.h"
 #include "base/err.h"
+#include "helper/cgroup_tree.h"
 #include "helper/path_trust.h"
+#include "helper/run_cgroup.h"
 
 /* The file that a hook's stdout becomes (docs/design.md "Output files"). */
 struct helper_output {
@@ -63,6 +65,8 @@ struct helper_hook {
     unsigned concurrency;   /* runs of argv at a time, >= 1 */
     uint64_t kill_grace_ms; /* at the end of main: from kill_signal to SIGKILL, at most 60 s */
     int kill_signal;
+    bool kills_left; /* a good run's processes are killed with its end: leave = "kill" */
+    struct run_limits limits;
     mode_t umask;
     uid_t uid;
     gid_t gid;
@@ -81,6 +85,7 @@ struct helper_params {
     size_t hook_count;
     const struct helper_file *files; /* main names them by number */
     size_t file_count;
+    const struct cgroup_tree *cgroups; /* where runs have their cgroups; NULL = nowhere */
     rlim_t nofile_soft;   /* soft limit of open files for programs; 0 leaves it as it is */
     char *title;          /* where ps finds the command line of the process; NULL = not known */
     size_t title_size;    /* bytes that the helper may overwrite there */

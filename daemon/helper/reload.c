@@ -186,7 +186,8 @@ static void start(struct reload *r)
         refuse(r, mem_printf("this process cannot reload its configuration\n"));
     } else if (start_child(r, &child, &why)) {
         enter(r, RELOAD_READING);
-        runs_add(r->runs, RELOAD_RUN_ID, (struct runs_stop){SIGKILL, 0}, child, NULL);
+        runs_add(r->runs, RELOAD_RUN_ID, (struct runs_stop){.signal_number = SIGKILL}, child,
+                 RUN_CGROUP_NONE);
     } else {
         close_files(r);
         refuse(r, describe(&why));

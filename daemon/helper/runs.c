@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "base/mem.h"
 #include "helper/clock.h"
 
@@ -17,9 +18,8 @@ enum {
     FIRST_CAPACITY = 16,
     MAX_GRACE_MS = 60 * 1000, /* helper.h: kill_grace_ms */
     LAST_WAIT_MS = 5 * 1000,  /* for a process that even SIGKILL does not end soon (hung disk) */
-    RETRY_MS = 20, /* to look again for escaped processes, as not each one sends SIGCHLD here */
-    MAX_WAIT_MS = 60 * 1000, /* keeps the result an int */
-    FREEZE_ROUNDS = 16       /* for processes that fork while they are stopped */
+    RETRY_MS = 20,            /* to look again, as not each process of a run sends SIGCHLD here */
+    MAX_WAIT_MS = 60 * 1000   /* keeps the result an int */
 };
 
 /* RUNNING goes to SIGNALED with the first signal, and to CLEARING when the program is reaped after
@@ -36,38 +36,33 @@ struct run {
     uint64_t id;
     struct runs_stop stop; /* not used by a run of runs_clear() */
     struct child child;    /* from CLEARING on its number may be another process' */
-    char *name;            /* INFORMERD_RUN; NULL = not set */
+    pid_t group; /* its process group; 0 = it has none, or that may be another run's by now */
+    struct run_cgroup cgroup;
     enum run_state state;
-    /* Descendants that were seen when the run was signaled, or later. They may have lost their
-     * parent since, and lack the name in their environment. */
-    struct descent_set witnessed;
     struct run_end end;   /* CLEARING: it waits until the processes are gone */
     uint64_t deadline_ms; /* CLEARING: the last look; in runs_end_all() the next escalation */
     uint64_t retry_ms;    /* CLEARING: the next look */
 };
 
-void runs_init(struct runs *r, runs_end_cb *on_end, void *arg)
+void runs_init(struct runs *r, struct run_cgroups *cgroups, runs_end_cb *on_end, void *arg)
 {
-    *r = (struct runs){.on_end = on_end, .arg = arg};
-    orphans_init(&r->orphans, "/proc", getpid());
+    *r = (struct runs){.cgroups = cgroups, .on_end = on_end, .arg = arg};
 }
 
-static void drop_run(struct run *run)
+static void drop_run(struct runs *r, struct run *run)
 {
     if (run->child.status_fd >= 0)
         close(run->child.status_fd);
-    descent_set_free(&run->witnessed);
-    free(run->name);
+    run_cgroup_leave(r->cgroups, &run->cgroup);
 }
 
 void runs_fini(struct runs *r)
 {
     for (size_t i = 0; i < r->count; i++)
-        drop_run(&r->all[i]);
+        drop_run(r, &r->all[i]);
     free(r->all);
     r->all = NULL;
     r->count = 0;
-    orphans_fini(&r->orphans);
 }
 
 static struct run *find(const struct runs *r, uint64_t id)
@@ -93,136 +88,48 @@ bool runs_has(const struct runs *r, uint64_t id)
     return find(r, id) != NULL;
 }
 
-void runs_add(struct runs *r, uint64_t id, struct runs_stop stop, struct child child,
-              const char *name)
+/* The number of a process group that is empty can be that of a new program: the run that had it is not
+ * to wait for that one. */
+static void forget_group(struct runs *r, pid_t pid)
 {
+    for (size_t i = 0; i < r->count; i++)
+        if (r->all[i].group == pid)
+            r->all[i].group = 0;
+}
+
+void runs_add(struct runs *r, uint64_t id, struct runs_stop stop, struct child child,
+              struct run_cgroup cgroup)
+{
+    forget_group(r, child.pid);
     if (r->count == r->capacity) {
         r->capacity = r->capacity > 0 ? r->capacity * 2 : FIRST_CAPACITY;
         r->all = mem_realloc(r->all, r->capacity * sizeof(*r->all));
     }
     r->all[r->count++] =
-        (struct run){.id = id, .stop = stop, .child = child, .name = mem_strdup(name)};
+        (struct run){.id = id, .stop = stop, .child = child, .group = child.pid, .cgroup = cgroup};
 }
 
-/* ---- The processes of a run besides its group */
+/* ---- The processes of a run besides its program */
 
-/* An orphans_is_program_cb. */
-static bool is_program(const void *arg, pid_t pid)
+/* Without a cgroup the process group stands for the run: has it a member that is a child of the helper?
+ * As long as it has one, no other process can get its number. One that is dead counts until
+ * reap_one() has reaped it. */
+static bool has_group(const struct run *run)
 {
-    return find_pid(arg, pid) != NULL;
+    siginfo_t info;
+
+    return waitid(P_PGID, (id_t)run->group, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
 }
 
-static bool update_orphans(struct runs *r)
+/* Kills the processes that are left of the run. True: there are none any more. */
+static bool clear(struct run *run)
 {
-    return orphans_update(&r->orphans, r->count - r->clearing, is_program, r);
-}
-
-/* Notes the descendants of the program before a signal is sent to it: the signal may end a parent,
- * and then nothing shows any more where a child without INFORMERD_RUN came from. */
-static void witness(const struct runs *r, struct run *run)
-{
-    struct descent_set found = {0};
-    struct process program;
-
-    if (process_look(r->orphans.descent.proc, run->child.pid, &program) != PROCESS_ALIVE)
-        return;
-    descent_add(&found, &program);
-    descent_extend(&r->orphans.descent, &found);
-    for (size_t i = 1; i < found.count; i++) /* without the program itself */
-        descent_add(&run->witnessed, &found.all[i]);
-    descent_set_free(&found);
-}
-
-/* Adds the witnessed processes that are alive to out, and forgets the others. */
-static void collect_witnessed(const struct runs *r, struct run *run, struct descent_set *out)
-{
-    struct descent_set *w = &run->witnessed;
-    size_t before = w->count;
-
-    w->count = 0;
-    for (size_t i = 0; i < before; i++)
-        if (process_is_alive(r->orphans.descent.proc, &w->all[i])) {
-            descent_add(out, &w->all[i]);
-            w->all[w->count++] = w->all[i];
-        }
-}
-
-/* Fills out with the living processes of the run: witnessed ones, orphans with its name, and the
- * descendants of both. The group is not asked for, as SIGKILL went to it already. The witnessed
- * come before the orphans: if a witnessed process is dead by then, its children are orphans by now.
- * False: some orphans were dead, or their run is not known yet, so the caller must look again. */
-static bool collect(struct runs *r, struct run *run, struct descent_set *out)
-{
-    collect_witnessed(r, run, out);
-    bool is_known = update_orphans(r);
-    size_t dead = orphans_collect(&r->orphans, run->name, 0, out);
-    descent_extend(&r->orphans.descent, out);
-    return is_known && dead == 0;
-}
-
-/* Notes the processes that are left: their number, and one of them by name; NULL = no process is
- * left. */
-static void tell_left(struct run *run, size_t count, const struct process *one)
-{
-    static const struct process nobody;
-    const struct process *p = one != NULL ? one : &nobody;
-
-    run->end.left = (uint32_t)count;
-    run->end.left_pid = p->pid;
-    memcpy(run->end.left_comm, p->name, sizeof(run->end.left_comm));
-}
-
-/* After a good end: counts the processes that are spared. Here the group counts: its leader is not
- * reaped, so the number of the group is still its own. */
-static void count_left(struct runs *r, struct run *run)
-{
-    struct descent_set left = {0};
-
-    update_orphans(r);
-    /* The program is dead, so each process that it left descends from an orphan. */
-    if (r->orphans.count == 0)
-        return;
-    orphans_collect(&r->orphans, run->name, run->child.pid, &left);
-    descent_extend(&r->orphans.descent, &left);
-    tell_left(run, left.count, left.count > 0 ? &left.all[0] : NULL);
-    descent_set_free(&left);
-}
-
-/* Stops all processes of the set before one is killed, and the children that they fork meanwhile. A
- * process that is killed in a fork leaves a child which may show nothing of where it came from; a
- * stopped one forks no more. */
-static void freeze(const struct runs *r, struct descent_set *set)
-{
-    size_t n = 0;
-
-    for (int round = 0; n < set->count && round < FREEZE_ROUNDS; round++) {
-        for (; n < set->count; n++)
-            process_signal(r->orphans.descent.proc, &set->all[n], SIGSTOP);
-        descent_extend(&r->orphans.descent, set);
-    }
-}
-
-/* Kills the processes of the run that it finds. True: no process is left, except processes that may
- * not be killed (of another user, when the helper is not root); run->end has their number. */
-static bool clear(struct runs *r, struct run *run)
-{
-    struct descent_set left = {0};
-    bool is_clear = collect(r, run, &left);
-
-    freeze(r, &left);
-    tell_left(run, 0, NULL);
-    for (size_t i = 0; i < left.count; i++) {
-        enum process_sent sent = process_signal(r->orphans.descent.proc, &left.all[i], SIGKILL);
-
-        /* It is found again, even if the parent that it was found by ends first. */
-        descent_add(&run->witnessed, &left.all[i]);
-        if (sent != PROCESS_REFUSED)
-            is_clear = false; /* it is about to end, or its children may be orphans by now */
-        if (sent != PROCESS_WAS_GONE)
-            tell_left(run, run->end.left + 1, &left.all[i]);
-    }
-    descent_set_free(&left);
-    return is_clear;
+    if (run->cgroup.fd < 0)
+        return run->group <= 0 || !has_group(run);
+    if (!run_cgroup_is_populated(&run->cgroup))
+        return true;
+    run_cgroup_kill(&run->cgroup);
+    return false;
 }
 
 /* Sends a signal to the group, and to the program itself if it has left the group. The program is
@@ -237,14 +144,15 @@ static void send_signal(const struct run *run, int signal_number)
         kill(pid, signal_number);
 }
 
-static void signal_run(const struct runs *r, struct run *run, int signal_number)
+static void signal_run(struct run *run, int signal_number)
 {
     if (run->state == RUN_CLEARING)
         return;
     if (run->state == RUN_RUNNING)
         run->state = RUN_SIGNALED;
-    witness(r, run);
     send_signal(run, signal_number);
+    if (signal_number == SIGKILL)
+        run_cgroup_kill(&run->cgroup);
 }
 
 void runs_kill(struct runs *r, uint64_t id, int signal_number)
@@ -252,7 +160,7 @@ void runs_kill(struct runs *r, uint64_t id, int signal_number)
     struct run *run = find(r, id);
 
     if (run != NULL)
-        signal_run(r, run, signal_number);
+        signal_run(run, signal_number);
 }
 
 /* ---- Ends */
@@ -265,7 +173,7 @@ static void forget(struct runs *r, struct run *run)
 
     if (run->state == RUN_CLEARING)
         r->clearing--;
-    drop_run(run);
+    drop_run(r, run);
     *run = r->all[--r->count];
     r->on_end(r->arg, id, &end);
 }
@@ -280,9 +188,13 @@ static uint64_t cpu_us(const struct rusage *usage)
  * LAST_WAIT_MS. */
 static void go_on_clearing(struct runs *r, struct run *run, uint64_t now)
 {
+    bool is_clear = clear(run);
+
     run->retry_ms = now + RETRY_MS;
-    if (clear(r, run) || now >= run->deadline_ms)
-        forget(r, run);
+    if (!is_clear && now < run->deadline_ms)
+        return;
+    run_cgroup_tell_left(&run->cgroup, &run->end);
+    forget(r, run);
 }
 
 static void start_clearing(struct runs *r, struct run *run)
@@ -297,26 +209,34 @@ static void start_clearing(struct runs *r, struct run *run)
 
 void runs_clear(struct runs *r, uint64_t id, const char *name)
 {
-    runs_add(r, id, (struct runs_stop){0}, (struct child){.status_fd = -1}, name);
+    struct run_cgroup cgroup;
+
+    if (!run_cgroup_find(r->cgroups, name, &cgroup))
+        log_debug("helper: there is no cgroup of the run to clear", KV_STR("run", name));
+    runs_add(r, id, (struct runs_stop){0}, (struct child){.status_fd = -1}, cgroup);
     start_clearing(r, &r->all[r->count - 1]);
 }
 
-/* The program has ended and is a zombie: its children are the helper's by now, and its number,
- * which is that of the group, is still its own until wait4(). So the group is counted or killed
- * before. A run that was signaled is killed even if its program has ended with 0. */
+/* The program has ended and is a zombie: its number, which is that of the group, is still its own until
+ * wait4(). So the group is killed before. A run that was signaled is killed even if its program has
+ * ended with 0. A good run with leave = "kill" ends well, but not before its processes are gone. */
 static void end_run(struct runs *r, struct run *run, const siginfo_t *info)
 {
     struct rusage usage = {0};
 
     run->end = child_end(&run->child, info);
     run->end.killed = run->state != RUN_RUNNING;
-    bool is_spared = run_end_is_good(&run->end) && run->state == RUN_RUNNING;
-    if (is_spared)
-        count_left(r, run);
-    else
+    bool is_good = run_end_is_good(&run->end) && run->state == RUN_RUNNING;
+    bool is_spared = is_good && !run->stop.kills_left;
+    if (is_good)
+        run_cgroup_tell_left(&run->cgroup, &run->end);
+    if (!is_spared)
         kill(-run->child.pid, SIGKILL);
     wait4(run->child.pid, NULL, 0, &usage);
     run->end.cpu_us = cpu_us(&usage);
+    run_cgroup_tell_usage(&run->cgroup, &run->end);
+    if (is_good && run->stop.kills_left)
+        run->end.cleared = run->end.left;
     if (is_spared)
         forget(r, run);
     else
@@ -337,7 +257,6 @@ static bool reap_one(struct runs *r)
         return true;
     }
     waitpid(info.si_pid, NULL, 0);
-    orphans_forget(&r->orphans, info.si_pid);
     r->is_one_reaped = true;
     return true;
 }
@@ -346,11 +265,11 @@ void runs_reap(struct runs *r)
 {
     while (reap_one(r))
         continue;
-    if (r->clearing == 0)
-        return;
-    uint64_t now = clock_now_ms();
+    if (r->is_one_reaped)
+        run_cgroups_tidy(r->cgroups);
+    uint64_t now = r->clearing > 0 ? clock_now_ms() : 0;
     /* From the end, because forget() fills a gap from there. */
-    for (size_t i = r->count; i-- > 0;)
+    for (size_t i = r->count; i-- > 0 && r->clearing > 0;)
         if (r->all[i].state == RUN_CLEARING && (r->is_one_reaped || r->all[i].retry_ms <= now))
             go_on_clearing(r, &r->all[i], now);
     r->is_one_reaped = false;
@@ -386,33 +305,25 @@ int runs_wait_ms(const struct runs *r)
 /* ---- The end of all runs */
 
 /* Sends kill_signal. A run in CLEARING has no program any more, and keeps its deadline. */
-static void start_end(const struct runs *r, struct run *run, uint64_t now)
+static void start_end(struct run *run, uint64_t now)
 {
     if (run->state == RUN_CLEARING)
         return;
     uint64_t grace = run->stop.grace_ms;
     run->deadline_ms = now + (grace < MAX_GRACE_MS ? grace : MAX_GRACE_MS);
-    signal_run(r, run, run->stop.signal_number);
-}
-
-/* Even SIGKILL does not end the program of the run (it hangs in the kernel): the helper does not
- * wait for it. The processes that escaped from its group are killed at least. */
-static void give_up(struct runs *r, struct run *run)
-{
-    run->state = RUN_GIVEN_UP;
-    clear(r, run);
+    signal_run(run, run->stop.signal_number);
 }
 
 /* RUNNING or SIGNALED: SIGKILL after the grace. KILLED: given up after LAST_WAIT_MS. */
-static void escalate(struct runs *r, struct run *run, uint64_t now)
+static void escalate(struct run *run, uint64_t now)
 {
     if (run->state == RUN_GIVEN_UP || run->state == RUN_CLEARING || now < run->deadline_ms)
         return;
     if (run->state == RUN_KILLED) {
-        give_up(r, run);
+        run->state = RUN_GIVEN_UP; /* it hangs in the kernel: the helper does not wait for it */
         return;
     }
-    signal_run(r, run, SIGKILL);
+    signal_run(run, SIGKILL);
     run->state = RUN_KILLED;
     run->deadline_ms = now + LAST_WAIT_MS;
 }
@@ -437,7 +348,7 @@ void runs_end_all(struct runs *r, int signal_fd)
 
     runs_reap(r); /* a program that has ended by itself before is not taken for killed */
     for (size_t i = 0; i < r->count; i++)
-        start_end(r, &r->all[i], now);
+        start_end(&r->all[i], now);
     while ((wait = next_wait(r, now)) >= 0) {
         struct pollfd p = {.fd = signal_fd, .events = POLLIN};
 
@@ -446,6 +357,6 @@ void runs_end_all(struct runs *r, int signal_fd)
         runs_reap(r);
         now = clock_now_ms();
         for (size_t i = 0; i < r->count; i++)
-            escalate(r, &r->all[i], now);
+            escalate(&r->all[i], now);
     }
 }

@@ -7,7 +7,7 @@
 #include "base/mem.h"
 
 /* The first word, so that a change of the format is noticed. */
-static const uint64_t magic = 0x32736c6261746869;
+static const uint64_t magic = 0x33736c6261746869;
 
 /* ---- Out. Everything is a word of 64 bits, or a text: its length with the NUL, and its bytes. The
  * length 0 is NULL. An array is its count and its elements. */
@@ -81,6 +81,11 @@ static void put_hook(struct buf *out, const struct helper_hook *h)
     put(out, h->concurrency);
     put(out, h->kill_grace_ms);
     put(out, (uint64_t)h->kill_signal);
+    put(out, h->kills_left);
+    put(out, h->limits.memory_max);
+    put(out, h->limits.pids_max);
+    put(out, h->limits.cpu_max);
+    put(out, h->limits.cpu_weight);
     put(out, h->umask);
     put(out, h->uid);
     put(out, h->gid);
@@ -270,6 +275,11 @@ static void take_hook(struct reader *r, struct helper_hook *h)
     h->concurrency = take_u32(r);
     h->kill_grace_ms = take(r);
     h->kill_signal = (int)take_up_to(r, INT32_MAX);
+    h->kills_left = take_bool(r);
+    h->limits.memory_max = take(r);
+    h->limits.pids_max = take(r);
+    h->limits.cpu_max = take(r);
+    h->limits.cpu_weight = take(r);
     h->umask = take_u32(r);
     h->uid = take_u32(r);
     h->gid = take_u32(r);

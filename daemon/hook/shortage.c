@@ -19,6 +19,7 @@ static const unsigned needs[RUN_STAGES] = {
     [RUN_STAGE_RECEIVE] = FDS,
     [RUN_STAGE_PIPE] = FDS | MEMORY,
     [RUN_STAGE_FORK] = PROCS | MEMORY,
+    [RUN_STAGE_CGROUP] = FDS | PROCS | MEMORY, /* EAGAIN: cgroup.max.descendants */
     [RUN_STAGE_DESCRIPTORS] = FDS | MEMORY,
     [RUN_STAGE_SETGROUPS] = MEMORY,
     [RUN_STAGE_SETGID] = MEMORY,

@@ -295,10 +295,12 @@ static void on_deadline(void *arg)
 static void on_exited(struct helper_run *program, const struct run_end *end)
 {
     struct job *j = container_of(program, struct job, program);
-    uint64_t cpu_us = j->end.cpu_us + end->cpu_us;
+    const struct run_end before = j->end;
 
     j->end = *end;
-    j->end.cpu_us = cpu_us;
+    j->end.cpu_us += before.cpu_us;
+    if (j->end.memory_peak < before.memory_peak)
+        j->end.memory_peak = before.memory_peak;
     run_end_cut(&j->end, j->cut);
     if (j->state == JOB_CLEARING)
         fail_run(j, "output: a process that the command left behind still holds its stdout after "

@@ -128,18 +128,25 @@ void helper_rig_open_params(struct helper_rig *w, const struct helper_params *pa
     play_clock_slow(SLOWNESS); /* so that a slow process meets no timeout of the helper */
     memset(w, 0, sizeof(*w));
     list_init(&w->asked);
+    w->fds = HELPER_RIG_FDS + (params->cgroups != NULL);
     assert_int_equal(helper_start(params, reload, &fd, &w->helper, NULL), ERR_OK);
     w->loop = loop_create();
     w->link = helper_link_create(w->loop, fd, &events, w);
 }
 
 static void open_with(struct helper_rig *w, const struct helper_hook *hooks, size_t count,
-                      const char *path)
+                      const char *path, const struct cgroup_tree *tree)
 {
     const struct helper_file file = {.path = path};
     struct helper_hook *many = test_calloc(count, sizeof(*many));
     const struct helper_params params = {
-        .hooks = many, .hook_count = count, .files = &file, .file_count = 1, .shared_runs = MANY};
+        .hooks = many,
+        .hook_count = count,
+        .files = &file,
+        .file_count = 1,
+        .cgroups = tree,
+        .shared_runs = MANY,
+    };
 
     memcpy(many, hooks, count * sizeof(*many));
     for (size_t i = 0; i < count; i++)
@@ -150,10 +157,11 @@ static void open_with(struct helper_rig *w, const struct helper_hook *hooks, siz
 
 void helper_rig_open_with(struct helper_rig *w, const struct helper_hook *hooks, size_t count)
 {
-    open_with(w, hooks, count, "/proc/version"); /* it never changes */
+    open_with(w, hooks, count, "/proc/version", NULL); /* it never changes */
 }
 
-void helper_rig_open_file(struct helper_rig *w, const char *path)
+static void open_shells(struct helper_rig *w, const char *path, const struct cgroup_tree *tree,
+                        bool kills_left, struct run_limits limits)
 {
     static const char *const true_argv[] = {"/bin/true", NULL};
     static const char *const shell_argv[] = {"/bin/sh", "-c", "eval \"$INFORMERD_SCRIPT\"", NULL};
@@ -171,8 +179,21 @@ void helper_rig_open_file(struct helper_rig *w, const char *path)
     for (size_t i = 0; i < ARRAY_LEN(hooks); i++) {
         hooks[i].env = env;
         hooks[i].kill_signal = SIGTERM;
+        hooks[i].kills_left = kills_left;
+        hooks[i].limits = limits;
     }
-    open_with(w, hooks, ARRAY_LEN(hooks), path);
+    open_with(w, hooks, ARRAY_LEN(hooks), path, tree);
+}
+
+void helper_rig_open_file(struct helper_rig *w, const char *path)
+{
+    open_shells(w, path, NULL, false, (struct run_limits){0});
+}
+
+void helper_rig_open_tree(struct helper_rig *w, const struct cgroup_tree *tree, bool kills_left,
+                          struct run_limits limits)
+{
+    open_shells(w, "/proc/version", tree, kills_left, limits);
 }
 
 void helper_rig_open(struct helper_rig *w)
@@ -313,7 +334,7 @@ void helper_rig_expect_clean(struct helper_rig *w)
         close(helper_rig_run(w, id++, 0, ""));
         HELPER_RIG_AWAIT(w, w->exited > before);
     } while (helper_rig_children(w->helper) > 0);
-    assert_int_equal(helper_rig_fds(w->helper), HELPER_RIG_FDS);
+    assert_int_equal(helper_rig_fds(w->helper), w->fds);
 }
 
 size_t helper_rig_memory(pid_t pid)

@@ -18,7 +18,7 @@
 
 enum {
     HELPER_RIG_NOBODY = 65534,
-    HELPER_RIG_FDS = 7 /* of an idle helper: 0-2, socket, signals, children, inotify */
+    HELPER_RIG_FDS = 6 /* of an idle helper: 0-2, socket, signals, inotify */
 };
 
 /* SHELL and the hooks behind it run the script that they are given. */
@@ -42,6 +42,7 @@ struct helper_rig {
     struct run_end end; /* of the last event */
     uint64_t end_of;    /* the number of its run */
     struct err err;     /* of on_lost */
+    size_t fds;         /* of the helper when it is idle */
     bool dispose;       /* to be called from inside the next event */
     bool called;        /* inside a call of the test: no event may come */
 };
@@ -53,6 +54,11 @@ struct helper_rig {
 
 /* Starts a helper of its own. An alarm ends a test that hangs. */
 void helper_rig_open(struct helper_rig *w);
+
+/* The same with hooks whose runs have cgroups in this tree (NULL = none), and with these settings of all
+ * hooks. */
+void helper_rig_open_tree(struct helper_rig *w, const struct cgroup_tree *tree, bool kills_left,
+                          struct run_limits limits);
 
 /* The same with this credential file, as file 0. */
 void helper_rig_open_file(struct helper_rig *w, const char *path);

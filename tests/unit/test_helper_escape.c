@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Processes that a run leaves behind: killed after a bad end wherever they went, reported and
- * spared after a good end, reaped in any case. */
+/* Processes that a run leaves behind: where runs have cgroups, killed after a bad end wherever they went,
+ * reported and spared after a good end; reaped in any case. Without cgroups its process group is
+ * killed. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -18,7 +19,18 @@
 
 #include "base/compiler.h"
 #include "base/mem.h"
+#include "helper/cgroup_tree.h"
 #include "helper_rig.h"
+
+static struct cgroup_tree tree; /* path NULL: this machine lets nobody make cgroups */
+
+/* A rig whose runs have cgroups. */
+static void open_rig(struct helper_rig *w)
+{
+    if (tree.path == NULL)
+        skip();
+    helper_rig_open_tree(w, &tree, false, (struct run_limits){0});
+}
 
 /* Every process that inherited stdout is gone. A shell may have reported that a process it waited
  * for was killed. */
@@ -43,13 +55,14 @@ static int start_ready(struct helper_rig *w, uint64_t id, const char *script, in
 }
 
 /* Ways to escape: out of the process group; out of the family as well; so and deaf to signals; by a
- * child with an empty environment; several sessions deep. */
+ * child with an empty environment, and one that has lost its parent, too; several sessions deep. */
 /* NOLINTBEGIN(bugprone-suspicious-missing-comma): some are too long for a line */
 static const char *const ways_out[] = {
     "setsid sh -c 'echo ready; exec sleep 1000' &",
     "(setsid sh -c 'echo ready; exec sleep 1000' &)",
     "(setsid sh -c 'trap \"\" TERM HUP INT; echo ready; sleep 1000; sleep 1000' &)",
     "setsid sh -c 'env -i sh -c \"echo ready; sleep 1000; :\" & wait' &",
+    "(env -i setsid sh -c 'echo ready; sleep 1000; :' &)",
     "(setsid sh -c 'setsid sh -c \"(setsid sh -c \\\"echo ready; sleep 1000\\\" &) ; sleep 1000\"' "
     "&)",
 };
@@ -60,7 +73,7 @@ static void test_failure_reaches_processes_that_escaped(void **state)
     struct helper_rig w;
 
     (void)state;
-    helper_rig_open(&w);
+    open_rig(&w);
     for (size_t i = 0; i < ARRAY_LEN(ways_out); i++) {
         char *script = mem_printf("%s\nread x; exit 3", ways_out[i]);
         int out;
@@ -82,7 +95,7 @@ static void test_kill_reaches_processes_that_escaped(void **state)
     struct helper_rig w;
 
     (void)state;
-    helper_rig_open(&w);
+    open_rig(&w);
     for (size_t i = 0; i < ARRAY_LEN(ways_out); i++) {
         char *script = mem_printf("trap 'exit 0' TERM; %s\nread x; sleep 1000", ways_out[i]);
         int out;
@@ -103,24 +116,6 @@ static void test_kill_reaches_processes_that_escaped(void **state)
     helper_rig_close(&w);
 }
 
-/* In the end the process has neither INFORMERD_RUN of the run nor its parent, but it had the parent
- * when the run was killed. */
-static void test_kill_remembers_descendants(void **state)
-{
-    struct helper_rig w;
-    int out;
-
-    (void)state;
-    helper_rig_open(&w);
-    int in = start_ready(&w, 1, "env -i setsid sh -c 'echo ready; sleep 1000; :' & wait", &out);
-    helper_link_kill(w.link, helper_rig_asked(&w, 1), SIGTERM);
-    HELPER_RIG_AWAIT(&w, w.exited == 1);
-    expect_all_gone(out);
-    assert_int_equal(w.end.kind, RUN_END_SIGNALED);
-    close(in);
-    helper_rig_close(&w);
-}
-
 /* Each new process is in a session of its own, and comes while others are being killed. */
 static void test_escaping_goes_on_while_being_killed(void **state)
 {
@@ -128,7 +123,7 @@ static void test_escaping_goes_on_while_being_killed(void **state)
     int out;
 
     (void)state;
-    helper_rig_open(&w);
+    open_rig(&w);
     int in = start_ready(&w, 1,
                          "(setsid sh -c 'i=0; while [ $i -lt 300 ]; do (setsid sleep 1000 &);"
                          " i=$((i+1)); [ $i = 20 ] && echo ready; done; sleep 1000' &) ;"
@@ -162,7 +157,7 @@ static void test_kill_reaches_a_program_that_left_its_group(void **state)
     struct helper_rig w;
 
     (void)state;
-    helper_rig_open(&w);
+    open_rig(&w);
     for (size_t i = 0; i < ARRAY_LEN(own_ways_out); i++) {
         int out;
         int in = start_ready(&w, i, own_ways_out[i], &out);
@@ -186,7 +181,7 @@ static void test_kill_signal_reaches_a_program_that_left_its_group(void **state)
     struct helper_rig w;
 
     (void)state;
-    helper_rig_open(&w);
+    open_rig(&w);
     for (size_t i = 0; i < ARRAY_LEN(go); i++) {
         char *script =
             mem_printf("exec perl -e '$SIG{TERM} = sub { $n++ }; setpgrp(%s) or die; $| = 1;"
@@ -222,14 +217,14 @@ static void test_success_reports_processes_that_are_left(void **state)
         {LEAVE("",                             "exec 6>&-; read x; echo alive $x"), 1},
         {LEAVE("setsid",                                    "exec 6>&-; read x; echo alive $x"),                                                          1},
         {LEAVE("env -i",                                   "exec 6>&-; read x; echo alive $x"),             1}, /* in its group */
-        {LEAVE("env -i setsid","exec 6>&-; read x; echo alive $x"),0}, /* a known limit */
+        {LEAVE("env -i setsid","exec 6>&-; read x; echo alive $x"),1},
         {LEAVE("setsid",                "exec 5<&0; (exec 6>&-; read y; echo alive $y) <&5 & exec 6>&-; wait"),                                                  2},
         {"x=$(true & sleep 0); exit 0",                                    0                                                         },
     };
     struct helper_rig w;
 
     (void)state;
-    helper_rig_open(&w);
+    open_rig(&w);
     for (size_t i = 0; i < ARRAY_LEN(runs); i++) {
         int in[2];
 
@@ -270,7 +265,7 @@ static void test_spared_processes_are_cleared(void **state)
     int other;
 
     (void)state;
-    helper_rig_open(&w);
+    open_rig(&w);
     int in = start_ready(&w, 100, LEAVE("setsid", "echo ready; exec 6>&-; read x; echo alive $x"),
                          &other);
     HELPER_RIG_AWAIT(&w, w.exited == 1);
@@ -298,7 +293,7 @@ static void test_nothing_to_clear(void **state)
     struct helper_rig w;
 
     (void)state;
-    helper_rig_open(&w);
+    open_rig(&w);
     clear(&w, 2, "INFORMERD_RUN=run-2");
     assert_int_equal(w.end.kind, RUN_END_EXITED);
     clear(&w, 3, "INFORMERD_HOOK=h"); /* names no run */
@@ -316,7 +311,7 @@ static void test_runs_do_not_touch_each_other(void **state)
     int in[2];
 
     (void)state;
-    helper_rig_open(&w);
+    open_rig(&w);
     in[0] = start_ready(&w, 1, LEAVE("setsid", "echo ready; exec 6>&-; read x; echo alive $x"),
                         &out[0]);
     HELPER_RIG_AWAIT(&w, w.exited == 1);
@@ -353,7 +348,7 @@ static void test_end_of_main_reaches_processes_that_escaped(void **state)
     (void)state;
     assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1),
                      0); /* the test reaps processes that outlive the helper */
-    helper_rig_open(&w);
+    open_rig(&w);
     for (; n < ARRAY_LEN(ways_out); n++) {
         char *script = mem_printf("%s\nread x; sleep 1000", ways_out[n]);
 
@@ -382,7 +377,7 @@ static void test_end_of_main_reaches_a_program_that_left_its_group(void **state)
     int out[ARRAY_LEN(own_ways_out)];
 
     (void)state;
-    helper_rig_open(&w);
+    open_rig(&w);
     for (size_t i = 0; i < ARRAY_LEN(own_ways_out); i++) {
         out[i] = helper_rig_run(&w, i, HELPER_RIG_SHORT_GRACE, own_ways_out[i]);
         helper_rig_expect_line(out[i], "ready\n");
@@ -392,12 +387,154 @@ static void test_end_of_main_reaches_a_program_that_left_its_group(void **state)
         expect_all_gone(out[i]);
 }
 
+/* leave = "kill": the run ends well, and not before its processes are gone. */
+static void test_a_good_run_can_have_its_processes_killed(void **state)
+{
+    struct helper_rig w;
+    int out;
+
+    (void)state;
+    if (tree.path == NULL)
+        skip();
+    helper_rig_open_tree(&w, &tree, true, (struct run_limits){0});
+    int in =
+        start_ready(&w, 1, LEAVE("env -i setsid", "echo ready; exec 6>&-; sleep 1000; :"), &out);
+    HELPER_RIG_AWAIT(&w, w.exited == 1);
+    expect_all_gone(out);
+    assert_true(run_end_is_good(&w.end));
+    assert_int_equal(w.end.left, 0);
+    assert_true(w.end.cleared >= 1);
+    close(in);
+    helper_rig_expect_clean(&w);
+    helper_rig_close(&w);
+}
+
+/* The cgroup of a run, with or without processes. */
+static bool has_cgroup(uint64_t id)
+{
+    char *path = mem_printf("%s/run-run-%llu", tree.path, (unsigned long long)id);
+    bool has = access(path, F_OK) == 0;
+
+    free(path);
+    return has;
+}
+
+static void test_a_cgroup_goes_with_its_last_process(void **state)
+{
+    struct helper_rig w;
+    int out;
+
+    (void)state;
+    open_rig(&w);
+    close(helper_rig_run(&w, 1, HELPER_RIG_TRUE, ""));
+    HELPER_RIG_AWAIT(&w, w.exited == 1);
+    assert_false(has_cgroup(1));
+    int in =
+        start_ready(&w, 2, LEAVE("setsid", "echo ready; exec 6>&-; read x; echo alive $x"), &out);
+    HELPER_RIG_AWAIT(&w, w.exited == 2);
+    assert_true(has_cgroup(2));
+    close(in);
+    assert_string_equal(helper_rig_read(out, false), "alive\n");
+    close(out);
+    helper_rig_expect_clean(&w); /* the helper has reaped it */
+    assert_false(has_cgroup(2));
+    helper_rig_close(&w);
+}
+
+/* The child uses more than its parent, which does not wait for it. */
+static void test_the_time_of_all_processes_counts(void **state)
+{
+    struct helper_rig w;
+
+    (void)state;
+    open_rig(&w);
+    close(helper_rig_run(
+        &w, 1, HELPER_RIG_SHELL,
+        "mkfifo_dir=$(mktemp -d); mkfifo $mkfifo_dir/f;"
+        "(setsid sh -c 'i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done; echo >$0/f'"
+        " $mkfifo_dir &); read x <$mkfifo_dir/f; rm -r $mkfifo_dir"));
+    HELPER_RIG_AWAIT(&w, w.exited == 1);
+    assert_true(run_end_is_good(&w.end));
+    assert_true(w.end.cpu_us > 20000);
+    helper_rig_close(&w);
+}
+
+/* A helper that is killed cannot end its runs: the next one kills their processes, and spares those that a
+ * good run has left. */
+static void test_a_crash_leaves_no_process_of_a_run(void **state)
+{
+    struct helper_rig w;
+    int in[2];
+    int out[2];
+
+    (void)state;
+    open_rig(&w);
+    in[0] = start_ready(&w, 1, "(setsid sh -c 'echo ready; sleep 1000; :' &) ; read x", &out[0]);
+    in[1] = start_ready(&w, 2, LEAVE("setsid", "echo ready; exec 6>&-; read x; echo alive $x"),
+                        &out[1]);
+    HELPER_RIG_AWAIT(&w, w.exited == 1);
+    kill(w.helper, SIGKILL);
+    assert_int_equal(helper_rig_wait(&w), -SIGKILL);
+    w.helper = 0;
+    helper_rig_close(&w);
+    open_rig(&w);
+    helper_rig_expect_eof(out[0]);
+    assert_int_equal(write(in[1], "yes\n", 4), 4);
+    helper_rig_expect_line(out[1], "alive yes\n");
+    helper_rig_close(&w);
+    open_rig(&w); /* removes cgroups that have become empty */
+    helper_rig_expect_clean(&w);
+    assert_false(has_cgroup(1));
+    for (size_t i = 0; i < 2; i++)
+        close(in[i]);
+    close(out[1]);
+    helper_rig_close(&w);
+}
+
+/* Without a cgroup. */
+static void test_the_group_of_a_run_is_killed(void **state)
+{
+    struct helper_rig w;
+    int out;
+
+    (void)state;
+    helper_rig_open(&w);
+    int in = start_ready(
+        &w, 1, "(trap '' TERM; echo ready; (sleep 1000); sleep 1000) & read x; exit 3", &out);
+    close(in);
+    HELPER_RIG_AWAIT(&w, w.exited == 1);
+    expect_all_gone(out);
+    assert_true(w.end.kind == RUN_END_EXITED && w.end.value == 3);
+    helper_rig_expect_clean(&w);
+    helper_rig_close(&w);
+}
+
+/* Without a cgroup nobody knows of which run a process is that has left its group. It is reaped at
+ * least. */
+static void test_a_process_that_has_left_its_group_is_left_alone(void **state)
+{
+    struct helper_rig w;
+    int out;
+
+    (void)state;
+    helper_rig_open(&w);
+    int in =
+        start_ready(&w, 1, LEAVE("setsid", "echo ready; exec 6>&-; read x; echo alive $x"), &out);
+    HELPER_RIG_AWAIT(&w, w.exited == 1);
+    assert_true(run_end_is_good(&w.end) && w.end.left == 0);
+    assert_int_equal(write(in, "yes\n", 4), 4);
+    helper_rig_expect_line(out, "alive yes\n");
+    close(in);
+    helper_rig_expect_eof(out);
+    helper_rig_expect_clean(&w);
+    helper_rig_close(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_failure_reaches_processes_that_escaped),
         cmocka_unit_test(test_kill_reaches_processes_that_escaped),
-        cmocka_unit_test(test_kill_remembers_descendants),
         cmocka_unit_test(test_escaping_goes_on_while_being_killed),
         cmocka_unit_test(test_kill_reaches_a_program_that_left_its_group),
         cmocka_unit_test(test_kill_signal_reaches_a_program_that_left_its_group),
@@ -407,11 +544,26 @@ int main(void)
         cmocka_unit_test(test_runs_do_not_touch_each_other),
         cmocka_unit_test(test_end_of_main_reaches_processes_that_escaped),
         cmocka_unit_test(test_end_of_main_reaches_a_program_that_left_its_group),
+        cmocka_unit_test(test_a_good_run_can_have_its_processes_killed),
+        cmocka_unit_test(test_a_cgroup_goes_with_its_last_process),
+        cmocka_unit_test(test_the_time_of_all_processes_counts),
+        cmocka_unit_test(test_a_crash_leaves_no_process_of_a_run),
+        cmocka_unit_test(test_the_group_of_a_run_is_killed),
+        cmocka_unit_test(test_a_process_that_has_left_its_group_is_left_alone),
     };
+    struct err err;
 
     /* In a process namespace that was entered from outside (./dev debian13) the group has no
      * number, and no program can go to it. */
     if (getpgrp() == 0)
         setpgid(0, 0);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    if (cgroup_tree_prepare(&tree, &err) != ERR_OK)
+        print_message("not tested here: runs in cgroups: %s\n", err.text);
+    bool is_ours = tree.is_ours;
+    tree.is_ours = false; /* no helper is to remove the tree of the next one */
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    if (is_ours)
+        rmdir(tree.path);
+    cgroup_tree_close(&tree);
+    return failed;
 }

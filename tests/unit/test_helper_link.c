@@ -282,16 +282,16 @@ static void test_helper_without_descriptors(void **state)
     (void)state;
     helper_rig_open(&w);
     close(helper_rig_run(&w, 1, HELPER_RIG_TRUE, ""));
-    HELPER_RIG_AWAIT(&w, w.exited == 1); /* the helper has descriptors 0 to 6 of its own */
-    for (rlim_t n = 7; n <= 11; n++) {
+    HELPER_RIG_AWAIT(&w, w.exited == 1); /* the helper has descriptors 0 to 5 of its own */
+    for (rlim_t n = 6; n <= 10; n++) {
         const char *const stages[] = {"receive", "receive", "receive", "pipe", "pipe"};
         struct rlimit limit = {n, 4096};
 
         assert_int_equal(prlimit(w.helper, RLIMIT_NOFILE, &limit, NULL), 0);
         close(helper_rig_run(&w, n, HELPER_RIG_TRUE, ""));
-        HELPER_RIG_AWAIT(&w, w.exited == n - 5);
+        HELPER_RIG_AWAIT(&w, w.exited == n - 4);
         assert_true(w.end.kind == RUN_END_REFUSED && w.end.value == EMFILE);
-        assert_string_equal(run_stage_name(w.end.stage), stages[n - 7]);
+        assert_string_equal(run_stage_name(w.end.stage), stages[n - 6]);
     }
     helper_rig_close(&w);
 }

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cgroup_file - the files of a cgroup (cgroups(7), version 2): each call opens, reads or writes one of
+ * them as a whole; driver. dir is a descriptor of the folder of the cgroup.
+ */
+#ifndef HELPER_CGROUP_FILE_H
+#define HELPER_CGROUP_FILE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/compiler.h"
+
+/* Replaces text by the bytes of a file, 1 MiB at most, with a NUL behind them. Returns 0 or an errno;
+ * ENOENT: there is no such file, for example without its controller. */
+int cgroup_file_read(int dir, const char *file, struct buf *text);
+
+/* Writes a text in one write(), as the kernel wants it. Returns 0 or an errno. */
+int cgroup_file_write(int dir, const char *file, const char *text);
+
+/* The number behind a name in a file of lines "NAME NUMBER", such as cgroup.events and cpu.stat; 0 if
+ * the name is not there. Pure. */
+uint64_t cgroup_file_value(const char *text, const char *name) MUST_CHECK;
+
+/* Is the word in a text of words with blanks between them, such as cgroup.controllers? Pure. */
+bool cgroup_file_has_word(const char *text, const char *word) MUST_CHECK;
+
+#endif

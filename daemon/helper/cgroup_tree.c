@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "helper/cgroup_tree.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "helper/cgroup_file.h"
+
+char *cgroup_tree_parse(const char *text)
+{
+    for (const char *line = text; line != NULL; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        if (strncmp(line, "0::/", 4) == 0)
+            return mem_strndup(line + 3, strcspn(line + 3, "\n"));
+    }
+    return NULL;
+}
+
+/* The two places where systemd mounts the hierarchy: alone, and beside cgroups of version 1. */
+static const char *find_mount(void)
+{
+    static const char *const places[] = {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"};
+    struct statfs fs;
+
+    for (size_t i = 0; i < ARRAY_LEN(places); i++)
+        if (statfs(places[i], &fs) == 0 && fs.f_type == CGROUP2_SUPER_MAGIC)
+            return places[i];
+    return NULL;
+}
+
+/* The folder of the cgroup of this process; NULL and err if it cannot be found. The caller frees
+ * it. */
+static char *find_own(struct err *err)
+{
+    const char *mount = find_mount();
+    struct buf text = {0};
+    char *folder = NULL;
+
+    if (mount == NULL) {
+        err_set(err, ERR_IO, ENOENT, "no cgroup2 file system is mounted at /sys/fs/cgroup");
+        return NULL;
+    }
+    int error = cgroup_file_read(AT_FDCWD, "/proc/self/cgroup", &text);
+    char *path = error == 0 ? cgroup_tree_parse(buf_cstr(&text)) : NULL;
+    if (path != NULL)
+        folder = mem_printf("%s%s", mount, strcmp(path, "/") == 0 ? "" : path);
+    else
+        err_set(err, ERR_IO, error, "/proc/self/cgroup names no cgroup of version 2");
+    free(path);
+    buf_free(&text);
+    return folder;
+}
+
+/* systemd marks a cgroup that it has delegated: with the first attribute for root, since version 251
+ * with the second one for everybody. */
+static bool is_delegated(const char *folder)
+{
+    static const char *const marks[] = {"trusted.delegate", "user.delegate"};
+    char value[2];
+
+    for (size_t i = 0; i < ARRAY_LEN(marks); i++)
+        if (getxattr(folder, marks[i], value, sizeof(value)) == 1 && value[0] == '1')
+            return true;
+    return false;
+}
+
+static char *parent_of(const char *folder)
+{
+    return mem_strndup(folder, (size_t)(strrchr(folder, '/') - folder));
+}
+
+/* The root of the hierarchy has processes and gives controllers to others all the same, and lacks this
+ * file. */
+static bool is_root(const char *folder)
+{
+    char *file = mem_printf("%s/cgroup.type", folder);
+    bool exists = access(file, F_OK) == 0;
+
+    free(file);
+    return !exists;
+}
+
+int cgroup_tree_open(int parent, const char *path)
+{
+    int fd = openat(parent, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+    if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0) {
+        int error = errno;
+        close(fd);
+        errno = error;
+        return -1;
+    }
+    return fd;
+}
+
+/* Where the tree is: the path, which the caller frees, or NULL and err. systemd wants cgroups below its
+ * own only where it has delegated one; with DelegateSubgroup= that is the parent. */
+static char *choose(const char *own, bool *is_ours, struct err *err)
+{
+    char *parent = parent_of(own);
+
+    *is_ours = false;
+    if (is_delegated(own)) {
+        free(parent);
+        return mem_strdup(own);
+    }
+    if (is_delegated(parent))
+        return parent;
+    free(parent);
+    if (access("/run/systemd/system", F_OK) == 0) {
+        err_set(err, ERR_IO, EPERM, "systemd has not delegated %s to informerd (Delegate=yes)",
+                own);
+        return NULL;
+    }
+    *is_ours = true;
+    return mem_printf("%s/" CGROUP_TREE_PREFIX "%d", own, (int)getpid());
+}
+
+/* Each controller by itself: the others must not fail with one that is not there. Without a
+ * controller the limits that need it have no effect (helper/run_cgroup). */
+static void enable_controllers(int dir)
+{
+    static const char *const wanted[] = {"+memory", "+pids", "+cpu"};
+
+    for (size_t i = 0; i < ARRAY_LEN(wanted); i++)
+        cgroup_file_write(dir, "cgroup.subtree_control", wanted[i]);
+}
+
+/* Moves this process into the DAEMON cgroup of the tree. */
+static int move(int tree)
+{
+    if (mkdirat(tree, CGROUP_TREE_DAEMON, 0755) < 0 && errno != EEXIST)
+        return errno;
+    return cgroup_file_write(tree, CGROUP_TREE_DAEMON "/cgroup.procs", "0");
+}
+
+/* Makes the tree ready. The controllers come down to it from the own cgroup, if that is empty by then.
+ * Those of the root of the hierarchy are left as they are: they matter to the whole machine. */
+static int furnish(const struct cgroup_tree *t, const char *own)
+{
+    bool moves = (t->is_ours || strcmp(t->path, own) == 0) && !is_root(own);
+    int error = moves ? move(t->fd) : 0;
+
+    if (error != 0)
+        return error;
+    if (t->is_ours && moves) {
+        int dir = open(own, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+        enable_controllers(dir);
+        close(dir);
+    }
+    enable_controllers(t->fd);
+    return 0;
+}
+
+/* Opens the tree, whose path is set. Returns 0 or an errno. */
+static int enter(struct cgroup_tree *t, const char *own)
+{
+    if (t->is_ours && mkdir(t->path, 0755) < 0 && errno != EEXIST)
+        return errno;
+    t->fd = cgroup_tree_open(AT_FDCWD, t->path);
+    if (t->fd < 0)
+        return errno;
+    /* Since Linux 5.14. */
+    int error = faccessat(t->fd, "cgroup.kill", W_OK, AT_EACCESS) < 0 ? errno : furnish(t, own);
+    if (error != 0) {
+        unlinkat(t->fd, CGROUP_TREE_DAEMON, AT_REMOVEDIR);
+        close(t->fd);
+        if (t->is_ours)
+            rmdir(t->path);
+    }
+    return error;
+}
+
+enum err_kind cgroup_tree_prepare(struct cgroup_tree *out, struct err *err)
+{
+    char *own = find_own(err);
+    enum err_kind kind = ERR_OK;
+
+    *out = (struct cgroup_tree){.fd = -1};
+    if (own == NULL)
+        return ERR_IO;
+    out->path = choose(own, &out->is_ours, err);
+    if (out->path == NULL) {
+        kind = ERR_IO;
+    } else {
+        int error = enter(out, own);
+
+        if (error != 0)
+            kind = err_set(err, ERR_IO, error, "%s: %s%s", out->path, strerror(error),
+                           error == ENOENT ? " (cgroup.kill needs Linux 5.14)" : "");
+    }
+    if (kind != ERR_OK) {
+        free(out->path);
+        *out = (struct cgroup_tree){.fd = -1};
+    }
+    free(own);
+    return kind;
+}
+
+void cgroup_tree_close(struct cgroup_tree *t)
+{
+    if (t->path == NULL)
+        return;
+    close(t->fd);
+    free(t->path);
+    *t = (struct cgroup_tree){.fd = -1};
+}

@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "helper/run_cgroup.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "helper/cgroup_file.h"
+
+enum { PATH_SIZE = 64, DECIMAL = 10, PERIOD_US = 100000, PERCENT = 100 };
+
+/* The mark of a cgroup whose processes are those of a good run, for a later start. */
+static const char kept_mark[] = "user.informerd.kept";
+
+static int open_folder(int parent, const char *name)
+{
+    return openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+static bool is_populated(int fd)
+{
+    struct buf text = {0};
+    int error = cgroup_file_read(fd, "cgroup.events", &text);
+    bool is = error == 0 && cgroup_file_value(buf_cstr(&text), "populated") > 0;
+
+    buf_free(&text);
+    return is;
+}
+
+static void kill_all(int fd)
+{
+    cgroup_file_write(fd, "cgroup.kill", "1");
+}
+
+/* ---- The remains of an earlier informerd */
+
+/* Ends the cgroup of a run of an earlier informerd: a good run may keep its processes. It is removed
+ * if it is empty; the processes that were killed just now may need a moment, so it may stay until the
+ * next start. */
+static void end_remains(int tree, const char *name)
+{
+    int fd = open_folder(tree, name);
+    char mark;
+
+    if (fd >= 0 && fgetxattr(fd, kept_mark, &mark, 1) < 0 && is_populated(fd))
+        kill_all(fd);
+    if (fd >= 0)
+        close(fd);
+    unlinkat(tree, name, AT_REMOVEDIR);
+}
+
+static bool begins_with(const char *s, const char *prefix)
+{
+    return strncmp(s, prefix, strlen(prefix)) == 0;
+}
+
+/* Calls back for each cgroup in the folder whose name begins with prefix. */
+static void each_cgroup(int folder, const char *prefix, void call(int folder, const char *name))
+{
+    int fd = open_folder(folder, ".");
+    DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+    const struct dirent *entry;
+
+    if (dir == NULL) {
+        if (fd >= 0)
+            close(fd);
+        return;
+    }
+    /* Only one thread reads this stream. */
+    while ((entry = readdir(dir)) != NULL) /* NOLINT(concurrency-mt-unsafe) */
+        if (begins_with(entry->d_name, prefix))
+            call(folder, entry->d_name);
+    closedir(dir);
+}
+
+/* A tree beside this one that nobody has locked is one of an informerd that was killed. */
+static void end_tree(int folder, const char *name)
+{
+    int fd = cgroup_tree_open(folder, name);
+
+    if (fd < 0)
+        return;
+    each_cgroup(fd, CGROUP_TREE_RUN, end_remains);
+    unlinkat(fd, CGROUP_TREE_DAEMON, AT_REMOVEDIR);
+    unlinkat(folder, name, AT_REMOVEDIR);
+    close(fd);
+}
+
+void run_cgroups_open(struct run_cgroups *g, const struct cgroup_tree *tree, int fd)
+{
+    *g = (struct run_cgroups){.tree = tree, .fd = fd};
+    if (tree == NULL)
+        return;
+    each_cgroup(fd, CGROUP_TREE_RUN, end_remains);
+    int parent = tree->is_ours ? open_folder(fd, "..") : -1;
+    if (parent >= 0) {
+        each_cgroup(parent, CGROUP_TREE_PREFIX, end_tree);
+        close(parent);
+    }
+}
+
+/* ---- Cgroups that are kept */
+
+static void keep(struct run_cgroups *g, char *name)
+{
+    g->kept = mem_grow(g->kept, g->kept_count, sizeof(*g->kept));
+    g->kept[g->kept_count++] = name;
+}
+
+/* The last one takes the place of the one that goes. */
+static void drop_kept(struct run_cgroups *g, size_t i)
+{
+    free(g->kept[i]);
+    g->kept[i] = g->kept[--g->kept_count];
+}
+
+static void forget_kept(struct run_cgroups *g, const char *name)
+{
+    for (size_t i = g->kept_count; i-- > 0;)
+        if (strcmp(g->kept[i], name) == 0)
+            drop_kept(g, i);
+}
+
+void run_cgroups_tidy(struct run_cgroups *g)
+{
+    for (size_t i = g->kept_count; i-- > 0;)
+        if (unlinkat(g->fd, g->kept[i], AT_REMOVEDIR) == 0 || errno == ENOENT)
+            drop_kept(g, i);
+}
+
+void run_cgroups_close(struct run_cgroups *g)
+{
+    if (g->tree == NULL)
+        return;
+    run_cgroups_tidy(g);
+    if (g->tree->is_ours)
+        rmdir(g->tree->path); /* fails if a run has left processes, or if main is in it */
+    mem_free_strs(g->kept, g->kept_count);
+    close(g->fd);
+    *g = (struct run_cgroups){.fd = -1};
+}
+
+/* ---- The cgroup of one run */
+
+/* The name of the folder. Main makes the name of the run, and may be broken into: a slash must not lead
+ * out of the tree. */
+static char *folder_name(const char *run)
+{
+    char *name = mem_printf(CGROUP_TREE_RUN "%s", run);
+
+    for (char *c = name; *c != '\0'; c++)
+        if (*c == '/' || *c == '\n')
+            *c = '_';
+    return name;
+}
+
+/* Somebody who removes empty cgroups may have removed the tree: it is made again. */
+static int make_tree(struct run_cgroups *g)
+{
+    if (!g->tree->is_ours || (mkdir(g->tree->path, 0755) < 0 && errno != EEXIST))
+        return ENOENT;
+    int fd = cgroup_tree_open(AT_FDCWD, g->tree->path);
+    if (fd < 0)
+        return errno;
+    close(g->fd);
+    g->fd = fd;
+    return 0;
+}
+
+static int make_folder(struct run_cgroups *g, const char *name)
+{
+    int error = mkdirat(g->fd, name, 0755) < 0 ? errno : 0;
+
+    if (error == ENOENT && (error = make_tree(g)) == 0)
+        error = mkdirat(g->fd, name, 0755) < 0 ? errno : 0;
+    return error == EEXIST ? 0 : error;
+}
+
+/* The log says once of each limit that it has no effect here. */
+static void tell_no_effect(struct run_cgroups *g, unsigned bit, const char *file, const char *hook,
+                           int error)
+{
+    if ((g->told & bit) != 0)
+        return;
+    g->told |= bit;
+    log_warn("helper: a limit of runs has no effect: the cgroup lacks its controller",
+             KV_STR("hook", hook), KV_STR("file", file), KV_STR("error", strerror(error)));
+}
+
+static void set_limits(struct run_cgroups *g, int fd, const char *hook, const struct run_limits *l)
+{
+    const struct {
+        const char *file;
+        uint64_t value; /* 0: the file stays as it is */
+        uint64_t period;
+    } files[] = {
+        {"memory.max", l->memory_max,                    0        },
+        {"pids.max",   l->pids_max,                      0        },
+        {"cpu.max",    l->cpu_max * PERIOD_US / PERCENT, PERIOD_US},
+        {"cpu.weight", l->cpu_weight,                    0        },
+    };
+    char text[PATH_SIZE];
+
+    for (size_t i = 0; i < ARRAY_LEN(files); i++) {
+        if (files[i].value == 0)
+            continue;
+        int n = snprintf(text, sizeof(text), "%" PRIu64, files[i].value);
+        if (files[i].period > 0)
+            snprintf(text + n, sizeof(text) - (size_t)n, " %" PRIu64, files[i].period);
+        int error = cgroup_file_write(fd, files[i].file, text);
+        if (error != 0)
+            tell_no_effect(g, 1U << i, files[i].file, hook, error);
+    }
+    /* A run that lacks memory is killed as a whole: a part of it would go on without the rest. */
+    if (l->memory_max > 0)
+        cgroup_file_write(fd, "memory.oom.group", "1");
+}
+
+static uint64_t value_of(int fd, const char *file, const char *name, struct buf *text)
+{
+    return cgroup_file_read(fd, file, text) == 0 ? cgroup_file_value(buf_cstr(text), name) : 0;
+}
+
+/* Takes over name. */
+static void begin(char *name, int fd, struct run_cgroup *out)
+{
+    struct buf text = {0};
+
+    fremovexattr(fd, kept_mark);
+    *out = (struct run_cgroup){
+        .name = name,
+        .fd = fd,
+        .cpu_before_us = value_of(fd, "cpu.stat", "usage_usec", &text),
+        .ooms_before = value_of(fd, "memory.events", "oom_kill", &text),
+        .pids_before = value_of(fd, "pids.events", "max", &text),
+    };
+    buf_free(&text);
+}
+
+int run_cgroup_make(struct run_cgroups *g, const char *run, const char *hook,
+                    const struct run_limits *limits, struct run_cgroup *out)
+{
+    *out = RUN_CGROUP_NONE;
+    if (g->tree == NULL || run == NULL)
+        return 0;
+    char *name = folder_name(run);
+    int error = make_folder(g, name);
+    int fd = error == 0 ? open_folder(g->fd, name) : -1;
+    if (fd < 0) {
+        error = error == 0 ? errno : error;
+        unlinkat(g->fd, name, AT_REMOVEDIR);
+        free(name);
+        return error;
+    }
+    forget_kept(g, name);
+    set_limits(g, fd, hook, limits);
+    begin(name, fd, out);
+    return 0;
+}
+
+bool run_cgroup_find(struct run_cgroups *g, const char *run, struct run_cgroup *out)
+{
+    *out = RUN_CGROUP_NONE;
+    if (g->tree == NULL || run == NULL)
+        return false;
+    char *name = folder_name(run);
+    int fd = open_folder(g->fd, name);
+    if (fd < 0) {
+        free(name);
+        return false;
+    }
+    forget_kept(g, name);
+    begin(name, fd, out);
+    return true;
+}
+
+void run_cgroup_kill(const struct run_cgroup *c)
+{
+    if (c->fd >= 0)
+        kill_all(c->fd);
+}
+
+bool run_cgroup_is_populated(const struct run_cgroup *c)
+{
+    return c->fd >= 0 && is_populated(c->fd);
+}
+
+/* The name of a process, printable. */
+static void read_comm(pid_t pid, char out[RUN_END_COMM_SIZE])
+{
+    struct buf text = {0};
+    char path[PATH_SIZE];
+    size_t n = 0;
+
+    snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
+    if (cgroup_file_read(AT_FDCWD, path, &text) == 0)
+        for (const char *c = buf_cstr(&text); *c != '\0' && *c != '\n' && n < RUN_END_COMM_SIZE - 1;
+             c++)
+            out[n++] = '?';
+    for (size_t i = 0; i < n; i++)
+        if (text.data[i] >= ' ' && text.data[i] <= '~')
+            out[i] = text.data[i];
+    memset(out + n, 0, RUN_END_COMM_SIZE - n);
+    buf_free(&text);
+}
+
+/* The file has a line for each process, dead ones too that are not reaped yet. */
+void run_cgroup_tell_left(const struct run_cgroup *c, struct run_end *end)
+{
+    struct buf text = {0};
+
+    end->left = 0;
+    end->left_pid = 0;
+    memset(end->left_comm, 0, sizeof(end->left_comm));
+    if (run_cgroup_is_populated(c) && cgroup_file_read(c->fd, "cgroup.procs", &text) == 0) {
+        for (const char *line = buf_cstr(&text); *line != '\0'; line = strchr(line, '\n') + 1)
+            end->left++;
+        end->left_pid = (int32_t)strtol(buf_cstr(&text), NULL, DECIMAL);
+    }
+    if (end->left_pid > 0)
+        read_comm(end->left_pid, end->left_comm);
+    else
+        end->left = 0; /* a process of another pid namespace has no number here */
+    buf_free(&text);
+}
+
+void run_cgroup_tell_usage(const struct run_cgroup *c, struct run_end *end)
+{
+    struct buf text = {0};
+
+    if (c->fd < 0)
+        return;
+    end->cpu_us = value_of(c->fd, "cpu.stat", "usage_usec", &text) - c->cpu_before_us;
+    if (cgroup_file_read(c->fd, "memory.peak", &text) == 0)
+        end->memory_peak = strtoull(buf_cstr(&text), NULL, DECIMAL);
+    if (value_of(c->fd, "memory.events", "oom_kill", &text) > c->ooms_before)
+        end->limit = RUN_LIMIT_MEMORY;
+    else if (value_of(c->fd, "pids.events", "max", &text) > c->pids_before)
+        end->limit = RUN_LIMIT_PIDS;
+    buf_free(&text);
+}
+
+void run_cgroup_leave(struct run_cgroups *g, struct run_cgroup *c)
+{
+    if (c->fd < 0)
+        return;
+    if (unlinkat(g->fd, c->name, AT_REMOVEDIR) < 0 && errno != ENOENT) {
+        fsetxattr(c->fd, kept_mark, "1", 1, 0);
+        keep(g, c->name);
+    } else {
+        free(c->name);
+    }
+    close(c->fd);
+    *c = RUN_CGROUP_NONE;
+}
