@@ -120,7 +120,8 @@ static void put_hooks(struct json_out *j, const char *names)
 }
 
 /* Writes an object: run, hook, program, ended, took_s, source, key, event, events, reason, attempt,
- * outcome, result, hooks, file, became, cpu_s, dropped_bytes, and, unless detail is RUNS_BRIEF, last_line,
+ * outcome, result, hooks, file, became, cpu_s, memory_peak_bytes,
+ * dropped_bytes, and, unless detail is RUNS_BRIEF, last_line,
  * stdout, stderr. */
 static void put_run(struct json_out *j, const struct admin_model *m, const struct hook *h,
                     const struct history_run *r, enum runs_detail detail)
@@ -152,6 +153,11 @@ static void put_run(struct json_out *j, const struct admin_model *m, const struc
     json_out_key(j, "cpu_s");
     buf_printf(json_out_raw(j), "%" PRIu64 ".%06" PRIu64, r->end.cpu_us / US_PER_S,
                r->end.cpu_us % US_PER_S);
+    json_out_key(j, "memory_peak_bytes");
+    if (r->end.memory_peak > 0)
+        json_out_u64(j, r->end.memory_peak);
+    else
+        json_out_null(j);
     json_member_count(j, "dropped_bytes", r->dropped);
     if (detail == RUNS_FULL) {
         put_last_line(j, r);

@@ -15,6 +15,7 @@
 #include "cache/watch.h"
 #include "hook/hook.h"
 
+#define US_PER_MS 1000U
 #define NS_PER_MS 1000000U
 #define NS_PER_S  1000000000U
 
@@ -357,6 +358,26 @@ static void put_runs(struct metrics *m, const struct hook_row *r)
     metrics_out_by(&m->out, labels, "result", "timeout", h->figures.runs_timed_out);
 }
 
+static void put_limits(struct metrics *m, const struct hook_row *r)
+{
+    const struct hook_figures *f = &r->hook->figures;
+
+    metrics_out_by(&m->out, buf_str(&r->labels), "limit", "memory", f->met_memory);
+    metrics_out_by(&m->out, buf_str(&r->labels), "limit", "pids", f->met_pids);
+}
+
+static void put_cpu(struct metrics *m, const struct hook_row *r)
+{
+    metrics_out_seconds(&m->out, buf_str(&r->labels), r->hook->figures.cpu_us / US_PER_MS);
+}
+
+/* Only where cgroups have the controller for memory. */
+static void put_memory_peak(struct metrics *m, const struct hook_row *r)
+{
+    if (r->hook->figures.memory_peak > 0)
+        metrics_out_u64(&m->out, buf_str(&r->labels), r->hook->figures.memory_peak);
+}
+
 /* Only hooks that have `apply` get these. */
 static void put_applies(struct metrics *m, const struct hook_row *r)
 {
@@ -408,6 +429,11 @@ static const struct hook_family {
     {"informerd_hook_forgotten_keys_total",           "counter",
      "Parked deletions that were given up, also by earlier processes.",                                                     put_forgotten    },
     {"informerd_hook_runs_total",                     "counter",   "Runs that have ended.",                                 put_runs         },
+    {"informerd_hook_cpu_seconds_total",              "counter",   "User and system time of runs.",                         put_cpu          },
+    {"informerd_hook_memory_peak_bytes",              "gauge",     "Memory of the run that had most.",
+     put_memory_peak                                                                                                                         },
+    {"informerd_hook_limits_reached_total",           "counter",   "Runs that met a limit of their cgroup.",
+     put_limits                                                                                                                              },
     {"informerd_hook_applies_total",                  "counter",
      "Runs of apply that have ended; one that hooks share counts for each.",                                                put_applies      },
     {"informerd_hook_run_duration_seconds",           "histogram", "How long runs took.",                                   put_durations    },

@@ -133,7 +133,7 @@ const struct setting hook_conf_settings[] = {
                      SETTING_RANGE(0, SETTING_YEAR_MS)),
     SETTING_HOOK_ROW(IN_PLACE, WORD, leave, SETTING_DEFAULT("\"keep\""), .words = leave_words),
     SETTING_HOOK_ROW(IN_PLACE, SIZE, memory_max, SETTING_DEFAULT("\"infinity\""),
-                     SETTING_RANGE(MEMORY_MIN, INT64_MAX), .zero = "infinity"),
+                     SETTING_RANGE(MEMORY_MIN, 16384 * GIB), .zero = "infinity"),
     SETTING_HOOK_ROW(IN_PLACE, INT, pids_max, SETTING_DEFAULT("\"infinity\""),
                      SETTING_RANGE(1, PIDS_MAX), .zero = "infinity"),
     SETTING_HOOK_ROW(IN_PLACE, CODE, cpu_max, SETTING_DEFAULT("\"infinity\""),

@@ -22,7 +22,7 @@ enum conf_require { CONF_REQUIRE_ALL, CONF_REQUIRE_ANY };
 /* WAIT: a stale source does not count as usable. */
 enum conf_when_stale { CONF_WHEN_STALE_RUN, CONF_WHEN_STALE_WAIT };
 
-/* What happens to processes that a good run has left behind. */
+/* Are processes that a good run has left behind spared or killed? */
 enum conf_leave { CONF_LEAVE_KEEP, CONF_LEAVE_KILL };
 
 /* How long the effects of a run last: on disk, until the next boot, or until informerd ends

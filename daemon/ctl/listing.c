@@ -92,6 +92,7 @@ const struct listing listing_runs = {
       {"ENDED", "ended", LISTING_SINCE, LISTING_ALWAYS, false},
       {"TOOK", "took_s", LISTING_TOOK, LISTING_ALWAYS, false},
       {"CPU", "cpu_s", LISTING_TOOK, LISTING_WIDE, false},
+      {"MEMORY", "memory_peak_bytes", LISTING_BYTES, LISTING_WIDE, false},
       {"SOURCE", "source", LISTING_TEXT, LISTING_WIDE, false},
       {"KEY", "key", LISTING_TEXT, LISTING_ALWAYS, false},
       {"EVENT", "event", LISTING_TEXT, LISTING_SAID, false},

@@ -49,7 +49,7 @@ enum listing_rows {
                      * member's name */
 };
 
-enum { LISTING_COLUMNS = 18 };
+enum { LISTING_COLUMNS = 19 };
 
 struct listing {
     const char *group;

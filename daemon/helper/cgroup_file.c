@@ -50,15 +50,3 @@ uint64_t cgroup_file_value(const char *text, const char *name)
     }
     return 0;
 }
-
-bool cgroup_file_has_word(const char *text, const char *word)
-{
-    size_t n = strlen(word);
-
-    for (const char *at = text; *at != '\0'; at += strcspn(at, " \n")) {
-        at += strspn(at, " \n");
-        if (strcspn(at, " \n") == n && strncmp(at, word, n) == 0)
-            return true;
-    }
-    return false;
-}

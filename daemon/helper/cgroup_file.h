@@ -6,7 +6,6 @@
 #ifndef HELPER_CGROUP_FILE_H
 #define HELPER_CGROUP_FILE_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/buf.h"
@@ -22,8 +21,5 @@ int cgroup_file_write(int dir, const char *file, const char *text);
 /* The number behind a name in a file of lines "NAME NUMBER", such as cgroup.events and cpu.stat; 0 if
  * the name is not there. Pure. */
 uint64_t cgroup_file_value(const char *text, const char *name) MUST_CHECK;
-
-/* Is the word in a text of words with blanks between them, such as cgroup.controllers? Pure. */
-bool cgroup_file_has_word(const char *text, const char *word) MUST_CHECK;
 
 #endif

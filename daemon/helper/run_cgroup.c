@@ -5,10 +5,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
@@ -231,20 +233,20 @@ static uint64_t value_of(int fd, const char *file, const char *name, struct buf 
     return cgroup_file_read(fd, file, text) == 0 ? cgroup_file_value(buf_cstr(text), name) : 0;
 }
 
-/* Takes over name. */
-static void begin(char *name, int fd, struct run_cgroup *out)
+/* Notes the figures from before the program; the name is for the caller to fill in. */
+static struct run_cgroup begin(int fd)
 {
     struct buf text = {0};
 
     fremovexattr(fd, kept_mark);
-    *out = (struct run_cgroup){
-        .name = name,
+    const struct run_cgroup c = {
         .fd = fd,
         .cpu_before_us = value_of(fd, "cpu.stat", "usage_usec", &text),
         .ooms_before = value_of(fd, "memory.events", "oom_kill", &text),
         .pids_before = value_of(fd, "pids.events", "max", &text),
     };
     buf_free(&text);
+    return c;
 }
 
 int run_cgroup_make(struct run_cgroups *g, const char *run, const char *hook,
@@ -264,7 +266,8 @@ int run_cgroup_make(struct run_cgroups *g, const char *run, const char *hook,
     }
     forget_kept(g, name);
     set_limits(g, fd, hook, limits);
-    begin(name, fd, out);
+    *out = begin(fd);
+    out->name = name;
     return 0;
 }
 
@@ -280,14 +283,59 @@ bool run_cgroup_find(struct run_cgroups *g, const char *run, struct run_cgroup *
         return false;
     }
     forget_kept(g, name);
-    begin(name, fd, out);
+    *out = begin(fd);
+    out->name = name;
     return true;
+}
+
+/* Is the process in the cgroup of this name? */
+static bool is_in(pid_t pid, const char *name)
+{
+    struct buf text = {0};
+    char path[PATH_SIZE];
+
+    snprintf(path, sizeof(path), "/proc/%d/cgroup", (int)pid);
+    int error = cgroup_file_read(AT_FDCWD, path, &text);
+    char *cgroup = error == 0 ? cgroup_tree_parse(buf_cstr(&text)) : NULL;
+    const char *last = cgroup != NULL ? strrchr(cgroup, '/') : NULL;
+    bool is = last != NULL && strcmp(last + 1, name) == 0;
+    free(cgroup);
+    buf_free(&text);
+    return is;
+}
+
+/* The descriptor is opened before the look at its cgroup, so that it stands for this process: its number
+ * could be another's by now. */
+static void kill_one(const struct run_cgroup *c, pid_t pid)
+{
+    int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+
+    if (fd < 0)
+        return;
+    if (is_in(pid, c->name))
+        syscall(SYS_pidfd_send_signal, fd, SIGKILL, NULL, 0);
+    close(fd);
+}
+
+/* cgroup.kill does not reach a process whose first thread has ended before the others (Linux 6.18): the
+ * kernel sends the signal to that thread. A signal to the process ends all of it. */
+static void kill_listed(const struct run_cgroup *c)
+{
+    struct buf text = {0};
+
+    if (cgroup_file_read(c->fd, "cgroup.procs", &text) == 0)
+        for (const char *line = buf_cstr(&text); *line != '\0'; line = strchr(line, '\n') + 1)
+            kill_one(c, (pid_t)strtol(line, NULL, DECIMAL));
+    buf_free(&text);
 }
 
 void run_cgroup_kill(const struct run_cgroup *c)
 {
-    if (c->fd >= 0)
-        kill_all(c->fd);
+    if (c->fd < 0)
+        return;
+    kill_all(c->fd);
+    if (is_populated(c->fd))
+        kill_listed(c);
 }
 
 bool run_cgroup_is_populated(const struct run_cgroup *c)

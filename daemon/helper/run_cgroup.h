@@ -57,14 +57,14 @@ void run_cgroups_close(struct run_cgroups *g);
  * helper has ended that is no program of a run. */
 void run_cgroups_tidy(struct run_cgroups *g);
 
-/* Makes the cgroup of the run of this name (INFORMERD_RUN), or takes the one that an earlier program of
+/* Makes the cgroup of a run, which INFORMERD_RUN names, or takes the one that an earlier program of
  * the run has left, and sets its limits; hook is for the log. Returns 0 or an errno. Without a tree, or
- * with name NULL, *out is RUN_CGROUP_NONE. */
-int run_cgroup_make(struct run_cgroups *g, const char *name, const char *hook,
+ * with run NULL, *out is RUN_CGROUP_NONE. */
+int run_cgroup_make(struct run_cgroups *g, const char *run, const char *hook,
                     const struct run_limits *limits, struct run_cgroup *out) MUST_CHECK;
 
-/* Takes the cgroup that a run of this name has left. False: there is none. */
-bool run_cgroup_find(struct run_cgroups *g, const char *name, struct run_cgroup *out) MUST_CHECK;
+/* Takes the cgroup that the run has left. False: there is none. */
+bool run_cgroup_find(struct run_cgroups *g, const char *run, struct run_cgroup *out) MUST_CHECK;
 
 /* Kills all processes in it, those too that are being forked. */
 void run_cgroup_kill(const struct run_cgroup *c);

@@ -55,8 +55,12 @@ struct history {
  * them. A reload that replaces the hook hands all of them to the new one. Zero-initialised is empty. */
 struct hook_figures {
     uint64_t runs_ok;
-    uint64_t runs_failed;       /* with those that timed out */
-    uint64_t runs_timed_out;    /* killed at `timeout` */
+    uint64_t runs_failed;    /* with those that timed out */
+    uint64_t runs_timed_out; /* killed at `timeout` */
+    uint64_t met_memory;     /* runs of which the kernel has killed a process for lack of memory */
+    uint64_t met_pids;       /* runs that reached pids_max */
+    uint64_t cpu_us;         /* of all runs */
+    uint64_t memory_peak;    /* bytes of the run that had most; 0 = not known */
     struct histogram durations; /* of the same runs, good or not */
     /* From when a key became due until a run has handled it; in modes batch and snapshot also, each key
      * by itself. Reruns and manual runs of handled objects do not count. */

@@ -52,10 +52,21 @@ static bool fails_first(const struct hook *h, const struct run_result *r)
     return h->gate == GATE_FIRST && h->rules.mode != HOOK_OBJECT && !is_not_started(r);
 }
 
+/* Counts the CPU time and memory of a run, and the limit that it has met. */
+static void note_usage(struct hook_figures *f, const struct run_end *end)
+{
+    f->cpu_us += end->cpu_us;
+    f->met_memory += end->limit == RUN_LIMIT_MEMORY;
+    f->met_pids += end->limit == RUN_LIMIT_PIDS;
+    if (f->memory_peak < end->memory_peak)
+        f->memory_peak = end->memory_peak;
+}
+
 static void note_result(const struct run *run, const struct run_result *r, bool ok, uint64_t now_ms)
 {
     struct hook *h = run->hook;
 
+    note_usage(&h->figures, &r->end);
     if (!is_not_started(r)) {
         h->figures.runs_timed_out += !ok && r->end.cut == RUN_CUT_TIMEOUT;
         histogram_add(&h->figures.durations, now_ms - run->started_ms);

@@ -8,13 +8,23 @@
 
 #include "base/compiler.h"
 
-/* How a program ended that ran, or a child of the helper that wrote a file. */
+enum { EXIT_SIZE = 160 };
+
+/* How a program ended that ran, or a child of the helper that wrote a file. A limit of its cgroup explains a
+ * bad end. */
 static void put_exit(const struct run_end *end, char *out, size_t n)
 {
+    static const char *const met[] = {
+        [RUN_LIMIT_NONE] = "",
+        [RUN_LIMIT_MEMORY] = ", out of memory (memory_max of the hook, or MemoryMax= of the unit)",
+        [RUN_LIMIT_PIDS] = ", too many processes (pids_max of the hook)",
+    };
+    const char *limit = run_end_is_good(end) ? "" : met[end->limit];
+
     if (end->kind == RUN_END_SIGNALED)
-        snprintf(out, n, "killed by signal %d (%s)", end->value, strsignal(end->value));
+        snprintf(out, n, "killed by signal %d (%s)%s", end->value, strsignal(end->value), limit);
     else
-        snprintf(out, n, "exit status %d", end->value);
+        snprintf(out, n, "exit status %d%s", end->value, limit);
 }
 
 /* Advice for errors of output files whose errno does not tell what to do. */
@@ -50,7 +60,7 @@ static void put_start(const char *program, const struct run_end *end, char *out,
 /* The files of an object, with files_from; file is the one that failed, or NULL. */
 static void put_files(const struct run_end *end, const char *file, char *out, size_t n)
 {
-    char exit[100];
+    char exit[EXIT_SIZE];
 
     put_exit(end, exit, sizeof(exit));
     if (end->kind == RUN_END_REFUSED)
@@ -69,7 +79,7 @@ static void put_check(const struct run_end *end, const struct runner_hook *hook,
 {
     const char *old = end->member > 0 ? "old files stay" : "old file stays";
     char what[160] = "";
-    char exit[100];
+    char exit[EXIT_SIZE];
 
     put_exit(end, exit, sizeof(exit));
     if (end->member > 0)
@@ -87,7 +97,7 @@ static void put_how(const struct run_end *end, const struct runner_hook *hook, c
                     char *out, size_t n)
 {
     bool refused = end->kind == RUN_END_REFUSED;
-    char exit[100];
+    char exit[EXIT_SIZE];
 
     put_exit(end, exit, sizeof(exit));
     switch (end->program) {

@@ -48,6 +48,7 @@ struct opening {
 struct note {
     enum shortage lacks; /* why its last run could not start */
     bool left_told;      /* the log has said that its runs leave processes behind */
+    bool cleared_told;   /* and that such processes are killed */
     bool forgotten_told; /* the same: that parked ends of it are forgotten */
 };
 
@@ -214,6 +215,20 @@ static void log_left(struct runner *r, const struct run *run, const struct run_e
              KV_STR("program", end->left_comm));
 }
 
+/* Logs once per hook that processes of good runs are killed (leave = "kill"): a program that people miss may
+ * be one of them. */
+static void log_cleared(struct runner *r, const struct run *run, const struct run_end *end)
+{
+    struct note *n = &r->notes[run->hook->index];
+
+    if (end->cleared == 0 || n->cleared_told)
+        return;
+    n->cleared_told = true;
+    log_info("processes that a good run left were killed, as `leave` says (logged once per hook)",
+             KV_STR("hook", run->hook->name), KV_STR("key", run_key(run)), KV_U64("run", run->id),
+             KV_U64("processes", end->cleared));
+}
+
 /* A job has ended its run. */
 static void on_over(void *arg, struct run *run, struct run_result *result)
 {
@@ -221,6 +236,7 @@ static void on_over(void *arg, struct run *run, struct run_result *result)
 
     r->running--;
     log_left(r, run, &result->end);
+    log_cleared(r, run, &result->end);
     /* before on_deliveries defers the turn of the state driver: so the records of the runs that
      * start next are in the same commit */
     runner_kick(r);

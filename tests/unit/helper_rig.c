@@ -119,6 +119,35 @@ struct helper_run *helper_rig_asked(struct helper_rig *w, uint64_t id)
     return &a->run;
 }
 
+/* The tree stays until the end of the test program, so no helper is to remove it. */
+static struct cgroup_tree tree;
+static const struct cgroup_tree *next_tree;
+
+static void remove_tree(void)
+{
+    rmdir(tree.path);
+    cgroup_tree_close(&tree);
+}
+
+const struct cgroup_tree *helper_rig_tree(void)
+{
+    struct err err;
+
+    if (tree.path == NULL && cgroup_tree_prepare(&tree, &err) != ERR_OK) {
+        print_message("no cgroups: %s\n", err.text);
+        skip();
+    } else if (tree.is_ours) {
+        tree.is_ours = false;
+        atexit(remove_tree);
+    }
+    return &tree;
+}
+
+void helper_rig_use_cgroups(void)
+{
+    next_tree = helper_rig_tree();
+}
+
 void helper_rig_open_params(struct helper_rig *w, const struct helper_params *params,
                             const struct helper_reload *reload)
 {
@@ -128,14 +157,17 @@ void helper_rig_open_params(struct helper_rig *w, const struct helper_params *pa
     play_clock_slow(SLOWNESS); /* so that a slow process meets no timeout of the helper */
     memset(w, 0, sizeof(*w));
     list_init(&w->asked);
-    w->fds = HELPER_RIG_FDS + (params->cgroups != NULL);
-    assert_int_equal(helper_start(params, reload, &fd, &w->helper, NULL), ERR_OK);
+    struct helper_params with = *params;
+    with.cgroups = next_tree;
+    next_tree = NULL;
+    w->fds = HELPER_RIG_FDS + (with.cgroups != NULL);
+    assert_int_equal(helper_start(&with, reload, &fd, &w->helper, NULL), ERR_OK);
     w->loop = loop_create();
     w->link = helper_link_create(w->loop, fd, &events, w);
 }
 
 static void open_with(struct helper_rig *w, const struct helper_hook *hooks, size_t count,
-                      const char *path, const struct cgroup_tree *tree)
+                      const char *path)
 {
     const struct helper_file file = {.path = path};
     struct helper_hook *many = test_calloc(count, sizeof(*many));
@@ -144,7 +176,6 @@ static void open_with(struct helper_rig *w, const struct helper_hook *hooks, siz
         .hook_count = count,
         .files = &file,
         .file_count = 1,
-        .cgroups = tree,
         .shared_runs = MANY,
     };
 
@@ -157,11 +188,10 @@ static void open_with(struct helper_rig *w, const struct helper_hook *hooks, siz
 
 void helper_rig_open_with(struct helper_rig *w, const struct helper_hook *hooks, size_t count)
 {
-    open_with(w, hooks, count, "/proc/version", NULL); /* it never changes */
+    open_with(w, hooks, count, "/proc/version"); /* it never changes */
 }
 
-static void open_shells(struct helper_rig *w, const char *path, const struct cgroup_tree *tree,
-                        bool kills_left, struct run_limits limits)
+static void open_shells(struct helper_rig *w, const char *path, bool kills_left)
 {
     static const char *const true_argv[] = {"/bin/true", NULL};
     static const char *const shell_argv[] = {"/bin/sh", "-c", "eval \"$INFORMERD_SCRIPT\"", NULL};
@@ -180,20 +210,18 @@ static void open_shells(struct helper_rig *w, const char *path, const struct cgr
         hooks[i].env = env;
         hooks[i].kill_signal = SIGTERM;
         hooks[i].kills_left = kills_left;
-        hooks[i].limits = limits;
     }
-    open_with(w, hooks, ARRAY_LEN(hooks), path, tree);
+    open_with(w, hooks, ARRAY_LEN(hooks), path);
 }
 
 void helper_rig_open_file(struct helper_rig *w, const char *path)
 {
-    open_shells(w, path, NULL, false, (struct run_limits){0});
+    open_shells(w, path, false);
 }
 
-void helper_rig_open_tree(struct helper_rig *w, const struct cgroup_tree *tree, bool kills_left,
-                          struct run_limits limits)
+void helper_rig_open_leave(struct helper_rig *w, bool kills_left)
 {
-    open_shells(w, "/proc/version", tree, kills_left, limits);
+    open_shells(w, "/proc/version", kills_left);
 }
 
 void helper_rig_open(struct helper_rig *w)

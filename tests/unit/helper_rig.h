@@ -55,10 +55,14 @@ struct helper_rig {
 /* Starts a helper of its own. An alarm ends a test that hangs. */
 void helper_rig_open(struct helper_rig *w);
 
-/* The same with hooks whose runs have cgroups in this tree (NULL = none), and with these settings of all
- * hooks. */
-void helper_rig_open_tree(struct helper_rig *w, const struct cgroup_tree *tree, bool kills_left,
-                          struct run_limits limits);
+/* The same with this setting of all hooks. */
+void helper_rig_open_leave(struct helper_rig *w, bool kills_left);
+
+/* The tree of cgroups of this test program. Skips the test if this machine lets nobody make cgroups. */
+const struct cgroup_tree *helper_rig_tree(void);
+
+/* The runs of the rig that is opened next have cgroups in that tree. */
+void helper_rig_use_cgroups(void);
 
 /* The same with this credential file, as file 0. */
 void helper_rig_open_file(struct helper_rig *w, const char *path);

@@ -45,7 +45,7 @@ static void expect_body(struct admin_world *t, const char *target, const char *b
 static void finish(struct admin_world *t, struct run *run, const char *out, const char *err)
 {
     const struct run_result result = {
-        .end = {.kind = RUN_END_SIGNALED, .value = 9, .cpu_us = 1000512},
+        .end = {.kind = RUN_END_SIGNALED, .value = 9, .cpu_us = 1000512, .memory_peak = 65536},
         .text = "killed by signal 9",
         .wall_ns = WORLD_STARTED_NS,
         .out = str_c(out),
@@ -70,7 +70,7 @@ static void test_a_run_with_everything(void **state)
                 "\"source\":\"services\",\"key\":\"b/s0\",\"event\":\"ADDED\",\"events\":1,"
                 "\"reason\":\"existing\",\"attempt\":1,\"outcome\":\"failed\","
                 "\"result\":\"killed by signal 9\",\"hooks\":null,\"file\":null,\"became\":null,"
-                "\"cpu_s\":1.000512,\"dropped_bytes\":77,"
+                "\"cpu_s\":1.000512,\"memory_peak_bytes\":65536,\"dropped_bytes\":77,"
                 "\"last_line\":\"last\",\"stdout\":\"to stdout\\n\","
                 "\"stderr\":\"first\\nlast\\n \\n\\n\"}]\n");
 }

@@ -185,12 +185,19 @@ static void test_a_hook_that_has_run(void **state)
     admin_world_run(t, "timeout after 1 s");
     assert_non_null(admin_world_start(t));
     t->hooks.v[0]->figures.since_trigger.total = 1;
+    t->hooks.v[0]->figures.memory_peak = 4096;
+    t->hooks.v[0]->figures.met_memory = 2;
+    t->hooks.v[0]->figures.cpu_us = 1500000;
     hook_pause(t->hooks.v[0], true);
     t->now_ms += 1500;
     EXPECT(
         t, "informerd_hook_runs_total{hook=\"print\",result=\"ok\"} 1",
         "informerd_hook_runs_total{hook=\"print\",result=\"failed\"} 0",
         "informerd_hook_runs_total{hook=\"print\",result=\"timeout\"} 1",
+        "informerd_hook_cpu_seconds_total{hook=\"print\"} 1.5",
+        "informerd_hook_memory_peak_bytes{hook=\"print\"} 4096",
+        "informerd_hook_limits_reached_total{hook=\"print\",limit=\"memory\"} 2",
+        "informerd_hook_limits_reached_total{hook=\"print\",limit=\"pids\"} 0",
         "informerd_hook_running{hook=\"print\"} 1", "informerd_hook_pending_keys{hook=\"print\"} 2",
         "informerd_hook_parked_keys{hook=\"print\"} 0", "informerd_hook_paused{hook=\"print\"} 1",
         "informerd_hook_last_success_timestamp_seconds{hook=\"print\"} 1714558833.5",

@@ -100,7 +100,8 @@ static void test_all_hook_settings(void **state)
         "];\n"
         " existing = \"skip\"; timeout = \"1h\"; kill_signal = \"SIGINT\";\n"
         " kill_grace = \"0s\"; retry : { initial = \"5s\"; factor = 1; max = \"5s\"; };\n"
-        " user = \"u\"; group = \"g\"; umask = \"077\";\n"
+        " user = \"u\"; group = \"g\"; umask = \"077\"; leave = \"kill\"; memory_max = \"5GiB\";\n"
+        " pids_max = 9; cpu_max = \"250%\"; cpu_weight = 7;\n"
         " environment : { A = \"x ${node_name}\"; PATH = \"/bin\"; }; }; };\n");
     struct conf *c = conf_files_read("main.conf");
     const struct conf_hook *h = &c->hooks[0];
@@ -117,6 +118,9 @@ static void test_all_hook_settings(void **state)
     assert_int_equal(h->kill_grace.v, 0);
     assert_int_equal(h->retry.initial.v, 5000);
     assert_int_equal(h->umask.v, 077);
+    assert_int_equal(h->leave.v, CONF_LEAVE_KILL);
+    assert_true(h->memory_max.v == UINT64_C(5) << 30 && h->pids_max.v == 9);
+    assert_true(h->cpu_max.v == 250 && h->cpu_weight.v == 7);
     assert_int_equal(h->environment.n, 2);
     assert_string_equal(h->environment.v[0].value, "x ${node_name}");
     conf_destroy(&c);
@@ -234,6 +238,17 @@ static const struct {
         "hooks.h.events[1]: \"old\" is not one of added, modified, deleted, left, stale, fresh"),
     ROW("shell = \"x\"; umask = 22;",
         "hooks.h.umask must be a mode in octal digits, such as \"0022\", not a whole number"),
+    ROW("shell = \"x\"; leave = \"stop\";", "hooks.h.leave: \"stop\" is not one of keep, kill"),
+    ROW("shell = \"x\"; memory_max = \"100KiB\";",
+        "hooks.h.memory_max: \"100KiB\" is out of range: 1MiB to 16384GiB, or \"infinity\""),
+    ROW("shell = \"x\"; pids_max = 0;",
+        "hooks.h.pids_max: 0 is out of range: 1 to 4194304, or \"infinity\""),
+    ROW("shell = \"x\"; cpu_max = \"0%\";",
+        "hooks.h.cpu_max: \"0%\" is not percent of one CPU, such as \"50%\", or \"infinity\""),
+    ROW("shell = \"x\"; cpu_max = 50;", "hooks.h.cpu_max must be percent of one CPU, such as "
+                                        "\"50%\", or \"infinity\", not a whole number"),
+    ROW("shell = \"x\"; cpu_weight = 10001;",
+        "hooks.h.cpu_weight: 10001 is out of range: 1 to 10000"),
     ROW("shell = \"x\"; kill_signal = \"FOO\";",
         "hooks.h.kill_signal: \"FOO\" is not the name of a signal, such as \"TERM\""),
     ROW("shell = \"x\"; retry : { initial = \"1s\"; max = \"1ms\"; };",

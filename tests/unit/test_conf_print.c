@@ -157,7 +157,8 @@ static void test_every_kind_of_value(void **state)
         "  local_only = true; hold_empty = \"90s\"; }; };\n"
         "hooks : { h : { sources = [ \"w\", \"v\" ]; shell = \"a\"; mode = \"snapshot\"; umask = "
         "\"7\";\n"
-        "  kill_signal = \"SIGWINCH\"; events = [ \"fresh\", \"left\" ];\n"
+        "  kill_signal = \"SIGWINCH\"; memory_max = \"65536KiB\"; cpu_max = \"50%\"; events = [ "
+        "\"fresh\", \"left\" ];\n"
         "  environment : { A = \"1\\r\"; B = \"${node_name}\"; }; }; };\n");
     char *text = expect_round_trip("main.conf");
 
@@ -182,6 +183,10 @@ static void test_every_kind_of_value(void **state)
     expect_in(text, "settle = [ \"200ms\", \"2s\" ];\n");
     expect_in(text, "umask = \"0007\";\n");
     expect_in(text, "kill_signal = \"WINCH\";\n");
+    expect_in(text, "memory_max = \"64MiB\";\n");
+    expect_in(text, "pids_max = \"infinity\";\n");
+    expect_in(text, "cpu_max = \"50%\";\n");
+    expect_in(text, "leave = \"keep\";\n");
     expect_in(text, "events = [ \"left\", \"fresh\" ];\n");
     expect_in(text, "environment : { A = \"1\\r\"; B = \"${node_name}\"; };\n");
     free(text);

@@ -14,11 +14,13 @@ static const char runs[] =
     "012,"
     "\"source\":\"services\",\"key\":\"n/a\",\"event\":\"ADDED\",\"events\":1,"
     "\"reason\":\"existing\",\"attempt\":2,\"outcome\":\"failed\",\"result\":\"exit status 3\","
-    "\"cpu_s\":0.000512,\"dropped_bytes\":2048,\"last_line\":\"oh\\u001bno\",\"stdout\":\"\","
+    "\"cpu_s\":0.000512,\"memory_peak_bytes\":3145728,\"dropped_bytes\":2048,\"last_line\":"
+    "\"oh\\u001bno\",\"stdout\":\"\","
     "\"stderr\":\"x\"},"
     "{\"run\":\"i-2\",\"hook\":\"s\",\"ended\":\"2024-05-01T10:20:31.5Z\",\"took_s\":3,"
     "\"source\":null,\"key\":null,\"event\":null,\"events\":7,\"reason\":\"change\","
-    "\"attempt\":1,\"outcome\":\"ok\",\"result\":\"exit status 0\",\"cpu_s\":0.000000,"
+    "\"attempt\":1,\"outcome\":\"ok\",\"result\":\"exit status "
+    "0\",\"cpu_s\":0.000000,\"memory_peak_bytes\":null,"
     "\"dropped_bytes\":0,\"last_line\":null,\"stdout\":null,\"stderr\":null}]\n";
 
 static void check_table(const struct listing *l, enum listing_rows rows, bool wide,
@@ -46,14 +48,16 @@ static void test_runs(void **state)
                 "HOOK  ENDED  TOOK    KEY  EVENT  REASON    RESULT         OUTPUT\n"
                 "h     60s    0.012s  n/a  ADDED  existing  exit status 3  oh\\x1bno\n"
                 "s     59s    3s      -    -      change    exit status 0  -\n");
-    check_table(
-        &listing_runs, LISTING_ARRAY, true, runs,
-        "RUN  HOOK  PROGRAM  ENDED  TOOK    CPU        SOURCE    KEY  EVENT  EVENTS  REASON    "
-        "ATTEMPT  OUTCOME  RESULT         HOOKS  FILE  DROPPED  OUTPUT\n"
-        "i-1  h     -        60s    0.012s  0.000512s  services  n/a  ADDED  1       existing  "
-        "2        failed   exit status 3  -      -     2.0KiB   oh\\x1bno\n"
-        "i-2  s     -        59s    3s      0.000000s  -         -    -      7       change    "
-        "1        ok       exit status 0  -      -     0B       -\n");
+    check_table(&listing_runs, LISTING_ARRAY, true, runs,
+                "RUN  HOOK  PROGRAM  ENDED  TOOK    CPU        MEMORY  SOURCE    KEY  EVENT  "
+                "EVENTS  REASON    "
+                "ATTEMPT  OUTCOME  RESULT         HOOKS  FILE  DROPPED  OUTPUT\n"
+                "i-1  h     -        60s    0.012s  0.000512s  3.0MiB  services  n/a  ADDED  1     "
+                "  existing  "
+                "2        failed   exit status 3  -      -     2.0KiB   oh\\x1bno\n"
+                "i-2  s     -        59s    3s      0.000000s  -       -         -    -      7     "
+                "  change    "
+                "1        ok       exit status 0  -      -     0B       -\n");
 }
 
 static void test_a_shared_run_names_its_hooks(void **state)

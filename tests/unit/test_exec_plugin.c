@@ -324,8 +324,8 @@ static void test_no_answer_for_a_minute(void **state)
 {
     struct scene *s = *state;
 
-    char *script = mem_printf("setsid sleep 1000 & echo waiting >&2; mkdir %s/sign; sleep 1000",
-                              temp_folder_path());
+    char *script =
+        mem_printf("sleep 1000 & echo waiting >&2; mkdir %s/sign; sleep 1000", temp_folder_path());
     char *sign = mem_printf("%s/sign", temp_folder_path());
     open_script(s, script);
     start(s);
@@ -401,6 +401,7 @@ static void test_a_process_that_is_left_behind_is_not_waited_for(void **state)
 {
     struct scene *s = *state;
 
+    helper_rig_use_cgroups();
     open_script(s, "sleep 1000 & " PRINT_TOKEN);
     run_once(s);
     assert_string_equal(s->token, TOKEN);

@@ -19,17 +19,13 @@
 
 #include "base/compiler.h"
 #include "base/mem.h"
-#include "helper/cgroup_tree.h"
 #include "helper_rig.h"
-
-static struct cgroup_tree tree; /* path NULL: this machine lets nobody make cgroups */
 
 /* A rig whose runs have cgroups. */
 static void open_rig(struct helper_rig *w)
 {
-    if (tree.path == NULL)
-        skip();
-    helper_rig_open_tree(w, &tree, false, (struct run_limits){0});
+    helper_rig_use_cgroups();
+    helper_rig_open(w);
 }
 
 /* Every process that inherited stdout is gone. A shell may have reported that a process it waited
@@ -394,9 +390,8 @@ static void test_a_good_run_can_have_its_processes_killed(void **state)
     int out;
 
     (void)state;
-    if (tree.path == NULL)
-        skip();
-    helper_rig_open_tree(&w, &tree, true, (struct run_limits){0});
+    helper_rig_use_cgroups();
+    helper_rig_open_leave(&w, true);
     int in =
         start_ready(&w, 1, LEAVE("env -i setsid", "echo ready; exec 6>&-; sleep 1000; :"), &out);
     HELPER_RIG_AWAIT(&w, w.exited == 1);
@@ -412,7 +407,7 @@ static void test_a_good_run_can_have_its_processes_killed(void **state)
 /* The cgroup of a run, with or without processes. */
 static bool has_cgroup(uint64_t id)
 {
-    char *path = mem_printf("%s/run-run-%llu", tree.path, (unsigned long long)id);
+    char *path = mem_printf("%s/run-run-%llu", helper_rig_tree()->path, (unsigned long long)id);
     bool has = access(path, F_OK) == 0;
 
     free(path);
@@ -551,19 +546,10 @@ int main(void)
         cmocka_unit_test(test_the_group_of_a_run_is_killed),
         cmocka_unit_test(test_a_process_that_has_left_its_group_is_left_alone),
     };
-    struct err err;
 
     /* In a process namespace that was entered from outside (./dev debian13) the group has no
      * number, and no program can go to it. */
     if (getpgrp() == 0)
         setpgid(0, 0);
-    if (cgroup_tree_prepare(&tree, &err) != ERR_OK)
-        print_message("not tested here: runs in cgroups: %s\n", err.text);
-    bool is_ours = tree.is_ours;
-    tree.is_ours = false; /* no helper is to remove the tree of the next one */
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    if (is_ours)
-        rmdir(tree.path);
-    cgroup_tree_close(&tree);
-    return failed;
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -43,6 +43,12 @@ static void test_commands(void **state)
        "output over 64 MiB: killed by signal 15 (Terminated)");
     is(exited(RUN_PROGRAM_COMMAND, RUN_CUT_FULL, 0), "output over 64 MiB: exit status 0");
     is(exited(RUN_PROGRAM_COMMAND, RUN_CUT_TIMEOUT, 0), "timeout after 300 ms: exit status 0");
+    is((struct run_end){.kind = RUN_END_SIGNALED, .value = SIGKILL, .limit = RUN_LIMIT_MEMORY},
+       "killed by signal 9 (Killed), out of memory (memory_max of the hook, or MemoryMax= of the "
+       "unit)");
+    is((struct run_end){.value = 2, .limit = RUN_LIMIT_PIDS},
+       "exit status 2, too many processes (pids_max of the hook)");
+    is((struct run_end){.limit = RUN_LIMIT_PIDS}, "exit status 0");
     is(run_end_refused(RUN_PROGRAM_COMMAND, RUN_STAGE_EXEC, ENOENT),
        "/h/command could not be started: exec: No such file or directory");
     is(run_end_refused(RUN_PROGRAM_COMMAND, RUN_STAGE_FORK, EAGAIN),

@@ -48,6 +48,8 @@ static struct buf encode_all(void)
          .concurrency = 3,
          .kill_grace_ms = UINT64_MAX,
          .kill_signal = SIGHUP,
+         .kills_left = true,
+         .limits = {UINT64_MAX, 2, 3, 4},
          .umask = 027,
          .uid = UINT32_MAX,
          .gid = 9,
@@ -96,6 +98,8 @@ static void test_everything_comes_back(void **state)
     assert_null(h->contents[1].path);
     assert_true(h->output->uid == 8 && h->output->gid == UINT32_MAX && h->output->mode == 0640);
     assert_true(h->groups[1] == 6 && h->kill_grace_ms == UINT64_MAX && h->kill_signal == SIGHUP);
+    assert_true(h->kills_left && h->limits.memory_max == UINT64_MAX && h->limits.pids_max == 2 &&
+                h->limits.cpu_max == 3 && h->limits.cpu_weight == 4);
     assert_true(h->umask == 027 && h->uid == UINT32_MAX && h->gid == 9 && h->concurrency == 3);
     assert_true(h->main_is_alike && !h->change_user);
     h = &p->hooks[1];

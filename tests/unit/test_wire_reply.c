@@ -63,11 +63,12 @@ static void test_replies_that_the_helper_never_sends(void **state)
         {.kind = RUN_END_SIGNALED,          .stage = RUN_STAGE_SAME},
         {.cut = RUN_CUT_TIMEOUT                               },
         {.left = 1}, /* no process id */
-        {.left = 1,           .left_pid = -1},
-        {.left_pid = 1                       }, /* none is left */
+        {.limit = RUN_LIMIT_PIDS + 1          },
+        {.left = 1,                        .left_pid = -1},
+        {.left_pid = 1     }, /* none is left */
         {.left_comm = "sh"                       },
         {.left = 1,                                .left_pid = 1, .left_comm = "\033[2J"},
-        {.killed = 2        }, /* yes or no */
+        {.killed = 2                          }, /* yes or no */
     };
     struct wire_reply reply = {.type = WIRE_RELOADED + 1};
     struct wire_reply back;

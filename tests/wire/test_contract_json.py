@@ -132,7 +132,7 @@ def test_the_members_of_runs(busy):
     for run in runs:
         expect(run, run=TEXT, hook=TEXT, program=TEXT, ended=TEXT, took_s=NUMBER, events=NUMBER, reason=TEXT,
                attempt=NUMBER, outcome=TEXT, result=TEXT, file=Null(TEXT), became=Null(TEXT), cpu_s=NUMBER,
-               dropped_bytes=NUMBER, last_line=Null(TEXT), stdout=TEXT, stderr=TEXT)
+               memory_peak_bytes=Null(NUMBER), dropped_bytes=NUMBER, last_line=Null(TEXT), stdout=TEXT, stderr=TEXT)
     failed = next(run for run in runs if run["hook"] == "fails")
     expect(failed, source=TEXT, key=TEXT, event=TEXT)
     assert (failed["source"], failed["key"], failed["event"], failed["outcome"]) == (

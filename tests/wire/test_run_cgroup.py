@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Each run has a cgroup of its own: nothing in it outlives a run that failed, and nothing of it is left."""
+import os
+import pathlib
+import re
+
+import cgroups
+import proctree
+import pytest
+import ways_out
+from control import wait_until
+from fakeapi import service
+from harness import ONCE
+from mounts import start_with_mounts
+
+pytestmark = [cgroups.needed, pytest.mark.skipif(os.geteuid() != 0, reason="needs root")]
+STAYS = 'setsid sleep 1000 </dev/null >/dev/null 2>&1 & echo $! >"$d/pid.new"; mv "$d/pid.new" "$d/pid"'
+
+
+def with_argument(word):
+    """The processes that have this word in their command line."""
+    return [pid for pid in map(int, filter(str.isdigit, os.listdir("/proc")))
+            if word in proctree.command(pid) and proctree.exists(pid)]
+
+
+def test_no_way_outlives_the_timeout(api, daemon, tmp_path):
+    """The hooks run as an ordinary user. When a run has ended, none of its processes is left."""
+    place = tmp_path / "ways"
+    place.mkdir()
+    place.chmod(0o777)
+    for folder in place.parents:
+        if folder.stat().st_uid == os.getuid() and folder != pathlib.Path("/"):
+            folder.chmod(folder.stat().st_mode | 0o011)
+    program = place / "ways_out.py"
+    program.write_bytes(pathlib.Path(ways_out.__file__).read_bytes())
+    hook = {"sources": ["services"], "user": "nobody", "timeout": "3s", "kill_grace": "300ms", "retry": ONCE}
+    d = daemon(api, limits={"hook_concurrency": 2}, hooks={way: {
+        **hook, "command": ["/usr/bin/python3", str(program), way, str(place / way)]}
+        for way in ways_out.ways}).synced()
+    api.apply(service("n/a"))
+
+    def left():
+        return {way: with_argument(str(place / way)) for way in ways_out.ways
+                if d.control.hook(way)["runs_failed"] and with_argument(str(place / way))}
+    wait_until(lambda: left() or all(d.control.hook(way)["runs_failed"] for way in ways_out.ways),
+               what="all runs end")
+    assert not left()
+    for way in ways_out.ways:
+        assert (place / way).read_text().startswith("ready"), f"{way} did not come far enough"
+    assert not d.problems(msg="processes of a failed hook could not be killed")
+    wait_until(lambda: not cgroups.runs(cgroups.tree(d)), what="no cgroup is left")
+
+
+@pytest.mark.parametrize("leave, alive", [("keep", True), ("kill", False)])
+def test_leave_says_what_happens_to_processes_of_a_good_run(api, daemon, new_program, leave, alive):
+    program = new_program(STAYS)
+    d = daemon(api, hooks={"h": {"sources": ["services"], "command": [program.path], "leave": leave}}).synced()
+    api.apply(service("n/a"))
+    wait_until(lambda: d.control.hook("h")["runs_ok"] == 1)
+    pid = int(program.text("pid"))
+    try:
+        assert proctree.exists(pid) == alive
+        assert len(cgroups.runs(cgroups.tree(d))) == alive
+        if alive:
+            d.wait_problem("hook left processes running", hook="h")
+        else:
+            assert d.log(msg="processes that a good run left were killed, as `leave` says (logged once per hook)")
+            assert not d.problems(hook="h")
+    finally:
+        proctree.kill([pid])
+    wait_until(lambda: not cgroups.runs(cgroups.tree(d)), what="its cgroup goes with it")
+
+
+def test_a_stop_removes_the_cgroups(api, daemon, hook):
+    d = daemon(api, hooks={"h": hook}).synced()
+    tree = cgroups.tree(d)
+    api.apply(service("n/a"))
+    hook.wait_what("ADDED", "n/a")
+    assert tree.is_dir()
+    d.stop()
+    assert not tree.exists()
+
+
+@pytest.mark.parametrize("who", ["main", "helper", "both"])
+def test_a_crash_leaves_no_process_and_no_cgroup_after_the_next_start(api, daemon, new_program, who):
+    program = new_program(STAYS.replace("pid", "pid.$INFORMERD_NAME") + '; while [ -e "$d/block" ]; do sleep 0.02; done')
+    (program.folder / "block").touch()
+    d = daemon(api, hooks={"h": {"sources": ["services"], "command": [program.path]}}).synced()
+    tree = cgroups.tree(d)
+    api.apply(service("n/a"))
+    pid = int(program.text("pid.a"))
+    victims = {"main": [d.pid], "helper": [d.helper], "both": [d.helper, d.pid]}[who]
+    proctree.kill(victims)
+    d.wait_exit()
+    (program.folder / "block").unlink()
+    (program.folder / "pid.a").unlink()
+    d.start()
+    d.synced()
+    wait_until(lambda: not proctree.exists(pid), what="the process of the old run is gone")
+    again = int(program.text("pid.a"))      # of the run that is repeated, and goes well
+    wait_until(lambda: d.control.hook("h")["runs_ok"] == 1)
+    d.stop()
+    assert proctree.exists(again)
+    proctree.kill([again])
+    d.start()
+    d.synced()
+    assert not tree.exists()
+    assert not cgroups.runs(cgroups.tree(d))
+
+
+def test_a_tree_that_somebody_removes_is_made_again(api, daemon, hook):
+    d = daemon(api, hooks={"h": hook}).synced()
+    api.apply(service("n/a"))
+    hook.wait_what("ADDED", "n/a")
+    wait_until(lambda: not cgroups.runs(cgroups.tree(d)), what="the run is over")
+    cgroups.tree(d).rmdir()
+    api.apply(service("n/b"))
+    hook.wait_what("ADDED", "n/b")
+    assert cgroups.tree(d).is_dir()
+
+
+def test_in_a_delegated_cgroup_main_and_helper_have_one_of_their_own(api, daemon, hook):
+    """cgroups(7): a cgroup that gives controllers to others has no processes itself."""
+    d = daemon(api, start=False, hooks={"h": hook})
+    with cgroups.made(delegated=True) as folder:
+        d.start()
+        d.synced()
+        hook.block()
+        api.apply(service("n/a"))
+        run = hook.wait_what("ADDED", "n/a")
+        assert cgroups.of(d.pid) == cgroups.of(d.helper) == folder / "daemon"
+        assert cgroups.of(run.pid).parent == folder
+        assert cgroups.of(run.pid).name == f"run-{run.env['INFORMERD_RUN']}"
+        hook.release()
+        wait_until(lambda: not cgroups.runs(folder), what="the run is over")
+        d.stop()
+        assert not any(entry.is_dir() for entry in folder.iterdir() if entry.name != "daemon")
+
+
+def test_without_cgroups_the_group_is_killed_and_the_log_says_so_once(api, daemon, new_program):
+    """As on a machine that shows its cgroups read-only."""
+    program = new_program('sleep 1000 & echo $! >"$d/pid.new"; mv "$d/pid.new" "$d/pid"; exit 3')
+    d = daemon(api, start=False, hooks={"h": {"sources": ["services"], "command": [program.path],
+                                              "retry": ONCE, "pids_max": 10}})
+    start_with_mounts(d.start, ["--bind", cgroups.root(), cgroups.root()],
+                      ["-o", "remount,bind,ro", cgroups.root()])
+    d.synced()
+    api.apply(service("n/a"))
+    wait_until(lambda: d.control.hook("h")["runs_failed"] == 1)
+    pid = int(program.text("pid"))
+    assert not proctree.exists(pid)
+    [told] = d.problems(msg="runs have no cgroup of their own: a process that leaves the process group of its "
+                            "run is not killed with it")
+    assert re.search("Read-only file system", told["err"])
+    assert not cgroups.tree(d).exists()
+
+
+def controllers():
+    return (cgroups.root() / "cgroup.controllers").read_text().split() if cgroups.root() else []
+
+
+def limited(api, daemon, program, **settings):
+    """A daemon in a delegated cgroup, with a hook that has these limits. Returns the daemon once the hook
+    has had its run, and the result."""
+    d = daemon(api, start=False, hooks={"h": {"sources": ["services"], "command": [program.path],
+                                              "retry": ONCE, **settings}})
+    given = [f"+{name}" for name in ("memory", "pids", "cpu") if name in controllers()]
+    (cgroups.root() / "cgroup.subtree_control").write_text(" ".join(given))
+    with cgroups.made(delegated=True):
+        d.start()
+        d.synced()
+        api.apply(service("n/a"))
+        wait_until(lambda: d.control.hook("h")["runs_failed"] + d.control.hook("h")["runs_ok"] == 1)
+        run = d.ctl_json("runs")[0]
+        metrics = d.control.get("/metrics").text
+        d.stop()
+    return d, run, metrics
+
+
+@pytest.mark.skipif("pids" not in controllers(), reason="no pids controller in cgroup v2")
+def test_a_run_that_reaches_pids_max_is_told_as_that(api, daemon, new_program):
+    program = new_program("for i in 1 2 3 4 5 6 7 8 9; do sleep 1000 & done; exit 4")
+    d, run, metrics = limited(api, daemon, program, pids_max=5)
+    assert "too many processes (pids_max of the hook)" in run["result"]
+    assert 'informerd_hook_limits_reached_total{hook="h",limit="pids"} 1' in metrics
+
+
+@pytest.mark.skipif("memory" not in controllers(), reason="no memory controller in cgroup v2")
+def test_a_run_that_reaches_memory_max_is_told_as_that(api, daemon, new_program):
+    program = new_program("exec /usr/bin/python3 -c 'x = bytearray(1 << 28)'")
+    d, run, metrics = limited(api, daemon, program, memory_max="32MiB")
+    assert "out of memory (memory_max of the hook" in run["result"]
+    assert run["memory_peak_bytes"] >= 30 << 20
+    assert 'informerd_hook_limits_reached_total{hook="h",limit="memory"} 1' in metrics
+
+
+LIMITS = {"memory_max": ("memory.max", "1GiB", "1073741824"), "pids_max": ("pids.max", 900, "900"),
+          "cpu_max": ("cpu.max", "150%", "150000 100000"), "cpu_weight": ("cpu.weight", 300, "300")}
+NO_EFFECT = "helper: a limit of runs has no effect: the cgroup lacks its controller"
+
+
+@pytest.mark.parametrize("setting", ["memory_max", "pids_max", "cpu_max", "cpu_weight"])
+def test_each_limit_is_that_of_the_cgroup_or_is_told_to_have_no_effect(api, daemon, new_program, setting):
+    """It has no effect where the kernel has the controller in a hierarchy of cgroup v1."""
+    file, value, written = LIMITS[setting]
+    program = new_program(f'own=$(sed -n s/^0:://p /proc/self/cgroup); cat {cgroups.root()}$own/{file} '
+                          '>"$d/limit" 2>/dev/null; :')
+    d, _, _ = limited(api, daemon, program, **{setting: value})
+    if file.split(".")[0] in controllers():
+        assert (program.folder / "limit").read_text().strip() == written
+        assert not d.problems(msg=NO_EFFECT)
+    else:
+        [told] = d.problems(msg=NO_EFFECT)
+        assert (told["hook"], told["file"]) == ("h", file)
