@@ -275,7 +275,7 @@ static void limit_capabilities(const struct helper *h)
     if (error == 0)
         error = capability_sets_read(&sets);
     if (error != 0) {
-        log_warn("helper keeps capabilities that it does not need",
+        log_warn("capabilities that are not needed cannot be given up", KV_STR("process", "helper"),
                  KV_STR("error", strerrordesc_np(error)));
         return;
     }

@@ -45,7 +45,7 @@ static uint64_t permitted(void)
     return sets.permitted;
 }
 
-/* What the script prints as this hook; valid until the next call. The run must end well. */
+/* The text that the script prints as this hook; valid until the next call. The run must end well. */
 static const char *run(struct helper_hook hook, const char *script)
 {
     static char text[4096];

@@ -5,14 +5,16 @@ import os
 import pathlib
 import pwd
 import shutil
+import subprocess
 import tempfile
 
 import pytest
 
 import capability
+import confwriter
 from control import wait_until
 from fakeapi import service
-from harness import NOBODY
+from harness import INFORMERD, NOBODY, SERVICES
 from proctree import exists
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="without root there are no capabilities to give up")
@@ -158,3 +160,33 @@ def test_a_unit_with_fewer_capabilities_leaves_the_helper_those(api, daemon):
     wait_until(lambda: d.ctl_json("runs", "h"), what="a run")
     wanted = {"KILL", "SETUID", "SETGID", "DAC_OVERRIDE", "FOWNER"}
     wait_until(lambda: effective(d) == wanted, what=lambda: effective(d))
+
+
+def test_started_as_another_user_main_gives_up_what_its_unit_gave(api, factory, theirs):
+    """User= with AmbientCapabilities=. The hook looks at itself, at the helper, and at main."""
+    cluster = factory.cluster(api)
+    shutil.copy(cluster["kubeconfig"], theirs / "kubeconfig")
+    (theirs / "kubeconfig").chmod(0o644)
+    api.apply(service("n/a"))
+    show = (f"cat /proc/self/status >{theirs}/$INFORMERD_HOOK.hook; cat /proc/$PPID/status >{theirs}/helper; "
+            f"cat /proc/$(sed -n 's/^PPid:.//p' /proc/$PPID/status)/status >{theirs}/main")
+    hooks = {"all": {"sources": ["services"], "shell": show},
+             "one": {"sources": ["services"], "shell": show, "capabilities": ["CAP_NET_ADMIN"], "after": ["all"]}}
+    config = theirs / "informerd.conf"
+    cluster["kubeconfig"] = theirs / "kubeconfig"
+    config.write_text(confwriter.text({"clusters": {"prod": cluster}, "watches": SERVICES, "hooks": hooks,
+                                       "state_dir": "none", "metrics": {"listen": []},
+                                       "control": {"socket": theirs / "socket"}}))
+    config.chmod(0o644)
+    given = "+net_admin,+kill,+net_bind_service"
+    done = subprocess.run(["setpriv", "--reuid", str(NOBODY), "--regid", str(NOBODY), "--clear-groups",
+                           "--inh-caps", given, "--ambient-caps", given,
+                           INFORMERD, "-c", config, "--once", "--timeout", "1min"],
+                          capture_output=True, text=True)
+    assert done.returncode == 0 and "warn" not in done.stderr, done.stderr
+    sets = {name: capability.parse((theirs / name).read_text()) for name in ("all.hook", "one.hook", "helper", "main")}
+    found = {name: (capability.names(one["CapPrm"]), capability.names(one["CapEff"])) for name, one in sets.items()}
+    every = {"NET_ADMIN", "KILL", "NET_BIND_SERVICE"}
+    assert found == {"all.hook": (every, every), "one.hook": ({"NET_ADMIN"}, {"NET_ADMIN"}),
+                     "helper": (every, {"KILL"}), "main": ({"NET_BIND_SERVICE"}, {"NET_BIND_SERVICE"})}
+    assert sets["main"]["CapAmb"] == 0

@@ -158,7 +158,8 @@ def test_the_limits_of_a_hook(start):
 
 
 def test_a_program_cannot_raise_its_hard_limit(start):
-    d = start(h=line("(ulimit -n 201 && echo raised); ulimit -Sn 150; ulimit -Sn; ulimit -Hn", rlimits={"nofile": "100:200"}))
+    d = start(h=line("(ulimit -n 201 && echo raised); ulimit -Sn 150; ulimit -Sn; ulimit -Hn",
+                     rlimits={"nofile": "100:200"}))
     run = ended(d)
     assert run["stdout"].split() == ["150", "200"] and "imit" in run["stderr"]
 
@@ -213,7 +214,8 @@ def check(tmp_path, settings, launcher=()):
 @pytest.mark.parametrize("settings, message", [
     ('capabilities = [ "CAP_NET_ADMIM" ];', 'FILE:5: hooks.h.capabilities[0]: "CAP_NET_ADMIM" is no capability'),
     ('capabilities = [ "CAP_KILL", "CAP_KILL" ];', 'FILE:5: hooks.h.capabilities: "CAP_KILL" is named twice'),
-    ('user = "root";\ncapabilities = [ "CAP_KILL" ];', "FILE:6: hooks.h.capabilities: a program of root has all others"),
+    ('user = "root";\ncapabilities = [ "CAP_KILL" ];',
+     "FILE:6: hooks.h.capabilities: a program of root has all others"),
     ('rlimits : { nofile = "many"; };', 'FILE:5: hooks.h.rlimits.nofile: "many" is no limit: a number'),
     ('rlimits : { as = "1024"; };', 'FILE:5: hooks.h.rlimits.as: "1024" is no limit: a size'),
     ('rlimits : { cpu = "1500ms"; };', 'FILE:5: hooks.h.rlimits.cpu: "1500ms" is no limit: whole seconds'),
