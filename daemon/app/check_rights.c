@@ -26,8 +26,9 @@ static void check_capabilities(const struct conf *conf, const struct conf_hook *
         if (capability_find(name->v, &number) && (permitted & CAPABILITY_BIT(number)) == 0)
             problems_add(
                 p, name->at,
-                "hooks.%s.capabilities[%zu]: informerd itself does not have %s: start it as "
-                "root, and with that in CapabilityBoundingSet= of its unit",
+                "hooks.%s.capabilities[%zu]: informerd itself does not have %s: leave it in "
+                "CapabilityBoundingSet= of the unit, and start informerd as root or with it in "
+                "AmbientCapabilities=",
                 h->name.v, i, name->v);
     }
     if (h->capabilities.n > 0 && !h->no_new_privileges.v && geteuid() == 0 &&

@@ -20,8 +20,9 @@
 #include "helper/capability_sets.h"
 
 #define NOT_OURS(i, name)                                                                        \
-    "main.conf:3: hooks.h.capabilities[" #i "]: informerd itself does not have " name ": start " \
-    "it as root, and with that in CapabilityBoundingSet= of its unit\n"
+    "main.conf:3: hooks.h.capabilities[" #i "]: informerd itself does not have " name ": leave " \
+    "it in CapabilityBoundingSet= of the unit, and start informerd as root or with it in "       \
+    "AmbientCapabilities=\n"
 #define OF_ROOT                                                                      \
     "main.conf:3: hooks.h.capabilities: a program of root has all others, too: set " \
     "no_new_privileges = true, or name another user\n"
