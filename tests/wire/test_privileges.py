@@ -8,6 +8,7 @@ import pwd
 import re
 import resource
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -18,6 +19,7 @@ import capability
 from control import wait_until
 from fakeapi import service
 from harness import INFORMERD, NOBODY
+from proctree import exists, reap
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="starts programs as another user")
 USER = pwd.getpwuid(NOBODY).pw_name
@@ -144,6 +146,17 @@ def test_no_capability_comes_back_to_a_hook(start):
     run = ended(d)
     assert not re.search("raised|root|securebits", run["stdout"])
     assert len(run["stderr"].splitlines()) >= 3 and capability.parse(run["stdout"])["CapPrm"] == NET_ADMIN
+
+
+def test_a_hook_with_capabilities_dies_with_the_helper(start, folder):
+    """A change of capabilities may clear PR_SET_PDEATHSIG."""
+    shell = f"echo $$ >{folder}/new && mv {folder}/new {folder}/pid; exec sleep 9999"
+    d = start(h=line(shell, capabilities=["CAP_NET_ADMIN"], no_new_privileges=True, timeout="1h"))
+    pid = int(wait_until(lambda: (folder / "pid").exists() and (folder / "pid").read_text()))
+    for process in (d.helper, d.pid):
+        os.kill(process, signal.SIGKILL)
+    d.expected_exit = d.wait_exit()
+    wait_until(lambda: reap(pid) or not exists(pid), what="the kernel has killed the hook")
 
 
 def test_the_limits_of_a_hook(start):
