@@ -224,10 +224,10 @@ static int run_with_state(const struct options *o, struct daemon_params *p, stru
  * bind other addresses. To be called before there are threads, as each has its own sets. */
 static void drop_capabilities(void)
 {
-    struct capability_sets sets;
+    struct capability_sets sets = {0};
     int error = geteuid() == 0 ? 0 : capability_sets_read(&sets);
 
-    if (geteuid() == 0 || (error == 0 && sets.permitted == 0))
+    if (error == 0 && sets.permitted == 0)
         return;
     uint64_t kept = sets.permitted & CAPABILITY_BIT(CAP_NET_BIND_SERVICE);
     if (error == 0)
