@@ -5,13 +5,25 @@
 #include <linux/capability.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include "app/build.h"
+#include "app/identity.h"
 #include "base/capability.h"
 #include "helper/capability_sets.h"
+
+/* Root may have further names. */
+static bool runs_as_root(const struct conf *conf, const struct conf_hook *h)
+{
+    struct identity id = {0};
+    struct err err;
+    bool is_root = geteuid() == 0 &&
+                   identity_find(build_hook_user(conf, h), "", &id, &err) == ERR_OK && id.uid == 0;
+
+    identity_fini(&id);
+    return is_root;
+}
 
 /* Root has all capabilities of the bounding set after each exec, whatever it had before. Only
  * no_new_privileges keeps those that the hook names. */
@@ -31,8 +43,7 @@ static void check_capabilities(const struct conf *conf, const struct conf_hook *
                 "AmbientCapabilities=",
                 h->name.v, i, name->v);
     }
-    if (h->capabilities.n > 0 && !h->no_new_privileges.v && geteuid() == 0 &&
-        strcmp(build_hook_user(conf, h), "root") == 0)
+    if (h->capabilities.n > 0 && !h->no_new_privileges.v && runs_as_root(conf, h))
         problems_add(p, h->capabilities.at,
                      "hooks.%s.capabilities: a program of root has all others, too: set "
                      "no_new_privileges = true, or name another user",
