@@ -13,6 +13,7 @@
 #include "app/outputs.h"
 #include "app/scripts.h"
 #include "app/sources.h"
+#include "base/capability.h"
 #include "base/mem.h"
 #include "base/panic.h"
 #include "cache/watch_digest.h"
@@ -53,6 +54,17 @@ _Static_assert((int)CONF_EFFECT_DISK == (int)PERSIST_EFFECT_DISK &&
 const char *build_hook_user(const struct conf *conf, const struct conf_hook *h)
 {
     return h->user.v[0] != '\0' ? h->user.v : conf->user.v;
+}
+
+uint64_t build_hook_capabilities(const struct conf_hook *h)
+{
+    uint64_t set = 0;
+    unsigned number;
+
+    for (size_t i = 0; i < h->capabilities.n; i++)
+        if (capability_find(h->capabilities.v[i].v, &number))
+            set |= CAPABILITY_BIT(number);
+    return set;
 }
 
 /* A list of the configuration as an array that ends with NULL. The strings are borrowed, the array
@@ -308,9 +320,22 @@ static int compare_texts(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
+static void put_rights(struct buf *key, const struct conf_hook *h)
+{
+    struct conf_rlimit limits[CONF_RLIMITS];
+    size_t n = rlimits_conf_list(&h->rlimits, limits);
+
+    buf_printf(key, "\n%" PRId64 " %" PRIx64 " %d", h->umask.v, build_hook_capabilities(h),
+               h->no_new_privileges.v);
+    for (size_t i = 0; i < n; i++)
+        buf_printf(key, " %d %" PRIx64 " %" PRIx64, limits[i].resource, limits[i].soft,
+                   limits[i].hard);
+    buf_putc(key, '\n');
+}
+
 /* All that a run of `apply` can see but INFORMERD_*, so that hooks with the same text may share one
- * run (docs/design.md "Apply"): its arguments, user, group and umask, and its environment, whose order
- * does not count. NULL: the hook has no apply. */
+ * run (docs/design.md "Apply"): its arguments, its rights, and its environment, whose order does not
+ * count. NULL: the hook has no apply. */
 static char *apply_key(const struct conf *conf, const struct conf_hook *h, const char *node_name)
 {
     char **argv = outputs_apply(h, node_name);
@@ -321,7 +346,7 @@ static char *apply_key(const struct conf *conf, const struct conf_hook *h, const
 
     for (size_t i = 0; argv != NULL && argv[i] != NULL; i++)
         put_part(&key, argv[i]);
-    buf_printf(&key, "\n%" PRId64 "\n", h->umask.v);
+    put_rights(&key, h);
     put_part(&key, build_hook_user(conf, h));
     put_part(&key, h->group.v);
     while (env[n] != NULL)
@@ -441,6 +466,22 @@ static const char **hook_alone(const struct conf_hook *h)
     return paths.v;
 }
 
+/* The rights of the hook's programs besides their user. */
+static void fill_privileges(const struct conf_hook *h, struct helper_hook *out)
+{
+    struct conf_rlimit limits[CONF_RLIMITS];
+    size_t n = rlimits_conf_list(&h->rlimits, limits);
+    struct helper_rlimit *rlimits = mem_array(n + 1, sizeof(*rlimits));
+
+    for (size_t i = 0; i < n; i++)
+        rlimits[i] = (struct helper_rlimit){
+            .resource = limits[i].resource, .soft = limits[i].soft, .hard = limits[i].hard};
+    out->rlimits = rlimits;
+    out->rlimit_count = n;
+    out->capabilities = build_hook_capabilities(h);
+    out->no_new_privileges = h->no_new_privileges.v;
+}
+
 /* If main has all the rights of the helper, there is nothing to protect from main. */
 static bool main_is_alike(const struct conf *conf)
 {
@@ -478,6 +519,7 @@ static enum err_kind fill_helper_hook(const struct conf *conf, const struct conf
     out->concurrency = (unsigned)h->concurrency.v;
     out->change_user = geteuid() == 0;
     out->main_is_alike = main_is_alike(conf);
+    fill_privileges(h, out);
     if (outputs_fill(h, node_name, out, err) != ERR_OK)
         return err_wrap(err, "hook %s", h->name.v);
     /* Without root there is one user for everything, and hook users are an error (app/check). */
@@ -568,6 +610,7 @@ void build_helper_fini(struct helper_params *p)
         free_const(h->contents);
         free_const(h->alone);
         free_const(h->groups);
+        free_const(h->rlimits);
         outputs_fini(h);
     }
     free_const(p->hooks);

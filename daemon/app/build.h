@@ -24,6 +24,9 @@ struct sources;
  * conf. */
 const char *build_hook_user(const struct conf *conf, const struct conf_hook *h);
 
+/* The capabilities that a hook names, as a set (base/capability.h). */
+uint64_t build_hook_capabilities(const struct conf_hook *h) MUST_CHECK;
+
 /* Makes the watch of w in *out, and sets *settings to the digest of its settings (watch_digest()).
  * app/reload_plan compares all that this reads. Errors as watch_create(). */
 enum err_kind build_watch(const struct conf *conf, const struct conf_watch *w,

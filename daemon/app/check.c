@@ -344,6 +344,7 @@ void check_machine(const struct conf *conf, const struct cluster_access_list *cl
         check_output_path(&conf->hooks[i], node_name, p);
     }
     free(node_name);
+    check_rights(conf, p);
     if (geteuid() == 0)
         check_root_start(conf, p);
 }

@@ -13,6 +13,9 @@
  * paths in objects. */
 void check_settings(const struct conf *conf, struct problems *p);
 
+/* Reports capabilities and limits of hooks that this process cannot give. In app/check_rights.c. */
+void check_rights(const struct conf *conf, struct problems *p);
+
 /* Adds to p the problems that would keep the daemon from starting on this machine: users and groups of
  * hooks, the name of the node in paths; if started as root, also files that root may not trust. Asks no
  * server. */

@@ -3,14 +3,13 @@
 
 #include <errno.h>
 #include <grp.h>
-#include <linux/capability.h>
 #include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "helper/capability_sets.h"
 
 enum err_kind identity_find_group(const char *name, gid_t *gid, struct err *err)
 {
@@ -118,19 +117,15 @@ void identity_fini(struct identity *id)
 
 enum err_kind identity_drop_inheritable(struct err *err)
 {
-    struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
-    struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3] = {{0}};
-    bool has_any = false;
+    struct capability_sets sets;
 
-    if (geteuid() != 0 || syscall(SYS_capget, &head, sets) != 0)
+    if (geteuid() != 0 || capability_sets_read(&sets) != 0 || sets.inheritable == 0)
         return ERR_OK;
-    for (size_t i = 0; i < _LINUX_CAPABILITY_U32S_3; i++) {
-        has_any = has_any || sets[i].inheritable != 0;
-        sets[i].inheritable = 0;
-    }
-    if (!has_any || syscall(SYS_capset, &head, sets) == 0)
+    sets.inheritable = 0;
+    int error = capability_sets_write(&sets);
+    if (error == 0)
         return ERR_OK;
-    return err_set(err, ERR_IO, errno, "cannot drop inheritable capabilities: %s", strerror(errno));
+    return err_set(err, ERR_IO, error, "cannot drop inheritable capabilities: %s", strerror(error));
 }
 
 enum err_kind identity_become(const struct identity *id, struct err *err)

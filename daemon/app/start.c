@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,10 +22,12 @@
 #include "app/monitoring.h"
 #include "app/rbac.h"
 #include "app/replay_plan.h"
+#include "base/capability.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "conf/conf_print.h"
 #include "conf/stand_in.h"
+#include "helper/capability_sets.h"
 #include "helper/file_source.h"
 #include "helper/path_trust.h"
 #include "io/listener.h"
@@ -225,10 +228,27 @@ static void prepare_cgroups(struct cgroup_tree *out, bool is_service)
     if (cgroup_tree_prepare(out, &err) == ERR_OK)
         log_debug("each run has a cgroup of its own", KV_STR("below", out->path));
     else if (is_service)
-        log_warn("runs have no cgroup of their own: a process that leaves the process group of its "
-                 "run is not "
-                 "killed with it",
+        log_warn("runs have no cgroup of their own: a process that leaves its process group "
+                 "outlives its run",
                  KV_ERR(&err));
+}
+
+/* Started as another user than root, main has the capabilities that its unit may give it
+ * (AmbientCapabilities=): they are for the helper and for hooks. Those for low ports stay, as a reload may
+ * bind other addresses. To be called before there are threads, as each has its own sets. */
+static void drop_capabilities(void)
+{
+    struct capability_sets sets = {0};
+    int error = geteuid() == 0 ? 0 : capability_sets_read(&sets);
+
+    if (error == 0 && sets.permitted == 0)
+        return;
+    uint64_t kept = sets.permitted & CAPABILITY_BIT(CAP_NET_BIND_SERVICE);
+    if (error == 0)
+        error = capability_sets_write(&(struct capability_sets){kept, kept, 0});
+    if (error != 0)
+        log_warn("capabilities that are not needed cannot be given up", KV_STR("process", "main"),
+                 KV_STR("error", strerrordesc_np(error)));
 }
 
 /* Forks the helper, and releases its parameters. reload: NULL = this process cannot reload. */
@@ -247,6 +267,8 @@ static enum err_kind fork_helper(const struct options *o, struct helper_params *
         helper->cgroups = cgroups.path != NULL ? &cgroups : NULL;
         kind = helper_start(helper, reload, fd, pid, err);
     }
+    if (kind == ERR_OK)
+        drop_capabilities();
     cgroup_tree_close(&cgroups);
     build_helper_fini(helper);
     return kind;

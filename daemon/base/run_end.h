@@ -82,8 +82,10 @@ enum run_stage {
     RUN_STAGE_SETGROUPS,
     RUN_STAGE_SETGID,
     RUN_STAGE_SETUID,
+    RUN_STAGE_CAPABILITIES,
     RUN_STAGE_PDEATHSIG,
     RUN_STAGE_CHDIR,
+    RUN_STAGE_NO_NEW_PRIVILEGES,
     RUN_STAGE_EXEC,
     /* Of OUTPUT, REMOVE and FILES. TEMPLATE: trying again does not help, as the names of the object make
      * no path; value is EINVAL or ENAMETOOLONG. */

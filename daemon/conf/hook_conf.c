@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/capability.h"
 #include "base/mem.h"
 #include "base/path_template.h"
 #include "conf/check.h"
@@ -73,6 +74,16 @@ static const char *owner_fault(const char *text)
     if (colon != NULL && (colon[1] == '\0' || strchr(colon + 1, ':') != NULL))
         return "must be \"USER\", \"USER:GROUP\" or \":GROUP\"";
     return NULL;
+}
+
+/* Whether informerd has it on this machine is checked in app/check. */
+static const char *capability_fault(const char *name)
+{
+    unsigned number;
+
+    return capability_find(name, &number) ? NULL
+                                          : "is no capability, such as \"CAP_NET_ADMIN\": see "
+                                            "capabilities(7)";
 }
 
 /* More may follow: the contents of other resources. */
@@ -153,6 +164,10 @@ const struct setting hook_conf_settings[] = {
     SETTING_HOOK_ROW(RENEWS, CODE, umask, SETTING_DEFAULT("\"0022\""), .code = value_umask,
                      .put_code = value_put_umask,
                      .expects = "a mode in octal digits, such as \"0022\""),
+    SETTING_HOOK_ROW(RENEWS, LIST, capabilities, SETTING_DEFAULT("[ ]"), SETTING_RANGE(0, LIST_MAX),
+                     .check = capability_fault),
+    SETTING_HOOK_ROW(RENEWS, BOOL, no_new_privileges, SETTING_DEFAULT("false")),
+    SETTING_HOOK_ROW(RENEWS, GROUP, rlimits, .group = rlimits_conf_settings),
     SETTING_HOOK_ROW(RENEWS, MAP, environment, SETTING_DEFAULT("{ }"), .check = check_variables,
                      .check_name = variable_fault),
     SETTING_HOOK_ROW(RENEWS, BOOL, include_old, SETTING_DEFAULT("false")),
@@ -520,11 +535,13 @@ static void check_hook(const struct conf *c, struct conf_hook *h, struct problem
 {
     char *retry = mem_printf("hooks.%s.retry", h->name.v);
     char *files = mem_printf("hooks.%s.files", h->name.v);
+    char *capabilities = mem_printf("hooks.%s.capabilities", h->name.v);
 
     check_program(h, p);
     check_sources(c, h, p);
     check_after(c, h, p);
     check_distinct(&h->files, files, p);
+    check_distinct(&h->capabilities, capabilities, p);
     check_backoff(&h->retry.initial, &h->retry.max, retry, p);
     if (h->mode.v != CONF_MODE_OBJECT)
         check_grouped(h, p);
@@ -532,6 +549,7 @@ static void check_hook(const struct conf *c, struct conf_hook *h, struct problem
     check_output(c, h, p);
     free(retry);
     free(files);
+    free(capabilities);
 }
 
 void hook_conf_check(struct conf *c, struct problems *p)

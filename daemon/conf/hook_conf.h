@@ -7,6 +7,7 @@
 #define CONF_HOOK_CONF_H
 
 #include "conf/problems.h"
+#include "conf/rlimits_conf.h"
 #include "conf/setting.h"
 #include "conf/where.h"
 
@@ -81,6 +82,9 @@ struct conf_hook {
     struct conf_str user;        /* "" = the daemon's */
     struct conf_str group;       /* "" = the user's */
     struct conf_int umask;
+    struct conf_list capabilities; /* names; distinct */
+    struct conf_bool no_new_privileges;
+    struct conf_rlimits rlimits;
     struct conf_map environment;  /* values: ${node_name} not yet replaced */
     struct conf_bool include_old; /* false in mode snapshot */
     struct conf_size log_limit;   /* bytes of stdout, and of stderr, that one run may log */

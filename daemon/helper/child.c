@@ -17,7 +17,9 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "base/capability.h"
 #include "base/compiler.h"
+#include "helper/capability_sets.h"
 #include "helper/cgroup_file.h"
 #include "helper/fds.h"
 #include "helper/path_trust.h"
@@ -155,6 +157,22 @@ static int open_output(struct start *s)
     return 0;
 }
 
+/* After the checks, which need memory. Before the change of the user, as only the helper may raise a
+ * hard limit. */
+static int set_rlimits(struct start *s)
+{
+    const struct helper_hook *hook = s->spec->hook;
+
+    for (size_t i = 0; s->spec->argv != NULL && i < hook->rlimit_count; i++) {
+        const struct helper_rlimit *r = &hook->rlimits[i];
+        const struct rlimit limit = {.rlim_cur = r->soft, .rlim_max = r->hard};
+
+        if (setrlimit((__rlimit_resource_t)r->resource, &limit) < 0)
+            return errno;
+    }
+    return 0;
+}
+
 static int set_groups(struct start *s)
 {
     const struct helper_hook *hook = s->spec->hook;
@@ -172,6 +190,15 @@ static int set_gid(struct start *s)
     return error != 0 ? error : result(setresgid(hook->gid, hook->gid, hook->gid));
 }
 
+/* A change from root to another user would take all capabilities away. The exec ends this
+ * setting. */
+static int keep_capabilities(struct start *s)
+{
+    bool needs = changes_user(s) && s->spec->hook->capabilities != 0;
+
+    return needs ? result(prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0)) : 0;
+}
+
 static int set_uid(struct start *s)
 {
     const struct helper_hook *hook = s->spec->hook;
@@ -180,6 +207,19 @@ static int set_uid(struct start *s)
         return 0;
     int error = check_id(hook->uid);
     return error != 0 ? error : result(setresuid(hook->uid, hook->uid, hook->uid));
+}
+
+/* A program whose hook names no capabilities starts as the helper did, which has lowered its own
+ * since. The bounding set stays as it is: no_new_privileges keeps programs from getting more. */
+static int set_capabilities(struct start *s)
+{
+    const struct child_spec *spec = s->spec;
+
+    if (spec->argv == NULL)
+        return capability_sets_raise(spec->work_needs);
+    if (spec->hook->capabilities != 0)
+        return capability_sets_become(spec->hook->capabilities);
+    return capability_sets_raise(CAPABILITY_ALL);
 }
 
 /* The program is killed when the helper ends, whatever ends the helper. A change of the user clears
@@ -195,6 +235,13 @@ static int set_folder(struct start *s)
 {
     (void)s;
     return result(chdir("/"));
+}
+
+static int set_no_new_privileges(struct start *s)
+{
+    bool wanted = s->spec->argv != NULL && s->spec->hook->no_new_privileges;
+
+    return wanted ? result(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)) : 0;
 }
 
 /* execve() does not write to the strings; its type is older than const. */
@@ -221,27 +268,32 @@ static int enter_program(struct start *s)
 }
 
 /* The order matters. The group comes first: a kill of the run then finds the child at any later
- * step. "cgroup" comes before "descriptors", which closes its folder. "descriptors" comes before "trust", which writes to the program's stderr. Checks and modes
- * come before the change of user, as they need the rights of the helper; groups and gid come before
- * the uid, which gives up the right to set them. "exec" is last. */
+ * step. "cgroup" comes before "descriptors", which closes its folder, and "descriptors" before "trust", which writes to the program's stderr. Checks, modes
+ * and limits come before the change of user, as they need the rights of the helper; groups and gid come
+ * before the uid, which gives up the right to set them; the change of the uid lowers the capabilities,
+ * so they are set behind it. "no_new_privileges" only counts for "exec", which is last. */
 static const struct {
     enum run_stage stage;
     int (*run)(struct start *s); /* 0 or an errno */
 } steps[] = {
-    {RUN_STAGE_SETPGID,     set_group       },
-    {RUN_STAGE_CGROUP,      enter_cgroup    },
-    {RUN_STAGE_SIGNALS,     set_signals     },
-    {RUN_STAGE_DESCRIPTORS, set_descriptors },
-    {RUN_STAGE_LIMITS,      set_limits      },
-    {RUN_STAGE_EXEC,        find_program    },
-    {RUN_STAGE_TRUST,       check_trust     },
-    {RUN_STAGE_OUTPUT,      open_output     },
-    {RUN_STAGE_SETGROUPS,   set_groups      },
-    {RUN_STAGE_SETGID,      set_gid         },
-    {RUN_STAGE_SETUID,      set_uid         },
-    {RUN_STAGE_PDEATHSIG,   set_death_signal},
-    {RUN_STAGE_CHDIR,       set_folder      },
-    {RUN_STAGE_EXEC,        enter_program   },
+    {RUN_STAGE_SETPGID,           set_group            },
+    {RUN_STAGE_CGROUP,            enter_cgroup         },
+    {RUN_STAGE_SIGNALS,           set_signals          },
+    {RUN_STAGE_DESCRIPTORS,       set_descriptors      },
+    {RUN_STAGE_LIMITS,            set_limits           },
+    {RUN_STAGE_EXEC,              find_program         },
+    {RUN_STAGE_TRUST,             check_trust          },
+    {RUN_STAGE_OUTPUT,            open_output          },
+    {RUN_STAGE_LIMITS,            set_rlimits          },
+    {RUN_STAGE_SETGROUPS,         set_groups           },
+    {RUN_STAGE_SETGID,            set_gid              },
+    {RUN_STAGE_CAPABILITIES,      keep_capabilities    },
+    {RUN_STAGE_SETUID,            set_uid              },
+    {RUN_STAGE_CAPABILITIES,      set_capabilities     },
+    {RUN_STAGE_PDEATHSIG,         set_death_signal     },
+    {RUN_STAGE_CHDIR,             set_folder           },
+    {RUN_STAGE_NO_NEW_PRIVILEGES, set_no_new_privileges},
+    {RUN_STAGE_EXEC,              enter_program        },
 };
 
 /* The child after the fork: runs the steps, then the work. The report is smaller than PIPE_BUF, so

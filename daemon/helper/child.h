@@ -10,6 +10,7 @@
 
 #include <signal.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/resource.h>
 #include <sys/types.h>
 
@@ -26,6 +27,7 @@ struct child_spec {
      * 1 and 2 set up. *out is a good end at first: it changes kind, stage and value. */
     void (*work)(const struct child_spec *spec, struct run_end *out);
     const void *work_arg;            /* an argument of work */
+    uint64_t work_needs;             /* capabilities that work needs besides those of the helper */
     const struct run_cgroup *cgroup; /* the child starts in it; NULL = in that of its parent */
     bool shares_group;      /* stays in the process group of its parent; else it leads its own */
     const char *const *env; /* the whole environment; ends with NULL */

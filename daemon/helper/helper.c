@@ -13,10 +13,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/capability.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/panic.h"
 #include "base/wire.h"
+#include "helper/capability_needs.h"
+#include "helper/capability_sets.h"
 #include "helper/channel.h"
 #include "helper/child.h"
 #include "helper/clock.h"
@@ -113,6 +116,8 @@ static void choose_program(struct child_spec *spec)
         break;
     case RUN_PROGRAM_SWEEP:
         spec->work = output_sweep_work;
+        if (spec->hook->kind == HELPER_GONE)
+            spec->work_needs = capability_needs_of_files();
         break;
     case RUN_PROGRAM_FILES:
         spec->work = output_files_work;
@@ -278,6 +283,29 @@ static void tell_changes(struct helper *h)
     }
 }
 
+/* Gives up the capabilities that the present parameters do not need. They stay permitted: a reload
+ * may need them, and so do hooks of root, which get all of them (docs/decisions.md "The helper lowers its
+ * effective capabilities"). */
+static void limit_capabilities(const struct helper *h)
+{
+    struct capability_sets sets;
+    struct buf names = {0};
+    int error = capability_sets_read(&sets);
+
+    if (error == 0)
+        error = capability_sets_limit(capability_needs(h->params, sets.permitted));
+    if (error == 0)
+        error = capability_sets_read(&sets);
+    if (error != 0) {
+        log_warn("capabilities that are not needed cannot be given up", KV_STR("process", "helper"),
+                 KV_STR("error", strerrordesc_np(error)));
+        return;
+    }
+    capability_put(&names, sets.effective);
+    log_debug("helper: capabilities", KV_STR("effective", buf_cstr(&names)));
+    buf_free(&names);
+}
+
 /* From here on all numbers are those of the new parameters. file_watch tells again of the files of which
  * main reads an event with an old number only now. The memory of the old parameters goes: no run points
  * to it. */
@@ -295,6 +323,7 @@ static enum err_kind on_commit(struct helper *h, const struct wire_request *req,
     tables_free(&h->reloaded);
     h->params = h->reloaded = params;
     h->generation++;
+    limit_capabilities(h);
     return ERR_OK;
 }
 
@@ -519,11 +548,14 @@ static enum err_kind take_descriptors(int socket_fd, const struct cgroup_tree *t
 static enum err_kind run(struct helper *h, int socket_fd, struct err *err)
 {
     enum err_kind kind = take_descriptors(socket_fd, h->params->cgroups, err);
+    int error;
 
     if (kind == ERR_OK)
         kind = take_signals(h, err);
     if (kind == ERR_OK && prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
         kind = err_set(err, ERR_IO, errno, "subreaper: %s", strerrordesc_np(errno));
+    if (kind == ERR_OK && (error = capability_sets_settle()) != 0)
+        kind = err_set(err, ERR_IO, error, "capabilities: %s", strerrordesc_np(error));
     if (kind != ERR_OK)
         return kind;
     channel_init(&h->channel, SOCKET_FD);
@@ -533,6 +565,7 @@ static enum err_kind run(struct helper *h, int socket_fd, struct err *err)
     slots_init(&h->slots, h->params);
     h->file_watch = file_watch_create(h->params->files, h->params->file_count);
     h->refused = mem_array(h->params->file_count + 1, sizeof(*h->refused));
+    limit_capabilities(h);
     kind = serve(h, err);
     channel_close(&h->channel); /* first: main must not wait for answers while the runs end */
     runs_end_all(&h->runs, h->signal_fd);

@@ -45,6 +45,13 @@ enum helper_kind {
     HELPER_TEXTFILE, /* metrics.textfile: an output, of which main has no stray files removed */
 };
 
+/* A limit of resources of the programs of a hook: setrlimit(2). */
+struct helper_rlimit {
+    int resource;
+    rlim_t soft;
+    rlim_t hard;
+};
+
 struct helper_hook {
     enum helper_kind kind;
     const char *name; /* for log lines */
@@ -62,6 +69,12 @@ struct helper_hook {
     const char *const *env; /* NAME=VALUE, ends with NULL; INFORMERD_* in it is left out */
     const gid_t *groups;    /* all supplementary groups */
     size_t group_count;
+    const struct helper_rlimit
+        *rlimits; /* of the programs; those of the helper hold for the rest */
+    size_t rlimit_count;
+    /* The programs start with these capabilities and no others (base/capability.h); 0: with those
+     * that their user has by itself. */
+    uint64_t capabilities;
     unsigned concurrency;   /* runs of argv at a time, >= 1 */
     uint64_t kill_grace_ms; /* at the end of main: from kill_signal to SIGKILL, at most 60 s */
     int kill_signal;
@@ -70,8 +83,9 @@ struct helper_hook {
     mode_t umask;
     uid_t uid;
     gid_t gid;
-    bool main_is_alike; /* main has all rights of the helper: strays may be in any folder */
-    bool change_user;   /* become uid, gid and groups, which needs the capabilities for that */
+    bool main_is_alike;     /* main has all rights of the helper: strays may be in any folder */
+    bool change_user;       /* become uid, gid and groups, which needs the capabilities for that */
+    bool no_new_privileges; /* no program that they start has more rights than they have */
 };
 
 /* A credential file that main may ask for. */

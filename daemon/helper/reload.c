@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/capability.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/memfile.h"
@@ -83,6 +84,7 @@ static bool start_child(struct reload *r, struct child *child, struct run_end *w
             .hook = &reader,
             .work = read_configuration,
             .work_arg = r->how,
+            .work_needs = CAPABILITY_ALL, /* a start has them, too */
             .fds = {r->tables_fd, r->answer_fd, stderr_fd},
         };
         is_started = child_start(&spec, child, why);

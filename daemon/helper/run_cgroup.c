@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/capability.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,8 +16,10 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/capability.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "helper/capability_sets.h"
 #include "helper/cgroup_file.h"
 
 enum { PATH_SIZE = 64, DECIMAL = 10, PERIOD_US = 100000, PERCENT = 100 };
@@ -85,10 +88,12 @@ static void each_cgroup(int folder, const char *prefix, void call(int folder, co
     closedir(dir);
 }
 
-/* A tree beside this one that nobody has locked is one of an informerd that was killed. */
+/* A tree beside this one that nobody has locked is one of an informerd that was killed. Its name ends with
+ * a process id: others are not ours. */
 static void end_tree(int folder, const char *name)
 {
-    int fd = cgroup_tree_open(folder, name);
+    const char *pid = name + strlen(CGROUP_TREE_PREFIX);
+    int fd = pid[strspn(pid, "0123456789")] == '\0' ? cgroup_tree_open(folder, name) : -1;
 
     if (fd < 0)
         return;
@@ -140,13 +145,32 @@ void run_cgroups_tidy(struct run_cgroups *g)
             drop_kept(g, i);
 }
 
+/* Makes or removes the tree. Its folder may be in one that nobody may write (mode 0555) but root by a
+ * capability, which the helper has in effect only while hooks need it. Returns 0 or an errno. */
+static int change_tree(const struct cgroup_tree *tree, bool is_made)
+{
+    struct capability_sets before;
+    int error = capability_sets_read(&before);
+
+    if (error != 0)
+        return error;
+    error = capability_sets_raise(CAPABILITY_BIT(CAP_DAC_OVERRIDE));
+    if (error == 0 && (is_made ? mkdir(tree->path, 0755) : rmdir(tree->path)) < 0)
+        error = errno;
+    int lowered = capability_sets_write(&before);
+    return error != 0 ? error : lowered;
+}
+
 void run_cgroups_close(struct run_cgroups *g)
 {
     if (g->tree == NULL)
         return;
     run_cgroups_tidy(g);
-    if (g->tree->is_ours)
-        rmdir(g->tree->path); /* fails if a run has left processes, or if main is in it */
+    /* fails if a run has left processes, or if main is in it */
+    int error = g->tree->is_ours ? change_tree(g->tree, false) : 0;
+    if (error != 0)
+        log_debug("helper: the cgroup stays", KV_STR("path", g->tree->path),
+                  KV_STR("error", strerror(error)));
     mem_free_strs(g->kept, g->kept_count);
     close(g->fd);
     *g = (struct run_cgroups){.fd = -1};
@@ -169,8 +193,10 @@ static char *folder_name(const char *run)
 /* Somebody who removes empty cgroups may have removed the tree: it is made again. */
 static int make_tree(struct run_cgroups *g)
 {
-    if (!g->tree->is_ours || (mkdir(g->tree->path, 0755) < 0 && errno != EEXIST))
-        return ENOENT;
+    int error = g->tree->is_ours ? change_tree(g->tree, true) : ENOENT;
+
+    if (error != 0 && error != EEXIST)
+        return error;
     int fd = cgroup_tree_open(AT_FDCWD, g->tree->path);
     if (fd < 0)
         return errno;

@@ -78,6 +78,13 @@ static void put_hook(struct buf *out, const struct helper_hook *h)
     put(out, h->group_count);
     for (size_t i = 0; i < h->group_count; i++)
         put(out, h->groups[i]);
+    put(out, h->rlimit_count);
+    for (size_t i = 0; i < h->rlimit_count; i++) {
+        put(out, (uint64_t)h->rlimits[i].resource);
+        put(out, h->rlimits[i].soft);
+        put(out, h->rlimits[i].hard);
+    }
+    put(out, h->capabilities);
     put(out, h->concurrency);
     put(out, h->kill_grace_ms);
     put(out, (uint64_t)h->kill_signal);
@@ -91,6 +98,7 @@ static void put_hook(struct buf *out, const struct helper_hook *h)
     put(out, h->gid);
     put(out, h->main_is_alike);
     put(out, h->change_user);
+    put(out, h->no_new_privileges);
 }
 
 static void put_file(struct buf *out, const struct helper_file *f)
@@ -255,6 +263,20 @@ static void take_groups(struct reader *r, struct helper_hook *h)
     h->group_count = n;
 }
 
+static void take_rlimits(struct reader *r, struct helper_hook *h)
+{
+    size_t n = take_count(r);
+    struct helper_rlimit *rlimits = take_array(r, n, sizeof(*rlimits));
+
+    for (size_t i = 0; i < n; i++) {
+        rlimits[i].resource = (int)take_up_to(r, INT32_MAX);
+        rlimits[i].soft = take(r);
+        rlimits[i].hard = take(r);
+    }
+    h->rlimits = rlimits;
+    h->rlimit_count = n;
+}
+
 static bool is_empty(const char *const *v)
 {
     return v != NULL && v[0] == NULL;
@@ -272,6 +294,8 @@ static void take_hook(struct reader *r, struct helper_hook *h)
     h->alone = take_texts(r);
     h->env = take_texts(r);
     take_groups(r, h);
+    take_rlimits(r, h);
+    h->capabilities = take(r);
     h->concurrency = take_u32(r);
     h->kill_grace_ms = take(r);
     h->kill_signal = (int)take_up_to(r, INT32_MAX);
@@ -285,6 +309,7 @@ static void take_hook(struct reader *r, struct helper_hook *h)
     h->gid = take_u32(r);
     h->main_is_alike = take_bool(r);
     h->change_user = take_bool(r);
+    h->no_new_privileges = take_bool(r);
     /* The helper looks at these without asking whether they are there. */
     if (is_empty(h->argv) || h->env == NULL || is_empty(h->check) || is_empty(h->apply))
         r->is_broken = true;

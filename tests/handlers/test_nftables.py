@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """config/hooks/nftables with the real nft: sets that follow the addresses of the nodes."""
 import json
+import pathlib
+import shutil
 import socket
+import tempfile
 
 import pytest
 import programs
@@ -49,18 +52,36 @@ def run_count(d):
 
 
 @pytest.fixture
-def start(api, example):
-    """start(node, ...): a daemon with the example, once the sets are filled."""
+def unprivileged(example):
+    """unprivileged({text: text}): a daemon with the example, whose hook runs as an ordinary user."""
     programs.find("nft")
     programs.find("jq")
+    place = pathlib.Path(tempfile.mkdtemp(prefix="ifd-"))
+    place.chmod(0o755)
+    example.hooks = place / "hooks"
+    ordinary = {"no_new_privileges = true;": 'no_new_privileges = true; user = "nobody";'}
+    yield lambda replace=None: example("nftables", {**ordinary, **(replace or {})})
+    shutil.rmtree(place)
 
+
+@pytest.fixture
+def start(api, unprivileged):
+    """start(node, ...): a daemon with the example, once the sets are filled."""
     def make(*nodes, replace=None):
         api.apply(*nodes)
-        d = example("nftables", replace)
+        d = unprivileged(replace)
         wait_until(lambda: members("nodes4") is not None, what="the sets are made")
         api.wait_watching("nodes")
         return d.caught_up(api)
     return make
+
+
+def test_without_its_capability_the_hook_changes_nothing(api, unprivileged):
+    api.apply(node("a", "10.0.0.1"))
+    d = unprivileged({'capabilities = [ "CAP_NET_ADMIN" ];': 'capabilities = [ "CAP_NET_RAW" ];'})
+    d.wait_problem("hook failed", hook="nftables")
+    assert "not permitted" in d.ctl_json("runs", "nftables")[0]["stderr"]
+    assert members("nodes4") is None
 
 
 def test_the_sets_follow_the_nodes(api, start):

@@ -3,7 +3,7 @@
 sets again, which the boot has emptied."""
 import pytest
 from mounts import boot
-from test_nftables import members, node, run_count, start, wait_members  # noqa: F401
+from test_nftables import members, node, run_count, start, unprivileged, wait_members  # noqa: F401
 import programs
 
 ONE, TWO = "11111111-2222-4333-8444-555555555555", "66666666-7777-4888-9999-aaaaaaaaaaaa"

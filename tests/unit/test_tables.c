@@ -45,6 +45,9 @@ static struct buf encode_all(void)
          .env = TEXTS("A=1"),
          .groups = groups,
          .group_count = 2,
+         .rlimits = (const struct helper_rlimit[]){{7, 8, RLIM_INFINITY}},
+         .rlimit_count = 1,
+         .capabilities = UINT64_C(1) << 40,
          .concurrency = 3,
          .kill_grace_ms = UINT64_MAX,
          .kill_signal = SIGHUP,
@@ -53,7 +56,8 @@ static struct buf encode_all(void)
          .umask = 027,
          .uid = UINT32_MAX,
          .gid = 9,
-         .main_is_alike = true},
+         .main_is_alike = true,
+         .no_new_privileges = true},
         {.argv = TEXTS("plain"),              .env = (const char *const[]){NULL}, .change_user = true },
     };
     const struct helper_file files[] = {
@@ -101,10 +105,13 @@ static void test_everything_comes_back(void **state)
     assert_true(h->kills_left && h->limits.memory_max == UINT64_MAX && h->limits.pids_max == 2 &&
                 h->limits.cpu_max == 3 && h->limits.cpu_weight == 4);
     assert_true(h->umask == 027 && h->uid == UINT32_MAX && h->gid == 9 && h->concurrency == 3);
-    assert_true(h->main_is_alike && !h->change_user);
+    assert_true(h->main_is_alike && !h->change_user && h->no_new_privileges);
+    assert_true(h->rlimit_count == 1 && h->rlimits[0].resource == 7 && h->rlimits[0].soft == 8);
+    assert_true(h->rlimits[0].hard == RLIM_INFINITY && h->capabilities == UINT64_C(1) << 40);
     h = &p->hooks[1];
     assert_true(h->name == NULL && h->check == NULL && h->output == NULL && h->alone == NULL);
     assert_true(h->env[0] == NULL && h->change_user && !h->main_is_alike);
+    assert_true(h->rlimit_count == 0 && h->capabilities == 0 && !h->no_new_privileges);
     assert_int_equal(p->files[0].path_trust.named_by, 3);
     tables_free(&p);
     assert_null(p);

@@ -56,7 +56,7 @@ def made(delegated):
     """A new cgroup. While the block runs, processes that the test starts are in it; afterwards all that are
     left in it are killed. delegated: as systemd marks the cgroup of a unit with Delegate=yes."""
     home = of("self")
-    folder = home / f"informerd-test-{os.getpid()}-{next(number)}"
+    folder = home / f"test-{os.getpid()}-{next(number)}"
     folder.mkdir()
     try:
         if delegated:
