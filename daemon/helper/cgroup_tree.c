@@ -61,8 +61,31 @@ static char *find_own(struct err *err)
     return folder;
 }
 
-/* systemd marks a cgroup that it has delegated: with the first attribute for root, since version 251
- * with the second one for everybody. */
+static char *parent_of(const char *folder)
+{
+    return mem_strndup(folder, (size_t)(strrchr(folder, '/') - folder));
+}
+
+static bool is_owned(const char *folder)
+{
+    struct stat st;
+
+    return stat(folder, &st) == 0 && st.st_uid == geteuid();
+}
+
+/* With User= the cgroup that systemd has delegated belongs to that user, and the slice around it to root.
+ * (Below the systemd of a user everything belongs to the user.) */
+static bool is_given_to_user(const char *folder)
+{
+    char *parent = parent_of(folder);
+    bool is = geteuid() != 0 && is_owned(folder) && !is_owned(parent);
+
+    free(parent);
+    return is;
+}
+
+/* systemd marks a cgroup that it has delegated: by the first attribute, which only root can read, and in
+ * newer versions by the second one as well. */
 static bool is_delegated(const char *folder)
 {
     static const char *const marks[] = {"trusted.delegate", "user.delegate"};
@@ -71,12 +94,7 @@ static bool is_delegated(const char *folder)
     for (size_t i = 0; i < ARRAY_LEN(marks); i++)
         if (getxattr(folder, marks[i], value, sizeof(value)) == 1 && value[0] == '1')
             return true;
-    return false;
-}
-
-static char *parent_of(const char *folder)
-{
-    return mem_strndup(folder, (size_t)(strrchr(folder, '/') - folder));
+    return is_given_to_user(folder);
 }
 
 /* The root of the hierarchy has processes and gives controllers to others all the same, and lacks this
@@ -172,7 +190,7 @@ static int enter(struct cgroup_tree *t, const char *own)
     if (t->fd < 0)
         return errno;
     /* Since Linux 5.14. */
-    int error = faccessat(t->fd, "cgroup.kill", W_OK, AT_EACCESS) < 0 ? errno : furnish(t, own);
+    int error = faccessat(t->fd, "cgroup.kill", F_OK, 0) < 0 ? errno : furnish(t, own);
     if (error != 0) {
         unlinkat(t->fd, CGROUP_TREE_DAEMON, AT_REMOVEDIR);
         close(t->fd);
