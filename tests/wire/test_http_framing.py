@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where one request ends and the next one begins: strange requests, made from a seed, are read by our parser
+(tests/fuzz/http_framing.c) and by h11, which shares no code with it. Both find the same requests with the same
+bodies, until one of them refuses. So nobody can hide a request in the body of another one, whichever of the two
+stands in front."""
+import random
+import re
+import struct
+import subprocess
+
+import campaign
+import harness
+import pytest
+
+h11 = pytest.importorskip("h11")
+
+SEED = 20261128
+CASES = campaign.size(6000, 300000)
+LAST = b"GET /last HTTP/1.1\r\nHost: l\r\n\r\n"
+HIDDEN = b"GET /hidden HTTP/1.1\r\nHost: h\r\n\r\n"
+
+METHODS = [b"GET"] * 60 + [b"POST"] * 60 + [b"HEAD", b"PUT", b"DELETE", b"OPTIONS", b"get", b"G ET", b"", b"PRI"]
+TARGETS = [b"/", b"/v1/status", b"/a?b=c", b"/%2e%2e/", b"/\xc3\xa9", b"*", b"http://a/b", b"/a b", b"", b"a"]
+VERSIONS = [b"HTTP/1.1"] * 120 + [b"HTTP/1.0", b"HTTP/1.0", b"HTTP/1.2", b"HTTP/2.0", b"http/1.1", b"HTTP/1.1 ", b""]
+ENDS = [b"\r\n"] * 200 + [b"\n", b"\r", b"\r\r\n", b" \r\n"]
+NAMES = {"length": [b"Content-Length"] * 30 + [b"content-length", b"CONTENT-LENGTH", b"Content-Length ", b" Content-Length",
+                                              b"Content_Length", b"Content-Length\t", b"Content-Length\x00"],
+         "coding": [b"Transfer-Encoding"] * 30 + [b"transfer-encoding", b"Transfer-Encoding ", b"Transfer-Encoding\x0b",
+                                                 b"X\r\nTransfer-Encoding", b"Transfer\x01-Encoding"]}
+SPACES = [b" "] * 15 + [b"", b"\t", b"  ", b" \x0b", b"\r\n ", b" \x00"]
+CODINGS = [b"chunked"] * 30 + [b"Chunked", b"CHUNKED", b"chunked ", b"identity", b"gzip, chunked", b"chunked, chunked",
+                              b"chunked, identity", b"xchunked", b"chunked;q=1", b"\"chunked\"", b"", b"chunked,"]
+OTHERS = [b"Connection: close", b"Connection: keep-alive", b"Connection: Upgrade\r\nUpgrade: h2c", b"Expect: 100-continue",
+          b"X: y", b"X: a\r\n b", b"X:", b": x", b"X", b"Trailer: X", b"Host: other", b"Content-Encoding: gzip",
+          b"Connection: close, keep-alive", b"X: \xff", b"X: \x01", b"Upgrade: websocket"]
+SIZES = [b"%x"] * 60 + [b"%X", b"0%x", b"0x%x", b"%x ", b" %x", b"+%x", b"-%x", b"%x;a=b", b"%x;a=\"\r\n\"", b"%x;", b"%x\t",
+                        b"ffffffffffffffff%x", b"%xg", b""]
+
+
+def pick(rng, values):
+    return values[rng.randrange(len(values))]
+
+
+def folded(rng, value):
+    """The value, perhaps on two lines: RFC 9112 5.2."""
+    at = rng.randint(0, len(value))
+    return value if rng.random() < .95 else value[:at] + rng.choice([b"\r\n ", b"\r\n\t", b" \r\n "]) + value[at:]
+
+
+def length(rng, n):
+    """A value of Content-Length for a body of n bytes, mostly the right one."""
+    return pick(rng, [b"%d" % n] * 40 + [b"%d" % (n + 1), b"%d" % max(0, n - 1), b"0", b"+%d" % n, b"-%d" % n, b"0%d" % n,
+                                         b"0x%x" % n, b"%d, %d" % (n, n), b"%d,%d" % (n, n + 1), b"%d " % n, b"", b"%d\x00" % n,
+                                         b"18446744073709551616", b"1e1", b"%d;" % n])
+
+
+def chunks(rng, body):
+    """The body in chunks, perhaps with mistakes."""
+    out = b""
+    while body:
+        n = rng.randint(1, len(body))
+        out += (pick(rng, SIZES).replace(b"%x", b"%x" % n).replace(b"%X", b"%X" % n) + pick(rng, ENDS)
+                + body[:n] + pick(rng, ENDS))
+        body = body[n:]
+    last = pick(rng, [b"0"] * 30 + [b"00", b"0;x", b"0 ", b"", b"000000000000000000000"])
+    trailer = pick(rng, [b""] * 6 + [b"X: y\r\n", b"Content-Length: 9\r\n", b"Transfer-Encoding: chunked\r\n", b"X\r\n"])
+    return out + last + pick(rng, ENDS) + trailer + pick(rng, ENDS)
+
+
+def request(rng):
+    """One request as a client with bad intentions writes it."""
+    body = pick(rng, [b"", b"abc", HIDDEN, b"0\r\n\r\n" + HIDDEN, b"\r\n" + HIDDEN])
+    fields = [b"Host: a"] * rng.choice([1] * 30 + [0, 2])
+    plain, coded = rng.choice([(1, 0)] * 4 + [(0, 1)] * 4 + [(0, 0), (1, 1), (2, 0), (0, 2)])
+    fields += [pick(rng, NAMES["length"]) + b":" + pick(rng, SPACES) + folded(rng, length(rng, len(body))) for _ in range(plain)]
+    fields += [pick(rng, NAMES["coding"]) + b":" + pick(rng, SPACES) + folded(rng, pick(rng, CODINGS)) for _ in range(coded)]
+    fields += [pick(rng, OTHERS) for _ in range(rng.choice([0, 0, 0, 0, 1, 2]))]
+    rng.shuffle(fields)
+    head = pick(rng, METHODS) + b" " + pick(rng, TARGETS[:3] if rng.random() < .95 else TARGETS) + b" " + pick(rng, VERSIONS)
+    if not plain and not coded and rng.random() < .9:
+        body = b""
+    head += b"".join(pick(rng, ENDS) + field for field in fields)
+    return head + pick(rng, ENDS) + pick(rng, ENDS) + (chunks(rng, body) if coded else body)
+
+
+def connection(rng):
+    """The bytes of one connection."""
+    out = bytearray(b"".join(request(rng) for _ in range(rng.randint(1, 3))) + LAST)
+    for _ in range(rng.choice([0, 0, 0, 0, 1, 2])):
+        at = rng.randrange(len(out))
+        out[at:at + rng.randint(0, 2)] = bytes(rng.choice(b"\r\n\t :,;0\x00x\xff") for _ in range(rng.randint(0, 2)))
+    return bytes(out)
+
+
+def by_ours(connections):
+    """[(requests, "more" | "closed" | "refused WHY")] of our parser."""
+    done = subprocess.run([harness.BUILD / "tests" / "http_framing"], check=True, stdout=subprocess.PIPE,
+                          input=b"".join(struct.pack("=I", len(data)) + data for data in connections))
+    found, requests = [], []
+    for line in done.stdout.decode(errors="replace").splitlines():
+        if line.startswith("="):
+            requests.append(tuple(bytes.fromhex(part[1:]) for part in line.split()))
+        else:
+            found.append((requests, line))
+            requests = []
+    assert len(found) == len(connections) and not requests
+    return found
+
+
+def answer(conn):
+    """Ends the answer to a request, as a server does that knows no upgrade."""
+    conn.send(h11.Response(status_code=404, headers=[("Content-Length", "0")]))
+    conn.send(h11.EndOfMessage())
+
+
+def by_h11(data):
+    """The same of h11."""
+    conn = h11.Connection(h11.SERVER, max_incomplete_event_size=16384)
+    requests, current = [], None
+    try:
+        conn.receive_data(data)
+        while True:
+            event = conn.next_event()
+            if event is h11.NEED_DATA:
+                return requests, "more"
+            if isinstance(event, h11.Request):
+                current = [event.method, event.target, b""]
+            elif isinstance(event, h11.Data):
+                current[2] += bytes(event.data)
+            elif isinstance(event, h11.EndOfMessage):
+                requests.append(tuple(current))
+                answer(conn)
+                if conn.our_state is not h11.DONE:
+                    return requests, "closed"
+                conn.start_next_cycle()
+    except h11.RemoteProtocolError as error:
+        return requests, f"refused {error}"
+
+
+# Requests that h11 refuses and we take: where they end is not in doubt.
+TAKEN = re.compile(r"Missing mandatory Host|"  # as people type it into nc
+                   r"no request line received|"  # empty lines in front of a request: RFC 9112 2.2
+                   r"illegal request line: bytearray\(b'(\\r|[A-Z]+ +/\S* +HTTP/1\.[01]')|"  # more blanks: RFC 9112 3
+                   r"illegal chunk header: bytearray\(b'0{21}")  # h11 takes sizes of 20 digits at most
+
+
+def difference(data, ours, theirs):
+    """How the two readings contradict each other; None: they do not. Who refuses or closes uses nothing more."""
+    (mine, my_end), (others, their_end) = ours, theirs
+    n = min(len(mine), len(others))
+    if mine[:n] != others[:n]:
+        return "another request"
+    if len(mine) < len(others):
+        return "h11 finds more requests" if my_end == "more" else None
+    if len(mine) == len(others):
+        return None
+    if their_end.startswith("refused"):
+        return None if TAKEN.search(their_end) else "we take what h11 refuses"
+    # h11 closes after each request of HTTP/1.0; keep-alive is an extension there.
+    return None if their_end == "closed" and b"HTTP/1.0" in data else "we find more requests"
+
+
+def test_h11_finds_the_same_requests():
+    rng = random.Random(SEED)
+    connections = [connection(rng) for _ in range(CASES)]
+    several = refused = 0
+    for data, ours in zip(connections, by_ours(connections)):
+        theirs = by_h11(data)
+        assert difference(data, ours, theirs) is None, (data, ours, theirs)
+        several += len(ours[0]) > 1
+        refused += ours[1].startswith("refused")
+    # The requests are strange, and not only strange.
+    assert several > CASES / 10 and refused > CASES / 4
