@@ -9,10 +9,8 @@ import struct
 import subprocess
 
 import campaign
+import h11
 import harness
-import pytest
-
-h11 = pytest.importorskip("h11")
 
 SEED = 20261128
 CASES = campaign.size(6000, 300000)
@@ -145,7 +143,8 @@ TAKEN = re.compile(r"Missing mandatory Host|"  # as people type it into nc
 
 
 def difference(data, ours, theirs):
-    """How the two readings contradict each other; None: they do not. Who refuses or closes uses nothing more."""
+    """How the two readings contradict each other; None: they do not. A server that refuses or closes
+    uses nothing more."""
     (mine, my_end), (others, their_end) = ours, theirs
     n = min(len(mine), len(others))
     if mine[:n] != others[:n]:
