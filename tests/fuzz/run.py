@@ -64,16 +64,25 @@ def command(build, name):
     return line + [f"-dict={words}"] * words.exists()
 
 
+def watched(line):
+    """Runs a command. Returns (exit status, seconds of CPU time, output)."""
+    with tempfile.TemporaryFile() as log, \
+            subprocess.Popen(line, env=environment(), stdin=subprocess.DEVNULL, stdout=log,
+                             stderr=subprocess.STDOUT) as process:
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        log.seek(0)
+        return process.returncode, used.ru_utime + used.ru_stime, log.read().decode(errors="replace")
+
+
 def fuzz(build, name, limit, finds):
     """Runs one target. Returns (whether all is well, a line)."""
     finds.mkdir(parents=True, exist_ok=True)
     corpora = [finds] + [path for path in [HERE / "corpus" / name] if path.is_dir()]
-    done = subprocess.run([*command(build, name), "-print_final_stats=1", limit, *corpora], check=False, env=environment(),
-                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    log = done.stdout.decode(errors="replace")
+    status, cpu_s, log = watched([*command(build, name), "-print_final_stats=1", limit, *corpora])
     executions, edges = told(log)
-    if done.returncode == 0:
-        return True, f"{name}: {executions} executions, {edges} edges covered, no failure"
+    if status == 0:
+        return True, f"{name}: {executions} executions in {cpu_s:.0f} s of CPU time, {edges} edges covered, no failure"
     tail = "\n".join("    " + line for line in log.splitlines()[-60:])
     return False, f"{tail}\n{name}: FAILED after {executions} executions: ./dev fuzz {name} --input FILE"
 
