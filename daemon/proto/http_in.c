@@ -215,7 +215,9 @@ static const char *objection(const struct http_in *h)
         return "a request for a proxy";
     if (coded && p->http_minor == 0)
         return "Transfer-Encoding in HTTP/1.0"; /* RFC 9112 6.1 */
-    if (coded && (coding.n != 7 || strncasecmp(coding.p, "chunked", 7) != 0))
+    /* llhttp forgets "chunked" when an empty line of a folded value follows (RFC 9112 5.2). */
+    if (coded &&
+        (coding.n != 7 || strncasecmp(coding.p, "chunked", 7) != 0 || (p->flags & F_CHUNKED) == 0))
         return "a Transfer-Encoding other than chunked";
     return NULL;
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * http_framing - reads what clients may send and prints which requests that makes, as io/listener reads them: for
- * tests/wire/test_http_framing.py, which compares them with those of another implementation.
+ * http_framing [responses] - reads what clients (or servers) may send and prints which messages that makes, as
+ * io/listener (or io/exchange) reads them: for tests/wire/test_http_framing.py, which compares them with those of
+ * another implementation.
  *
  * stdin: for each connection four bytes (the length, in the byte order of the machine) and its bytes. stdout: for
- * each request a line "METHOD TARGET BODY", each part in hexadecimal digits behind a "=", and for each connection a
- * line: "more" (the last request is not complete), "closed" (no request may follow) or "refused WHY".
+ * each message a line "METHOD TARGET BODY", or "STATUS  BODY", each part in hexadecimal digits behind a "=", and for
+ * each connection a line: "more" (the last message is not complete), "closed" (none may follow) or "refused WHY".
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -25,22 +26,30 @@ static void put_part(struct str text)
     printf(" ");
 }
 
-/* Takes one request off the front of *in, and prints it if it is complete. */
-static enum http_in_part read_request(struct http_in *h, struct str *in, struct err *err)
+/* The first two parts of a line. */
+static void note_head(const struct http_head *head, struct buf front[2])
 {
+    buf_append_str(&front[0], head->method);
+    buf_append_str(&front[1], head->target);
+    if (head->status > 0)
+        buf_printf(&front[0], "%d", head->status);
+}
+
+/* Takes one message off the front of *in, and prints it if it is complete. */
+static enum http_in_part read_message(struct http_in *h, struct str *in, struct err *err)
+{
+    struct buf front[2] = {0};
     struct buf body = {0};
     enum http_in_part part;
-    struct buf front[2] = {0};
     struct str piece;
 
-    while ((part = http_in_read(h, in, &piece, err)) == HTTP_IN_HEAD || part == HTTP_IN_BODY) {
-        if (part == HTTP_IN_BODY) {
+    while ((part = http_in_read(h, in, &piece, err)) == HTTP_IN_HEAD || part == HTTP_IN_BODY)
+        if (part == HTTP_IN_BODY)
             buf_append_str(&body, piece);
-            continue;
-        }
-        buf_append_str(&front[0], http_in_head(h)->method);
-        buf_append_str(&front[1], http_in_head(h)->target);
-    }
+        else
+            note_head(http_in_head(h), front);
+    if (part == HTTP_IN_MORE && http_in_eof(h, NULL) == ERR_OK)
+        part = HTTP_IN_END;
     if (part == HTTP_IN_END) {
         put_part(buf_str(&front[0]));
         put_part(buf_str(&front[1]));
@@ -53,15 +62,15 @@ static enum http_in_part read_request(struct http_in *h, struct str *in, struct 
     return part;
 }
 
-static void read_connection(struct str in)
+static void read_connection(enum http_in_kind kind, struct str in)
 {
     static const struct http_limits limits = {.head_bytes = 16384, .body_bytes = 65536};
     bool goes_on = true;
 
     while (goes_on) {
-        struct http_in *h = http_in_create(HTTP_IN_REQUEST, &limits);
+        struct http_in *h = http_in_create(kind, &limits);
         struct err err = {0};
-        enum http_in_part part = read_request(h, &in, &err);
+        enum http_in_part part = read_message(h, &in, &err);
 
         goes_on = part == HTTP_IN_END && http_in_reusable(h);
         if (part == HTTP_IN_FAILED)
@@ -74,8 +83,9 @@ static void read_connection(struct str in)
     }
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    bool is_client = argc > 1 && strcmp(argv[1], "responses") == 0;
     struct buf all = {0};
     uint32_t n;
 
@@ -85,7 +95,7 @@ int main(void)
         memcpy(&n, all.data + at, sizeof(n));
         at += sizeof(n);
         ensure(all.len - at >= n);
-        read_connection(str_of(all.data + at, n));
+        read_connection(is_client ? HTTP_IN_RESPONSE : HTTP_IN_REQUEST, str_of(all.data + at, n));
     }
     buf_free(&all);
     return 0;

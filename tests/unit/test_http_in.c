@@ -341,6 +341,7 @@ static void test_ambiguous_framing(void **state)
         "Transfer-Encoding: xchunked",
         "Transfer-Encoding: \"chunked\"",
         "Transfer-Encoding:",
+        "Transfer-Encoding: chunked\r\n ",
         "X: a\rContent-Length: 1",
         "X\x01: a",
         ": a",
