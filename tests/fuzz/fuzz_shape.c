@@ -67,8 +67,9 @@ static void read_all(void *arg, struct fuzz_pieces *pieces, struct buf *seen)
 
     while (kind == ERR_OK && fuzz_pieces_next(pieces, &piece))
         kind = event_reader_feed(r, piece.p, piece.n, NULL);
+    /* A mistake in a string that comes in pieces is found at its end at the latest. */
     if (kind == ERR_OK)
-        kind = event_reader_feed(r, "}", 1, NULL);
+        kind = event_reader_feed(r, "}\"", 2, NULL);
     while ((e = event_reader_next(r)) != NULL) {
         buf_printf(seen, "%d %d ", (int)e->type, e->selected);
         if (e->object == NULL)
