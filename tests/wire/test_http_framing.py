@@ -187,7 +187,7 @@ def responses_by_h11(data):
 TAKEN = re.compile(r"Missing mandatory Host|"  # as people type it into nc
                    r"no (request|response) line received|"  # empty lines in front: RFC 9112 2.2
                    r"illegal request line: bytearray\(b'(\\r|[A-Z]+ +/\S* +HTTP/1\.[01]')|"  # more blanks: RFC 9112 3
-                   r"illegal status line: bytearray\(b'HTTP/1\.[01] (0|\d{3} .*\\x)|"  # 0200; a reason, which nobody reads
+                   r"illegal status line: bytearray\(b'HTTP/1\.[01] (0|\d{3} .*\\[xr])|"  # 0200; a reason, which nobody reads
                    r"illegal chunk header: bytearray\(b'0{21}")  # h11 takes sizes of 20 digits at most
 
 
