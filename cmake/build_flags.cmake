@@ -20,6 +20,10 @@ if(SANITIZE)
   target_compile_options(build_flags INTERFACE -fsanitize=${SANITIZE} -fno-sanitize-recover=all
     -fno-omit-frame-pointer)
   target_link_options(build_flags INTERFACE -fsanitize=${SANITIZE})
+  # clang reports NULL + 0, which an empty struct str gives: C2y defines it, and gcc does not report it.
+  if(FUZZ)
+    target_compile_options(build_flags INTERFACE -fno-sanitize=pointer-overflow)
+  endif()
 endif()
 
 if(COVERAGE)

@@ -49,7 +49,7 @@ static int take_fraction(struct rest *r)
     do {
         ms += unit * take_number(r, 1, 0, 9);
         unit /= 10;
-    } while (r->text.n > 0 && r->text.p[0] >= '0' && r->text.p[0] <= '9');
+    } while (!r->is_bad && r->text.n > 0 && r->text.p[0] >= '0' && r->text.p[0] <= '9');
     return ms;
 }
 

@@ -41,15 +41,21 @@ static struct entry *find(const struct skips *s, struct str id)
     return node != NULL ? entry_of(node) : NULL;
 }
 
+static void put_id_by(struct buf *id, const char *what, struct str value)
+{
+    buf_puts(id, what);
+    buf_append_str(id, value); /* printf would end at a NUL, which a server may send */
+}
+
 /* The id of an object: its key if it has one, or else the best that tells it from others. */
 static void put_id(struct buf *id, const struct unusable *u)
 {
     if (u->key.n > 0)
         buf_append_str(id, u->key);
     else if (u->uid.n > 0)
-        buf_printf(id, BY_UID "%.*s", STR_ARG(u->uid));
+        put_id_by(id, BY_UID, u->uid);
     else if (u->name.n > 0)
-        buf_printf(id, BY_NAME "%.*s", STR_ARG(u->name));
+        put_id_by(id, BY_NAME, u->name);
     else
         buf_puts(id, NO_NAME);
 }

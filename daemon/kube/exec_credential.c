@@ -89,12 +89,22 @@ static void copy_text(const struct json_tree *t, unsigned in, const char *name, 
     buf_append_str(out, text);
 }
 
-/* The apiVersion is shown only if it is one of the right group: in garbage it could be anything. */
-static enum err_kind refuse_version(struct str version, const char *api_version, struct err *err)
+/* The apiVersion is shown only if it looks like one of the right group: in garbage it could be anything. */
+static bool may_be_shown(struct str version)
 {
     static const char group[] = "client.authentication.k8s.io/";
-    bool is_known = version.n >= sizeof(group) - 1 && version.n < 60 &&
-                    memcmp(version.p, group, sizeof(group) - 1) == 0;
+    bool good = version.n >= sizeof(group) - 1 && version.n < 60 &&
+                memcmp(version.p, group, sizeof(group) - 1) == 0;
+
+    for (size_t i = sizeof(group) - 1; good && i < version.n; i++)
+        good = (version.p[i] >= 'a' && version.p[i] <= 'z') ||
+               (version.p[i] >= '0' && version.p[i] <= '9');
+    return good;
+}
+
+static enum err_kind refuse_version(struct str version, const char *api_version, struct err *err)
+{
+    bool is_known = may_be_shown(version);
 
     return err_set(err, ERR_CREDENTIAL, 0,
                    "its output has %s%.*s, but the kubeconfig says %s: write into the kubeconfig "

@@ -191,10 +191,18 @@ static struct str take_line(struct str *text)
     return line;
 }
 
+/* Appends one more line, whose text may hold a NUL: printf would cut it off there. */
+static void put_line(struct buf *out, struct str text)
+{
+    buf_putc(out, '\n');
+    buf_append_str(out, text);
+}
+
 void persist_row_put_version(struct buf *out, const struct persist_version *v)
 {
     persist_row_put_digest(out, v->settings);
-    buf_printf(out, "\n%.*s\n%.*s", STR_ARG(v->rv), STR_ARG(v->collection_rv));
+    put_line(out, v->rv);
+    put_line(out, v->collection_rv);
 }
 
 bool persist_row_version(struct str text, struct persist_version *v)
@@ -208,7 +216,9 @@ bool persist_row_version(struct str text, struct persist_version *v)
 
 void persist_row_put_skip(struct buf *out, const struct skip *s)
 {
-    buf_printf(out, "%" PRIu64 "\n%.*s\n%.*s", s->times, STR_ARG(s->why), STR_ARG(s->name));
+    buf_printf(out, "%" PRIu64, s->times);
+    put_line(out, s->why);
+    put_line(out, s->name);
 }
 
 bool persist_row_skip(struct str text, struct skip *s)
@@ -226,7 +236,8 @@ bool persist_row_skip(struct str text, struct skip *s)
 void persist_row_put_file(struct buf *out, const struct files_seen *seen, struct str source)
 {
     persist_row_put_digest(out, seen->digest);
-    buf_printf(out, "\n%.*s\n%.*s", STR_ARG(source), STR_ARG(seen->key));
+    put_line(out, source);
+    put_line(out, seen->key);
 }
 
 bool persist_row_file(struct str text, struct files_seen *seen, struct str *source)

@@ -139,12 +139,18 @@ static enum field find_field(const struct http_in *h)
  * on_value_complete() calls this, too. Fields of trailers do not count. */
 static int begin_value(struct http_in *h)
 {
-    if (h->in_value || h->phase != IN_HEAD)
+    if (h->in_value)
+        return 0;
+    if (h->name_bytes == 0) /* some versions of llhttp accept that */
+        return stop(h, ERR_PROTOCOL, "a field without a name");
+    if (h->phase != IN_HEAD)
         return 0;
     h->in_value = true;
     h->field = find_field(h);
     if (h->field == FIELDS)
         return 0;
+    if (h->field == FIELD_HOST && h->seen[FIELD_HOST] && h->parser.type == HTTP_REQUEST)
+        return stop(h, ERR_PROTOCOL, "several Host fields"); /* RFC 9112 3.2 */
     if (h->field == FIELD_CODING && h->seen[FIELD_CODING])
         return stop(h, ERR_PROTOCOL, "several Transfer-Encoding fields");
     if (h->field == FIELD_CONTENT_ENCODING && h->seen[FIELD_CONTENT_ENCODING])
@@ -209,7 +215,9 @@ static const char *objection(const struct http_in *h)
         return "a request for a proxy";
     if (coded && p->http_minor == 0)
         return "Transfer-Encoding in HTTP/1.0"; /* RFC 9112 6.1 */
-    if (coded && (coding.n != 7 || strncasecmp(coding.p, "chunked", 7) != 0))
+    /* llhttp forgets "chunked" when an empty line of a folded value follows (RFC 9112 5.2). */
+    if (coded &&
+        (coding.n != 7 || strncasecmp(coding.p, "chunked", 7) != 0 || (p->flags & F_CHUNKED) == 0))
         return "a Transfer-Encoding other than chunked";
     return NULL;
 }
@@ -229,7 +237,8 @@ static int on_headers_complete(llhttp_t *parser)
         return 0;
     /* Both are asked here: llhttp clears its flags at the end of the message. */
     h->until_eof = llhttp_message_needs_eof(parser) != 0;
-    h->keep_alive = llhttp_should_keep_alive(parser) != 0;
+    h->keep_alive =
+        llhttp_should_keep_alive(parser) != 0 && (parser->flags & F_CONNECTION_CLOSE) == 0;
     h->paused = true;
     return HPE_PAUSED;
 }

@@ -54,8 +54,8 @@ struct http_in;
 
 /* A parser for one message. limits is copied. It is stricter than llhttp where a message could be
  * framed in two ways (RFC 9112 6.3, 11.2): at most one Transfer-Encoding, which must be "chunked",
- * in HTTP/1.1 only, and never beside a Content-Length. A second Content-Encoding is an error, too.
- * The target of a request must be an absolute path. Never NULL. */
+ * in HTTP/1.1 only, and never beside a Content-Length. A second Content-Encoding is an error, too, and so
+ * is a second Host of a request. The target of a request must be an absolute path. Never NULL. */
 struct http_in *http_in_create(enum http_in_kind kind, const struct http_limits *limits);
 
 /* Frees the parser and sets *h to NULL. NULL is fine. */

@@ -19,6 +19,13 @@ enum { KEEP_BYTES = 64 * 1024, MAX_NUMBER = 1024 };
  * need at once, if that is at most RESERVE_BYTES: growing step by step would move it each time. */
 enum { LARGE_BYTES = 1024 * 1024, RESERVE_BYTES = 64 * 1024 * 1024 };
 
+/* Of a string so many bytes are kept at least: decoded ("\u0041" is one byte), they are more than any text
+ * that consumers compare with a string, so its beginning is never taken for such a text. */
+enum {
+    MIN_KEPT_BYTES = 8192,
+    CUT_WITHIN = 16 /* bytes behind them: an escape or a character is shorter */
+};
+
 /* yajl keeps a byte for each open container, so nesting that is tolerated is bounded, too. Go's
  * decoder, which API servers read objects with, takes 10000 levels. */
 enum { TOLERATED_DEPTH = 100000 };
@@ -294,9 +301,9 @@ static size_t cut_of_number(const char *p, size_t n)
     return i < n ? i + 1 : n;
 }
 
-/* How many bytes of a string are kept so that they are valid by themselves: the cut must not be
- * inside a character of several bytes or inside an escape. An escape that began before p is over
- * after four bytes, the digits of \uXXXX. */
+/* How many bytes of a string are kept, at least MIN_KEPT_BYTES, so that they are valid by themselves: the
+ * cut must not be inside a character of several bytes or inside an escape. An escape that began before p is
+ * over after four bytes, the digits of \uXXXX. */
 static size_t cut_of_string(const char *p, size_t n, bool escape)
 {
     enum { DIGITS = 4 };
@@ -305,7 +312,7 @@ static size_t cut_of_string(const char *p, size_t n, bool escape)
     for (size_t i = 0; i < n; i++) {
         bool inside = ((unsigned char)p[i] & 0xc0) == 0x80;
 
-        if (left == 0 && !escape && !inside)
+        if (i >= MIN_KEPT_BYTES && left == 0 && !escape && !inside)
             return i;
         left = escape && p[i] == 'u' ? DIGITS : left > 0 ? left - 1 : 0;
         escape = !escape && p[i] == '\\';
@@ -369,7 +376,8 @@ static size_t hold(struct json_in *j, const char *data, size_t n)
         ensure(buf_reserve(&j->held, j->max_token) != NULL);
     buf_append(&j->held, data, used);
     j->grown = j->grown || j->held.len > KEEP_BYTES;
-    if (!ends && j->excess != NULL && j->held.len > j->max_token)
+    if (!ends && j->excess != NULL && j->held.len > j->max_token &&
+        j->held.len > MIN_KEPT_BYTES + CUT_WITHIN)
         drop_rest(j);
     return used;
 }

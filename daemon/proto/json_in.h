@@ -63,7 +63,8 @@ struct json_in *json_in_create(unsigned max_depth, json_in_cb *cb, void *arg);
 /* Call before the first byte. From then on nesting deeper than max_depth (down to 100000 levels), and
  * numbers of more than 1024 bytes, are no errors of this reader: it calls excess for each, with the
  * reader's arg, just before the token. Of a string or number that arrives in pieces and is longer than
- * max_token bytes only the beginning is kept, and the token has that text. */
+ * max_token bytes (a string: and than 8 KiB) only the beginning is kept, and the token has that text: more than
+ * 1024 bytes of it. Mistakes in the rest are not found. */
 void json_in_tolerate(struct json_in *j, json_in_excess *excess, size_t max_token);
 
 /* Frees the reader and sets *j to NULL. NULL is fine. Not from inside its callback. */

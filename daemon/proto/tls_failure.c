@@ -217,6 +217,11 @@ void tls_failure_put_chain(struct buf *out, const struct tls_failure_side *side,
 {
     const struct tls_ctx *ctx = side->ctx;
 
+    /* mbedTLS shows an empty certificate for an empty list, which TLS 1.2 lets a server send. */
+    if (crt->raw.p == NULL) {
+        buf_puts(out, "the server has sent no certificate; check the server's address");
+        return;
+    }
     put_subject(out, ctx, crt, depth);
     /* In the order in which a person has to mend them: with an unknown CA the rest of the certificate
      * says nothing, and an expired one has to be replaced in any case. */

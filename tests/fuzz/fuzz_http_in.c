@@ -1,86 +1,66 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes as a message, in one piece and in portions: the same head, body and end. The first byte
- * chooses the kind, the second the size of the portions. */
+/* Any bytes as a message, whole and cut: the same head, body and end. The first byte chooses a response or a
+ * request. */
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/buf.h"
-#include "base/panic.h"
+#include "fuzz_cut.h"
 #include "proto/http_in.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-struct outcome {
-    struct buf text;
-    enum err_kind kind;
-    size_t used;
-    bool reusable;
-};
-
-static void put_head(struct outcome *o, const struct http_head *h)
+static void put_head(struct buf *out, const struct http_head *h)
 {
-    buf_printf(&o->text, "%d %d %d\n", h->status, (int)h->retry_after_s, h->keep_alive);
-    buf_append_str(&o->text, h->method);
-    buf_append_str(&o->text, h->target);
-    buf_append_str(&o->text, h->content_type);
-    buf_append_str(&o->text, h->content_encoding);
-    buf_append_str(&o->text, h->location);
+    const struct str texts[] = {h->method,           h->target,   h->host,    h->content_type,
+                                h->content_encoding, h->location, h->warnings};
+
+    buf_printf(out, "%d %lld %lld %d\n", h->status, (long long)h->retry_after_s,
+               (long long)h->date_s, h->keep_alive);
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++)
+        buf_printf(out, "%.*s\n", STR_ARG(texts[i]));
 }
 
-static enum http_in_part read_portion(struct outcome *o, struct http_in *h, struct str data)
+/* Takes the parts that one piece completes. */
+static enum http_in_part read_piece(struct http_in *h, struct str *data, struct buf *seen,
+                                    struct err *err)
 {
     enum http_in_part part;
-    struct str piece;
-    struct err err = {0};
+    struct str body;
 
-    o->used += data.n;
-    while ((part = http_in_read(h, &data, &piece, &err)) == HTTP_IN_HEAD || part == HTTP_IN_BODY) {
-        ensure(part == HTTP_IN_HEAD || piece.n > 0);
+    while ((part = http_in_read(h, data, &body, err)) == HTTP_IN_HEAD || part == HTTP_IN_BODY) {
+        ensure(part == HTTP_IN_HEAD || body.n > 0);
         if (part == HTTP_IN_HEAD)
-            put_head(o, http_in_head(h));
+            put_head(seen, http_in_head(h));
         else
-            buf_append_str(&o->text, piece);
+            buf_append_str(seen, body);
     }
-    ensure(data.n == 0 || part != HTTP_IN_MORE);
-    ensure((part == HTTP_IN_FAILED) == (err.text[0] != '\0'));
-    o->used -= data.n;
-    o->kind = err.kind;
+    ensure(data->n == 0 || part != HTTP_IN_MORE);
+    ensure((part == HTTP_IN_FAILED) == (err->text[0] != '\0'));
     return part;
 }
 
-static void run(struct outcome *o, enum http_in_kind kind, struct str bytes, size_t step)
+static void read_all(void *arg, struct fuzz_pieces *pieces, struct buf *seen)
 {
     const struct http_limits limits = {200, 300};
-    struct http_in *h = http_in_create(kind, &limits);
+    const enum http_in_kind *kind = arg;
+    struct http_in *h = http_in_create(*kind, &limits);
     enum http_in_part part = HTTP_IN_MORE;
+    struct str piece = {0};
+    struct err err = {0};
 
-    while (part == HTTP_IN_MORE && o->used < bytes.n) {
-        size_t n = bytes.n - o->used < step ? bytes.n - o->used : step;
-
-        part = read_portion(o, h, str_of(bytes.p + o->used, n));
-    }
+    while (part == HTTP_IN_MORE && fuzz_pieces_next(pieces, &piece))
+        part = read_piece(h, &piece, seen, &err);
+    if (part == HTTP_IN_END)
+        buf_printf(seen, "%zu bytes are left\n", piece.n + pieces->rest.n);
     if (part == HTTP_IN_MORE)
-        o->kind = http_in_eof(h, NULL);
-    o->reusable = http_in_reusable(h);
+        err.kind = http_in_eof(h, NULL);
+    buf_printf(seen, "%d %d", (int)err.kind, http_in_reusable(h));
     http_in_destroy(&h);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
-    struct outcome whole = {0};
-    struct outcome cut = {0};
+    struct str in = str_of((const char *)data, n);
+    enum http_in_kind kind = fuzz_take_below(&in, 2) == 0 ? HTTP_IN_RESPONSE : HTTP_IN_REQUEST;
 
-    if (size < 2)
-        return 0;
-    enum http_in_kind kind = data[0] % 2 == 0 ? HTTP_IN_RESPONSE : HTTP_IN_REQUEST;
-    struct str bytes = str_of((const char *)data + 2, size - 2);
-
-    run(&whole, kind, bytes, SIZE_MAX);
-    run(&cut, kind, bytes, data[1] == 0 ? 1 : data[1]);
-    ensure(whole.kind == cut.kind && whole.reusable == cut.reusable);
-    ensure(str_eq(buf_str(&whole.text), buf_str(&cut.text)));
-    ensure(whole.kind != ERR_OK || whole.used == cut.used);
-    buf_free(&whole.text);
-    buf_free(&cut.text);
+    fuzz_cut_compare(in, read_all, &kind);
     return 0;
 }

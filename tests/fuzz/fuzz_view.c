@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A Service, a slice and an Endpoints out of any JSON: each value that the view reads stands in
- * that JSON. */
+/* A Service, a slice and an Endpoints out of any JSON: each value that the view reads stands in that JSON. So does
+ * the time of the last change in the annotation of a slice, which a hook reads after its run. */
 #include "base/panic.h"
+#include "base/rfc3339.h"
+#include "hook/trigger_time.h"
 #include "kube/backends.h"
+#include "kube/object.h"
 #include "kube/service.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
@@ -29,12 +32,27 @@ static size_t look(const struct backends *b)
     return seen;
 }
 
+static void read_trigger_time(struct str json)
+{
+    const struct object_parts parts = {.name = str_c("a"),
+                                       .kind = str_c("EndpointSlice"),
+                                       .body = json,
+                                       .rv_at = SIZE_MAX,
+                                       .generation_at = SIZE_MAX};
+    struct object *o = object_create(&parts);
+    int64_t ms;
+
+    (void)!rfc3339_read(trigger_time_new(o, NULL), &ms);
+    object_unref(&o);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
     struct str json = str_of((const char *)data, n);
     struct backends b;
     struct service s;
 
+    read_trigger_time(json);
     if (backends_read_slice(json, &b, NULL) == ERR_OK)
         ensure(look(&b) <= b.text.len);
     backends_fini(&b);

@@ -181,6 +181,8 @@ static void test_another_api_version(void **state)
     refuse(str_c(ANSWER("SECRET", "{\"token\":\"SECRET\"}")), "another apiVersion");
     refuse(str_c("{\"kind\":\"ExecCredential\",\"status\":{\"token\":\"SECRET\"}}"),
            "another apiVersion");
+    /* An error is one line. */
+    refuse(str_c(ANSWER(V1 "\\n", "{\"token\":\"SECRET\"}")), "another apiVersion");
 }
 
 /* The answer with this status. */

@@ -341,8 +341,10 @@ static void test_ambiguous_framing(void **state)
         "Transfer-Encoding: xchunked",
         "Transfer-Encoding: \"chunked\"",
         "Transfer-Encoding:",
+        "Transfer-Encoding: chunked\r\n ",
         "X: a\rContent-Length: 1",
         "X\x01: a",
+        ": a",
         "X: a\x01",
     };
 
@@ -358,6 +360,8 @@ static void test_ambiguous_framing(void **state)
         buf_free(&text);
     }
     response("HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "|protocol");
+    response("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n: x\r\n\r\n",
+             "200 keep||protocol");
     response("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\nx\n0\n\n",
              "200 keep||protocol");
     response("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\n0\r\n\r\n",
@@ -380,7 +384,7 @@ static void test_messages_that_are_no_responses(void **state)
 static void test_requests(void **state)
 {
     (void)state;
-    request("GET /v1/status?x=%20 HTTP/1.1\r\nHost: Localhost:80 \r\nHost: b\r\n\r\nGET",
+    request("GET /v1/status?x=%20 HTTP/1.1\r\nHost: Localhost:80 \r\n\r\nGET",
             "GET /v1/status?x=%20 host=localhost:80 keep||end, then GET");
     request("POST /v1/x HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}",
             "POST /v1/x type=application/json keep|{}|end");
@@ -390,6 +394,9 @@ static void test_requests(void **state)
     request("GET / HTTP/1.1\r\nConnection: close\r\n\r\n", "GET / close||end last");
     request("GET / HTTP/1.1\r\nUpgrade: h2c\r\nConnection: Upgrade\r\n\r\nnext",
             "GET / keep||end, then next");
+    request("GET / HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n", "|protocol"); /* RFC 9112 3.2 */
+    request("GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n", "GET / keep||end");
+    request("GET / HTTP/1.0\r\nConnection: keep-alive, close\r\n\r\n", "GET / close||end last");
     request("BREW / HTTP/1.1\r\n\r\n", "|protocol");
     request("CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n", "|protocol");
     request("GET http://a/ HTTP/1.1\r\nHost: a\r\n\r\n", "|protocol");

@@ -69,6 +69,15 @@ static void test_a_fraction_counts_to_the_millisecond(void **state)
     expect("2026-01-31T13:00:00.25+01:00", NOON + 250);
 }
 
+/* Such a text has kept the reader in a loop for ever: the trigger time of an EndpointSlice may be any text. */
+static void test_a_mistake_before_a_fraction_is_refused(void **state)
+{
+    (void)state;
+    refuse(str_c("2026-01-31T0.0"));
+    refuse(str_c("2026.5"));
+    refuse(str_c(".0Z"));
+}
+
 static void test_leap_days_and_leap_seconds(void **state)
 {
     (void)state;
@@ -139,6 +148,7 @@ int main(void)
         cmocka_unit_test(test_times_in_utc),
         cmocka_unit_test(test_an_offset_is_taken_off),
         cmocka_unit_test(test_a_fraction_counts_to_the_millisecond),
+        cmocka_unit_test(test_a_mistake_before_a_fraction_is_refused),
         cmocka_unit_test(test_leap_days_and_leap_seconds),
         cmocka_unit_test(test_values_out_of_range_are_refused),
         cmocka_unit_test(test_other_texts_are_refused),

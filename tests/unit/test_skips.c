@@ -327,6 +327,17 @@ static void test_a_list_beside_a_watch_ends_only_skips_of_deleted_objects(void *
     assert_int_equal(skips_count(store_skips(store)), 0);
 }
 
+/* A server may send names with "\u0000" in them: objects without a uid are told apart by all of the name. */
+static void test_names_with_a_nul_are_two_objects(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++)
+        store_skip(store, 0,
+                   &(struct unusable){.name = str_of(i == 0 ? "a\0b" : "a\0c", 3),
+                                      .why = "its metadata.name is wrong"});
+    tells("+a +a ", 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -341,6 +352,7 @@ int main(void)
         TEST(test_the_end_of_an_object_without_a_name_ends_its_record_with_a_key),
         TEST(test_an_end_of_another_kind_needs_the_uid),
         TEST(test_a_restored_skip_is_reported_when_it_changes),
+        TEST(test_names_with_a_nul_are_two_objects),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,6 +12,8 @@
 #include <cmocka.h>
 
 #include "base/compiler.h"
+#include "proto/tls_ctx.h"
+#include "proto/tls_failure.h"
 #include "tls_pair.h"
 
 /* Made once: each key costs milliseconds. */
@@ -572,6 +574,23 @@ static void test_a_key_that_is_cut(void **state)
     }
 }
 
+/* In TLS 1.2 a server may send an empty list of certificates, for which mbedTLS shows an empty one. */
+static void test_a_server_that_sends_no_certificate_is_told_so(void **state)
+{
+    struct tls_ctx ctx = {.refs = 1};
+    const struct tls_failure_side side = {&ctx, "api.example", 0};
+    mbedtls_x509_crt none;
+    struct buf text = {0};
+
+    (void)state;
+    mbedtls_x509_crt_init(&ctx.ca);
+    mbedtls_x509_crt_init(&none);
+    tls_failure_put_chain(&text, &side, &none, 0, MBEDTLS_X509_BADCERT_NOT_TRUSTED);
+    assert_string_equal(buf_cstr(&text),
+                        "the server has sent no certificate; check the server's address");
+    buf_free(&text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -583,6 +602,7 @@ int main(void)
         cmocka_unit_test(test_certificates_that_cannot_be_used),
         cmocka_unit_test(test_keys_that_cannot_be_used),
         cmocka_unit_test(test_a_key_that_is_cut),
+        cmocka_unit_test(test_a_server_that_sends_no_certificate_is_told_so),
     };
 
     return cmocka_run_group_tests(tests, make_ids, drop_ids);
