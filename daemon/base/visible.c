@@ -138,6 +138,21 @@ void visible_put_lines(struct buf *out, struct str text)
     }
 }
 
+void visible_put_json(struct buf *out, struct str json)
+{
+    while (json.n > 0) {
+        size_t n = 0;
+
+        while (n < json.n && json.p[n] != '\t' && json.p[n] != '\r' && json.p[n] != '\n')
+            n++;
+        visible_put(out, str_of(json.p, n));
+        if (n < json.n)
+            buf_putc(out, json.p[n] == '\n' ? '\n' : ' ');
+        n += n < json.n;
+        json = str_of(json.p + n, json.n - n);
+    }
+}
+
 size_t visible_width(struct str text)
 {
     const unsigned char *p = (const unsigned char *)text.p;

@@ -35,6 +35,10 @@ void visible_put(struct buf *out, struct str text);
 /* Appends the text with escapes; the ends of its lines stay. */
 void visible_put_lines(struct buf *out, struct str text);
 
+/* Appends JSON with escapes: it stays valid and means the same. Line ends stay; tabs and carriage returns,
+ * which JSON has between values only, become blanks. */
+void visible_put_json(struct buf *out, struct str json);
+
 /* The columns of a terminal that the text (with escapes) takes: two for a wide character, none for a mark
  * that combines with the one before it. */
 size_t visible_width(struct str text);

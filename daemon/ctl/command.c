@@ -74,7 +74,7 @@ static int64_t now_s(void)
 static enum err_kind print_json(struct answer *c, struct err *err)
 {
     (void)err;
-    buf_append_str(c->out, c->json);
+    terminal_put_json(c->out, c->json);
     if (c->json.n > 0 && c->json.p[c->json.n - 1] != '\n')
         buf_putc(c->out, '\n');
     return ERR_OK;

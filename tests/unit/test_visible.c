@@ -108,6 +108,19 @@ static void test_lines_stay_lines(void **state)
     buf_free(&out);
 }
 
+static void test_json_means_the_same(void **state)
+{
+    struct buf out = {0};
+
+    (void)state;
+    visible_put_json(&out, str_c("{\"a\":\t\"\xe2\x80\x8b\x7f\\n\",\r\n\"\xf3\xa0\x81\x81\":1}\n"));
+    assert_string_equal(buf_cstr(&out), "{\"a\": \"\\u200b\\u007f\\n\", \n\"\\udb40\\udc41\":1}\n");
+    buf_clear(&out);
+    visible_put_json(&out, str_of("a\0b", 3));
+    assert_string_equal(buf_cstr(&out), "a\\u0000b");
+    buf_free(&out);
+}
+
 static void test_wide_characters_take_two_columns(void **state)
 {
     (void)state;
@@ -126,6 +139,7 @@ int main(void)
         cmocka_unit_test(test_letters_of_all_scripts_stay),
         cmocka_unit_test(test_bytes_that_are_no_utf8_are_escaped),
         cmocka_unit_test(test_lines_stay_lines),
+        cmocka_unit_test(test_json_means_the_same),
         cmocka_unit_test(test_wide_characters_take_two_columns),
     };
 
