@@ -35,7 +35,7 @@ static const struct remedy {
     [FINDING_KUBECONFIG] = {"kubeconfig",
                         "`kubeadm join`, or write it; informerd reads it by itself"                                  },
     [FINDING_CREDENTIALS] = {"credentials",  "`informerd --check-access`"                                                 },
-    [FINDING_EXPIRES] = {"expires",      "renew the credential; informerd reads a new file by itself"                 },
+    [FINDING_EXPIRES] = {"expires",      "informerd reads the new file by itself"                                     },
     [FINDING_CLOCK] = {"clock",        "`timedatectl`"                                                              },
     [FINDING_INSECURE] = {"insecure",     "set ca_file instead of insecure_skip_tls_verify"                            },
     [FINDING_FORBIDDEN] = {"forbidden",    "`informerd --check-access`"                                                 },

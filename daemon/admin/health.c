@@ -8,6 +8,7 @@
 #include "admin/doctor.h"
 #include "admin/faults.h"
 #include "admin/report.h"
+#include "base/visible.h"
 #include "proto/json_member.h"
 #include "proto/json_out.h"
 
@@ -45,7 +46,9 @@ static void add(struct answer *a, const char *reason, const char *kind, const ch
 {
     a->count++;
     if (a->json == NULL) {
-        buf_printf(a->text, "%s%s\n", a->count == 1 ? a->title : "", sentence);
+        buf_puts(a->text, a->count == 1 ? a->title : "");
+        visible_put(a->text, str_c(sentence));
+        buf_putc(a->text, '\n');
         return;
     }
     json_out_open(a->json, '{');

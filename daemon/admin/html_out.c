@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "admin/html_out.h"
 
+#include "base/visible.h"
+
 static const char *escaped(char c)
 {
     switch (c) {
@@ -15,24 +17,28 @@ static const char *escaped(char c)
     case '\'':
         return "&#39;";
     default:
-        return (unsigned char)c < ' ' && c != '\n' && c != '\t' ? "&#xfffd;" : NULL;
+        return NULL;
     }
 }
 
 void html_out_text(struct buf *out, struct str text)
 {
+    struct buf shown = {0};
     size_t plain = 0; /* where the bytes begin that need no escape */
 
-    for (size_t i = 0; i < text.n; i++) {
-        const char *instead = escaped(text.p[i]);
+    visible_put(&shown, text);
+    for (size_t i = 0; i < shown.len; i++) {
+        const char *instead = escaped(shown.data[i]);
 
         if (instead == NULL)
             continue;
-        buf_append(out, text.p + plain, i - plain);
+        buf_append(out, shown.data + plain, i - plain);
         buf_puts(out, instead);
         plain = i + 1;
     }
-    buf_append(out, text.p + plain, text.n - plain);
+    if (shown.len > plain)
+        buf_append(out, shown.data + plain, shown.len - plain);
+    buf_free(&shown);
 }
 
 void html_out_element(struct buf *out, const char *tag, const char *class_name, struct str text)

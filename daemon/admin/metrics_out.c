@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/visible.h"
+
 #define MS_PER_S 1000U
 
 void metrics_out_family(struct metrics_out *m, const char *name, const char *type, const char *help)
@@ -13,19 +15,20 @@ void metrics_out_family(struct metrics_out *m, const char *name, const char *typ
 
 void metrics_out_label(struct buf *labels, const char *name, struct str value)
 {
+    struct buf shown = {0};
+
     if (labels->len > 0)
         buf_putc(labels, ',');
     buf_puts(labels, name);
     buf_puts(labels, "=\"");
-    for (size_t i = 0; i < value.n; i++) {
-        if (value.p[i] == '\\' || value.p[i] == '"')
+    visible_put(&shown, value);
+    for (size_t i = 0; i < shown.len; i++) {
+        if (shown.data[i] == '\\' || shown.data[i] == '"')
             buf_putc(labels, '\\');
-        if (value.p[i] == '\n')
-            buf_puts(labels, "\\n");
-        else
-            buf_putc(labels, value.p[i]);
+        buf_putc(labels, shown.data[i]);
     }
     buf_putc(labels, '"');
+    buf_free(&shown);
 }
 
 /* A thousand watches have tens of thousands of lines: they are put together without printf. */

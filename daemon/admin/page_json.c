@@ -2,6 +2,7 @@
 #include "admin/page_json.h"
 
 #include "admin/page_model.h"
+#include "base/visible.h"
 #include "cache/store.h"
 #include "cache/view.h"
 #include "hook/history.h"
@@ -17,6 +18,16 @@ static void open_array(struct json_out *j, const char *key)
 {
     json_out_key(j, key);
     json_out_open(j, '[');
+}
+
+/* A text for the script, which shows it as it is; an empty one gives null. */
+static void put_buf(struct json_out *j, const char *key, const struct buf *text)
+{
+    struct buf shown = {0};
+
+    visible_put(&shown, buf_str(text));
+    json_member_str(j, key, buf_str(&shown));
+    buf_free(&shown);
 }
 
 /* A number that may not be known. */
@@ -37,11 +48,11 @@ static void put_problems(struct json_out *j, const struct page_model *p)
         const struct page_problem *x = &p->problems[i];
 
         json_out_open(j, '{');
-        json_member_text(j, "id", x->id);
-        json_member_text(j, "kind", x->kind);
-        json_member_text(j, "name", x->name);
-        json_member_str(j, "text", buf_str(&x->text));
-        json_member_str(j, "todo", buf_str(&x->todo));
+        json_member_shown(j, "id", x->id);
+        json_member_shown(j, "kind", x->kind);
+        json_member_shown(j, "name", x->name);
+        put_buf(j, "text", &x->text);
+        put_buf(j, "todo", &x->todo);
         json_out_close(j, '}');
     }
     json_out_close(j, ']');
@@ -50,18 +61,18 @@ static void put_problems(struct json_out *j, const struct page_model *p)
 static void put_watch(struct json_out *j, const struct page_watch *w)
 {
     json_out_open(j, '{');
-    json_member_text(j, "name", w->name);
-    json_member_text(j, "cluster", w->cluster);
-    json_member_text(j, "resource", w->resource);
-    json_member_text(j, "word", w->word);
-    json_member_text(j, "level", page_model_level_name(w->level));
+    json_member_shown(j, "name", w->name);
+    json_member_shown(j, "cluster", w->cluster);
+    json_member_shown(j, "resource", w->resource);
+    json_member_shown(j, "word", w->word);
+    json_member_shown(j, "level", page_model_level_name(w->level));
     put_maybe(j, "age_ms", w->heard, w->age_ms);
     json_member_count(j, "fresh", w->fresh);
     json_member_count(j, "changes", w->changes);
     json_member_count(j, "objects", w->objects);
     json_member_count(j, "bytes", w->bytes);
     json_member_count(j, "skipped", w->skipped);
-    json_member_str(j, "error", buf_str(&w->error));
+    put_buf(j, "error", &w->error);
     json_out_close(j, '}');
 }
 
@@ -73,7 +84,7 @@ static void put_last_run(struct json_out *j, const struct history_run *run)
         return;
     }
     json_out_open(j, '{');
-    json_member_text(j, "outcome", history_outcome_name(run->outcome));
+    json_member_shown(j, "outcome", history_outcome_name(run->outcome));
     json_member_count(j, "ended_ms", run->ended_ns / NS_PER_MS);
     json_member_count(j, "took_ms", run->took_ms);
     json_out_close(j, '}');
@@ -82,9 +93,9 @@ static void put_last_run(struct json_out *j, const struct history_run *run)
 static void put_hook(struct json_out *j, const struct page_hook *h)
 {
     json_out_open(j, '{');
-    json_member_text(j, "name", h->name);
-    json_member_text(j, "word", h->word);
-    json_member_text(j, "level", page_model_level_name(h->level));
+    json_member_shown(j, "name", h->name);
+    json_member_shown(j, "word", h->word);
+    json_member_shown(j, "level", page_model_level_name(h->level));
     json_member_count(j, "running", h->running);
     json_member_count(j, "pending", h->pending);
     json_member_count(j, "parked", h->parked);
@@ -94,7 +105,7 @@ static void put_hook(struct json_out *j, const struct page_hook *h)
     put_last_run(j, h->last);
     put_maybe(j, "p50_ms", h->timed, h->p50_ms);
     put_maybe(j, "p99_ms", h->timed, h->p99_ms);
-    json_member_str(j, "error", buf_str(&h->error));
+    put_buf(j, "error", &h->error);
     json_out_close(j, '}');
 }
 
@@ -105,8 +116,8 @@ static void put_views(struct json_out *j, const struct admin_model *m)
         const struct view *v = m->views[i];
 
         json_out_open(j, '{');
-        json_member_text(j, "name", view_name(v));
-        json_member_text(j, "cluster", view_cluster(v));
+        json_member_shown(j, "name", view_name(v));
+        json_member_shown(j, "cluster", view_cluster(v));
         json_member_count(j, "objects", store_count(view_store(v)));
         json_member_flag(j, "synced", view_synced(v));
         json_member_flag(j, "stale", view_stale(v));
@@ -122,13 +133,13 @@ static void put_servers(struct json_out *j, const struct page_model *p)
         const struct page_server *s = &p->servers[i];
 
         json_out_open(j, '{');
-        json_member_text(j, "cluster", s->cluster);
-        json_member_text(j, "url", s->url);
-        json_member_text(j, "word", s->word);
-        json_member_text(j, "level", page_model_level_name(s->level));
+        json_member_shown(j, "cluster", s->cluster);
+        json_member_shown(j, "url", s->url);
+        json_member_shown(j, "word", s->word);
+        json_member_shown(j, "level", page_model_level_name(s->level));
         json_member_flag(j, "in_use", s->in_use);
         put_maybe(j, "since_ms", s->tried, s->since_ms);
-        json_member_str(j, "error", buf_str(&s->error));
+        put_buf(j, "error", &s->error);
         json_out_close(j, '}');
     }
     json_out_close(j, ']');
@@ -141,10 +152,10 @@ static void put_credentials(struct json_out *j, const struct page_model *p)
         const struct page_credential *c = &p->credentials[i];
 
         json_out_open(j, '{');
-        json_member_text(j, "cluster", c->cluster);
-        json_member_text(j, "type", c->type);
-        json_member_text(j, "word", c->word);
-        json_member_text(j, "level", page_model_level_name(c->level));
+        json_member_shown(j, "cluster", c->cluster);
+        json_member_shown(j, "type", c->type);
+        json_member_shown(j, "word", c->word);
+        json_member_shown(j, "level", page_model_level_name(c->level));
         json_member_count(j, "till_ms", c->till_s > 0 ? (uint64_t)c->till_s * MS_PER_S : 0);
         json_out_close(j, '}');
     }
@@ -157,14 +168,14 @@ static void put_daemon(struct json_out *j, const struct page_model *p)
 {
     const struct admin_model *m = p->admin;
 
-    json_member_text(j, "version", m->version);
-    json_member_text(j, "node", m->context->node);
+    json_member_shown(j, "version", m->version);
+    json_member_shown(j, "node", m->context->node);
     json_member_count(j, "started_ms", m->started_ns / NS_PER_MS);
     json_member_count(j, "wall_ms", m->wall_ns / NS_PER_MS);
     json_member_count(j, "up_ms", p->now_ms > m->started_ms ? p->now_ms - m->started_ms : 0);
     json_member_count(j, "at_ms", p->now_ms);
-    json_member_text(j, "level", page_model_level_name(p->level));
-    json_member_str(j, "summary", buf_str(&p->summary));
+    json_member_shown(j, "level", page_model_level_name(p->level));
+    put_buf(j, "summary", &p->summary);
     json_member_flag(j, "reloading", m->reload.is_running);
 }
 

@@ -9,6 +9,7 @@
 #include "admin/hide.h"
 #include "base/buf.h"
 #include "base/utf8.h"
+#include "base/visible.h"
 #include "cache/watch.h"
 #include "hook/hook.h"
 
@@ -73,18 +74,11 @@ static void put_progress(const struct admin_model *m, uint64_t now_ms, struct bu
         buf_printf(out, "first runs of %zu of %zu hooks done", begun, m->hooks->n);
 }
 
-/* A path may have any byte; a line break would begin another message to systemd. */
-static void make_plain(struct buf *line)
-{
-    for (size_t i = 0; i < line->len; i++)
-        if ((unsigned char)line->data[i] < ' ' || line->data[i] == '\x7f')
-            line->data[i] = '?';
-}
-
 void status_line_put(const struct admin_model *m, uint64_t now_ms, struct buf *out)
 {
     struct wrongs w = {0};
     struct buf line = {0};
+    struct buf shown = {0};
 
     if (m->reload.is_running)
         buf_puts(&line, "reloading; ");
@@ -98,8 +92,10 @@ void status_line_put(const struct admin_model *m, uint64_t now_ms, struct buf *o
     else
         buf_printf(&line, "%zu problems (informerctl status): %.*s", w.count,
                    STR_ARG(buf_str(&w.first)));
-    make_plain(&line);
-    buf_append_str(out, utf8_cut(buf_str(&line), STATUS_LINE_MAX));
+    /* A path may have any byte; a line break would begin another message to systemd. */
+    visible_put(&shown, buf_str(&line));
+    buf_append_str(out, utf8_cut(buf_str(&shown), STATUS_LINE_MAX));
+    buf_free(&shown);
     buf_free(&w.first);
     buf_free(&line);
 }

@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 #include "base/panic.h"
-#include "base/utf8.h"
+#include "base/visible.h"
 
 struct row {
     size_t block;
@@ -46,23 +46,12 @@ void access_report_destroy(struct access_report **rp)
     free(r);
 }
 
-/* A copy that a terminal shows on one line. C1 control characters are two bytes long. */
+/* A copy that a terminal shows on one line. */
 static char *visible(const char *text)
 {
     struct buf out = {0};
-    size_t n = strlen(text);
 
-    for (size_t i = 0, len; i < n; i += len) {
-        const unsigned char *p = (const unsigned char *)text + i;
-        size_t whole = utf8_len(p, n - i);
-        bool control = p[0] < 0x20 || p[0] == 0x7f || (p[0] == 0xc2 && p[1] < 0xa0);
-
-        len = whole > 0 ? whole : 1;
-        if (whole == 0 || control)
-            buf_putc(&out, '?');
-        else
-            buf_append(&out, p, len);
-    }
+    visible_put(&out, str_c(text));
     char *copy = mem_strdup(buf_cstr(&out));
     buf_free(&out);
     return copy;
@@ -98,9 +87,11 @@ static size_t width_of(const struct access_report *r)
 {
     size_t width = 0;
 
-    for (size_t i = 0; i < r->n_rows; i++)
-        if (strlen(r->rows[i].what) > width)
-            width = strlen(r->rows[i].what);
+    for (size_t i = 0; i < r->n_rows; i++) {
+        size_t n = visible_width(str_c(r->rows[i].what));
+
+        width = n > width ? n : width;
+    }
     return width;
 }
 
@@ -134,14 +125,18 @@ static void put_sum(struct buf *out, const struct access_report *r)
 
 void access_report_put(struct buf *out, const struct access_report *r)
 {
-    int width = (int)width_of(r);
+    size_t width = width_of(r);
 
     for (size_t block = 0; block < r->n_blocks; block++) {
         buf_printf(out, "%s\n", r->headings[block]);
-        for (size_t i = 0; i < r->n_rows; i++)
-            if (r->rows[i].block == block)
-                buf_printf(out, "  %s  %-*s  %s\n", word_of(r->rows[i].verdict), width,
-                           r->rows[i].what, r->rows[i].text);
+        for (size_t i = 0; i < r->n_rows; i++) {
+            const struct row *row = &r->rows[i];
+            size_t fill = width - visible_width(str_c(row->what));
+
+            if (row->block == block)
+                buf_printf(out, "  %s  %s%*s  %s\n", word_of(row->verdict), row->what, (int)fill,
+                           "", row->text);
+        }
         buf_putc(out, '\n');
     }
     put_sum(out, r);

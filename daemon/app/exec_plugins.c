@@ -253,18 +253,6 @@ void exec_plugins_check(const struct conf *conf, const struct cluster_access_lis
     }
 }
 
-/* The install hint of a kubeconfig, which may have any bytes, for one line of a terminal; the caller
- * frees it. */
-static char *one_line(const char *hint)
-{
-    char *line = mem_printf(": %s", hint);
-
-    for (char *c = line; *c != '\0'; c++)
-        if ((unsigned char)*c < ' ' || *c == 0x7f)
-            *c = ' ';
-    return line;
-}
-
 void exec_plugins_check_installed(const struct conf *conf, const struct cluster_access_list *l,
                                   struct problems *p)
 {
@@ -277,11 +265,11 @@ void exec_plugins_check_installed(const struct conf *conf, const struct cluster_
         if (exec == NULL)
             continue;
         char **env = make_env(conf, l, i, &unread);
-        char *hint = exec->install_hint != NULL ? one_line(exec->install_hint) : mem_strdup("");
-        char *text = mem_printf("%s is not installed%s", exec->command, hint);
+        const char *hint = exec->install_hint != NULL ? exec->install_hint : "";
+        char *text =
+            mem_printf("%s is not installed%s%s", exec->command, hint[0] ? ": " : "", hint);
         if (!find(l, i, env, path))
             problem(conf, i, p, text);
-        free(hint);
         free(text);
         free_env(env);
     }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/visible.h"
 #include "kube/resource.h"
 #include "kube/token.h"
 #include "proto/tls_identity.h"
@@ -260,6 +261,18 @@ static bool take_watches(struct rbac *rbac, const struct conf *conf, const struc
     return any;
 }
 
+static void complain(const char *cluster, const struct err *err)
+{
+    struct buf line = {0};
+
+    visible_put(&line, str_c(err->text));
+    fprintf(stderr,
+            "informerd: cluster %s: %s: say who it is with --subject User:NAME, Group:NAME or "
+            "ServiceAccount:NAMESPACE:NAME\n",
+            cluster, buf_cstr(&line));
+    buf_free(&line);
+}
+
 /* Appends the roles and bindings of one cluster. False, with a line on stderr, if nobody is given
  * and the credential names nobody. */
 static bool print_cluster(const struct conf_cluster *c, const struct cluster_access_list *l,
@@ -277,10 +290,7 @@ static bool print_cluster(const struct conf_cluster *c, const struct cluster_acc
     if (known)
         put_cluster(rbac, c, &h, &a->kubeconfig.impersonation, out);
     else
-        fprintf(stderr,
-                "informerd: cluster %s: %s: say who it is with --subject User:NAME, Group:NAME or "
-                "ServiceAccount:NAMESPACE:NAME\n",
-                c->name.v, err.text);
+        complain(c->name.v, &err);
     free_holder(&h);
     return known;
 }

@@ -14,7 +14,7 @@
 #include "base/buf.h"
 #include "base/log_journal.h"
 #include "base/log_levels.h"
-#include "base/utf8.h"
+#include "base/visible.h"
 
 const char *const log_level_words[] = {"error", "warn", "info", "debug", "trace", NULL};
 const char *const log_format_words[] = {"auto", "text", "json", "journal", NULL};
@@ -83,36 +83,32 @@ static enum log_format effective_format(void)
     return log_journal_has_stderr() ? LOG_FMT_JOURNAL : LOG_FMT_TEXT;
 }
 
-/* How many bytes at p are one printable character of well-formed UTF-8; 0 = this byte must be
- * escaped. */
-static size_t printable(const unsigned char *p, size_t n)
-{
-    if (p[0] >= 0x20 && p[0] < 0x7f)
-        return p[0] == '"' || p[0] == '\\' ? 0 : 1;
-    bool control = p[0] < 0x80 || (p[0] == 0xc2 && n > 1 && p[1] < 0xa0); /* C0, DEL, C1 */
-
-    return control ? 0 : utf8_len(p, n);
-}
-
 /* The escapes are those of JSON, in text lines too: so both formats are read alike. */
 static void put_quoted(struct buf *out, struct str s)
 {
+    const unsigned char *p = (const unsigned char *)s.p;
+    size_t plain = 0; /* where the bytes begin that are written as they are */
+
     buf_putc(out, '"');
     for (size_t i = 0; i < s.n;) {
-        const unsigned char *p = (const unsigned char *)s.p + i;
-        size_t len = printable(p, s.n - i);
+        bool quoted = p[i] == '"' || p[i] == '\\';
+        size_t len = quoted ? 0 : visible_ascii(p[i]) ? 1 : visible_len(p + i, s.n - i);
 
-        if (len > 0) {
-            buf_append(out, p, len);
-        } else if (*p == '"' || *p == '\\') {
-            buf_printf(out, "\\%c", *p);
-        } else if (*p == '\n') {
-            buf_puts(out, "\\n");
+        i += len;
+        if (len > 0)
+            continue;
+        buf_append(out, p + plain, i - plain);
+        plain = i;
+        if (quoted) {
+            buf_putc(out, '\\');
+            i++; /* written with the bytes behind it */
         } else {
-            buf_printf(out, "\\u%04x", *p);
+            i += visible_escape(out, p + i, s.n - i);
+            plain = i;
         }
-        i += len > 0 ? len : 1;
     }
+    if (s.n > plain)
+        buf_append(out, p + plain, s.n - plain);
     buf_putc(out, '"');
 }
 

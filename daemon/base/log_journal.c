@@ -11,6 +11,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/visible.h"
+
 #define SOCKET_PATH "/run/systemd/journal/socket"
 
 static int socket_fd = -1;
@@ -53,12 +55,18 @@ static void put_field(struct buf *out, const char *name, struct str value)
     buf_putc(out, '\n');
 }
 
+/* A name is shown as in the message: people read fields, too (journalctl -o verbose). */
 static void put_kv(struct buf *out, const char *name, const struct kv *f)
 {
-    if (f->type == KV_TYPE_STR && f->s.n > 0)
-        put_field(out, name, f->s);
-    else if (f->type == KV_TYPE_U64)
+    struct buf shown = {0};
+
+    if (f->type == KV_TYPE_STR && f->s.n > 0) {
+        visible_put(&shown, f->s);
+        put_field(out, name, buf_str(&shown));
+        buf_free(&shown);
+    } else if (f->type == KV_TYPE_U64) {
         buf_printf(out, "%s=%" PRIu64 "\n", name, f->u);
+    }
 }
 
 void log_journal_put(struct buf *out, int priority, struct str message, const struct kv *fields)

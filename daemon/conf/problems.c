@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "base/panic.h"
+#include "base/visible.h"
 
 struct problem {
     char *file;
@@ -74,10 +75,12 @@ void problems_put(struct problems *p, struct buf *out)
     if (p->n > 0)
         qsort(p->v, p->n, sizeof(*p->v), by_place);
     for (size_t i = 0; i < p->n; i++) {
+        visible_put(out, str_c(p->v[i].file));
         if (p->v[i].line > 0)
-            buf_printf(out, "%s:%d: %s%s\n", p->v[i].file, p->v[i].line, mark, p->v[i].text);
-        else
-            buf_printf(out, "%s: %s%s\n", p->v[i].file, mark, p->v[i].text);
+            buf_printf(out, ":%d", p->v[i].line);
+        buf_printf(out, ": %s", mark);
+        visible_put(out, str_c(p->v[i].text));
+        buf_putc(out, '\n');
     }
     if (p->more > 0)
         buf_printf(out, "%s... and %zu more\n", mark, p->more);

@@ -9,27 +9,31 @@
 #include "base/amount.h"
 #include "base/mem.h"
 #include "base/panic.h"
+#include "base/visible.h"
 #include "conf/value.h"
 
 enum { STEP = 2 }; /* more spaces before each line of a group inside a group */
 
-/* Appends a string in quotes, escaped as libconfig reads it; bytes beyond ASCII are not escaped. */
+/* Appends a string in quotes, escaped as libconfig reads it: it knows bytes only, so each byte of a
+ * character that is not shown as it is becomes \xNN. */
 static void put_string(struct buf *out, const char *text)
 {
     static const char plain[] = "\"\\\n\r\t";
     static const char escaped[] = "\"\\nrt";
 
     buf_putc(out, '"');
-    for (; *text != '\0'; text++) {
-        unsigned char c = (unsigned char)*text;
-        const char *special = strchr(plain, c);
+    for (size_t n = strlen(text), len; n > 0; text += len, n -= len) {
+        const unsigned char *p = (const unsigned char *)text;
+        const char *special = strchr(plain, *text);
 
+        len = visible_len(p, n);
         if (special != NULL)
             buf_printf(out, "\\%c", escaped[special - plain]);
-        else if (c < ' ' || c == 0x7f)
-            buf_printf(out, "\\x%02x", c);
+        else if (len == 0)
+            buf_printf(out, "\\x%02x", *p);
         else
-            buf_putc(out, *text);
+            buf_append(out, text, len);
+        len = len > 0 ? len : 1;
     }
     buf_putc(out, '"');
 }

@@ -5,13 +5,13 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "base/visible.h"
 #include "ctl/args.h"
 #include "ctl/ask.h"
 #include "ctl/clock.h"
 #include "ctl/listing.h"
 #include "ctl/reader.h"
 #include "ctl/terminal.h"
-#include "ctl/units.h"
 #include "proto/url.h"
 
 /* Runs and removals are polled with pauses that double: a short one is noticed at once, and a long one costs
@@ -203,7 +203,7 @@ static void on_comparison_leaf(void *arg, const struct leaf *leaf)
     } else if (reader_leads(leaf, 0, "applied")) {
         c->applied = leaf->type == JSON_TRUE;
     } else if (reader_leads(leaf, 0, "error")) {
-        units_put_visible(&c->error, leaf->text);
+        visible_put(&c->error, leaf->text);
     } else if (leaf->depth == 3 && str_is(leaf->path[0], "keys") && reader_leads(leaf, 2, "key")) {
         c->shown++;
     }
@@ -330,14 +330,14 @@ static void on_level_leaf(void *arg, const struct leaf *leaf)
     struct levels *l = arg;
 
     if (reader_leads(leaf, 0, "level")) {
-        units_put_visible(&l->level, leaf->text);
+        visible_put(&l->level, leaf->text);
     } else if (reader_leads(leaf, 0, "configured")) {
-        units_put_visible(&l->configured, leaf->text);
+        visible_put(&l->configured, leaf->text);
     } else if (leaf->depth == 2) {
         buf_puts(&l->special, str_is(leaf->path[0], "watches") ? "watch " : "hook ");
-        units_put_visible(&l->special, leaf->path[1]);
+        visible_put(&l->special, leaf->path[1]);
         buf_puts(&l->special, ": ");
-        units_put_visible(&l->special, leaf->text);
+        visible_put(&l->special, leaf->text);
         buf_putc(&l->special, '\n');
     }
 }
@@ -418,7 +418,7 @@ static void on_forgetting_leaf(void *arg, const struct leaf *leaf)
         buf_puts(&f->files, begins ? "\n  " : "");
         if (begins)
             return;
-        units_put_visible(&f->files, leaf->text);
+        visible_put(&f->files, leaf->text);
         buf_puts(&f->files, str_is(leaf->path[2], "file") ? ": " : "");
     }
 }

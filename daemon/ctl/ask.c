@@ -3,11 +3,11 @@
 
 #include <time.h>
 
+#include "base/visible.h"
 #include "ctl/args.h"
 #include "ctl/client.h"
 #include "ctl/reader.h"
 #include "ctl/terminal.h"
-#include "ctl/units.h"
 #include "proto/url.h"
 
 void ask_put_path(struct buf *out, const char *path, const struct args *a)
@@ -39,7 +39,7 @@ struct listing_look ask_look(const struct args *a, enum listing_rows rows)
 void ask_on_error_leaf(void *arg, const struct leaf *leaf)
 {
     if (reader_leads(leaf, 0, "error"))
-        units_put_visible(arg, leaf->text);
+        visible_put(arg, leaf->text);
 }
 
 enum command_exit ask_refused(const struct client_reply *reply, struct buf *complaint)

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "base/nearest.h"
+#include "base/visible.h"
 #include "ctl/action.h"
 #include "ctl/args.h"
 #include "ctl/ask.h"
@@ -20,7 +21,6 @@
 #include "ctl/summary.h"
 #include "ctl/terminal.h"
 #include "ctl/top.h"
-#include "ctl/units.h"
 #include "ctl/wait.h"
 
 /* Options that not every command has. */
@@ -74,7 +74,7 @@ static int64_t now_s(void)
 static enum err_kind print_json(struct answer *c, struct err *err)
 {
     (void)err;
-    buf_append_str(c->out, c->json);
+    terminal_put_json(c->out, c->json);
     if (c->json.n > 0 && c->json.p[c->json.n - 1] != '\n')
         buf_putc(c->out, '\n');
     return ERR_OK;
@@ -215,7 +215,7 @@ static void on_advice(void *arg, const struct leaf *leaf)
     if (leaf->depth != 3 || leaf->type != JSON_STRING || !str_is(leaf->path[0], "units") ||
         !str_is(leaf->path[2], "advice"))
         return;
-    units_put_visible(&line, leaf->text);
+    visible_put(&line, leaf->text);
     buf_putc(&line, '\n');
     if (a->n < 3 && strstr(buf_cstr(&a->lines), buf_cstr(&line)) == NULL) {
         buf_append_str(&a->lines, buf_str(&line));

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ctl/events.h"
 
+#include "base/visible.h"
 #include "ctl/args.h"
 #include "ctl/ask.h"
 #include "ctl/follow.h"
 #include "ctl/reader.h"
-#include "ctl/units.h"
 
 /* Appends one member of the line. "time" and "what" come first in the JSON, and need no names.
  * "seq", the number of the line, is for programs. */
@@ -18,13 +18,13 @@ static void on_leaf(void *arg, const struct leaf *leaf)
     if (out->len > 0)
         buf_putc(out, ' ');
     if (!str_is(leaf->path[0], "time") && !str_is(leaf->path[0], "what")) {
-        units_put_visible(out, leaf->path[0]);
+        visible_put(out, leaf->path[0]);
         buf_putc(out, '=');
     }
     if (leaf->type == JSON_TRUE || leaf->type == JSON_FALSE)
         buf_puts(out, leaf->type == JSON_TRUE ? "yes" : "no");
     else
-        units_put_visible(out, leaf->text);
+        visible_put(out, leaf->text);
 }
 
 /* Appends a line of the journal (NDJSON; not empty) as "TIME WHAT NAME=VALUE ...". It stays one line
@@ -37,7 +37,7 @@ static void put_line(struct buf *out, struct str line)
     if (reader_scan(line, on_leaf, &text, &err) != ERR_OK) {
         /* A line that cannot be read is shown as it is. */
         buf_clear(&text);
-        units_put_visible(&text, str_of(line.p, line.n - (line.p[line.n - 1] == '\n')));
+        visible_put(&text, str_of(line.p, line.n - (line.p[line.n - 1] == '\n')));
     }
     buf_append_str(out, buf_str(&text));
     buf_putc(out, '\n');

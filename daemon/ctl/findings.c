@@ -3,8 +3,8 @@
 
 #include <string.h>
 
+#include "base/visible.h"
 #include "ctl/reader.h"
-#include "ctl/units.h"
 
 enum { INDENT = 4 };
 
@@ -23,7 +23,7 @@ static void put_wrapped(struct buf *out, struct str line, size_t width)
     while (line.n > 0) {
         const char *space = memchr(line.p, ' ', line.n);
         struct str word = {line.p, space != NULL ? (size_t)(space - line.p) : line.n};
-        size_t n = units_width(word);
+        size_t n = visible_width(word);
 
         if (column > 0 && width > 0 && column + 1 + n > width) {
             buf_printf(out, "\n%*s", INDENT, "");
@@ -53,7 +53,7 @@ static void on_leaf(void *arg, const struct leaf *leaf)
         buf_puts(&f->line, ": ");
     else if (str_is(leaf->path[2], "advice"))
         buf_puts(&f->line, " -> ");
-    units_put_visible(&f->line, leaf->text);
+    visible_put(&f->line, leaf->text);
     if (!str_is(leaf->path[2], "advice"))
         return;
     put_wrapped(f->out, buf_str(&f->line), f->width);

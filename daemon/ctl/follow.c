@@ -6,11 +6,12 @@
 #include "ctl/args.h"
 #include "ctl/ask.h"
 #include "ctl/client.h"
+#include "ctl/terminal.h"
 #include "ctl/write_out.h"
 
 /* The receiver of the lines. */
 struct printer {
-    void (*put)(struct buf *out, struct str line);
+    void (*put)(struct buf *out, struct str line); /* NULL: the line is JSON, and stays so */
     int failure; /* errno of the write that failed; 0 = no write has failed */
 };
 
@@ -22,7 +23,9 @@ static bool print_line(void *arg, struct str line)
 
     if (p->put != NULL)
         p->put(&text, line);
-    p->failure = write_out(p->put != NULL ? buf_str(&text) : line);
+    else
+        terminal_put_json(&text, line);
+    p->failure = write_out(buf_str(&text));
     buf_free(&text);
     return p->failure == 0;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ctl/listing.h"
 
+#include "base/visible.h"
 #include "ctl/reader.h"
 #include "ctl/table.h"
 #include "ctl/units.h"
@@ -438,7 +439,7 @@ static void add_to_keys(struct walk *w)
             continue;
         if (more)
             buf_putc(w->out, '/');
-        units_put_visible(w->out, buf_str(&w->cells[i]));
+        visible_put(w->out, buf_str(&w->cells[i]));
         more = true;
     }
     if (more)

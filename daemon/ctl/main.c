@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/visible.h"
 #include "ctl/args.h"
 #include "ctl/command.h"
 #include "ctl/complete.h"
@@ -39,6 +40,7 @@ int main(int argc, char **argv)
 {
     struct buf out = {0};
     struct buf complaint = {0};
+    struct buf shown = {0};
     enum command_exit code = run(argc, (const char *const *)argv, &out, &complaint);
 
     /* An answer that was written only in part must not look like success: a script reads it from a
@@ -49,8 +51,10 @@ int main(int argc, char **argv)
                 strerror(error)); /* NOLINT(concurrency-mt-unsafe) */
         code = EXIT_NO;
     }
-    if (complaint.len > 0)
-        fprintf(stderr, "informerctl: %.*s", STR_ARG(buf_str(&complaint)));
+    visible_put_lines(&shown, buf_str(&complaint));
+    if (shown.len > 0)
+        fprintf(stderr, "informerctl: %.*s", STR_ARG(buf_str(&shown)));
+    buf_free(&shown);
     buf_free(&out);
     buf_free(&complaint);
     return code;

@@ -4,12 +4,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/visible.h"
 #include "ctl/args.h"
 #include "ctl/ask.h"
 #include "ctl/reader.h"
 #include "ctl/table.h"
 #include "ctl/terminal.h"
-#include "ctl/units.h"
 
 enum { COL_KIND, COL_NAME, COL_CHANGE, COL_SETTINGS, COL_EFFECT, COLUMNS };
 
@@ -38,7 +38,7 @@ static void add_text(struct buf *b, const char *between, struct str text)
 {
     if (b->len > 0)
         buf_puts(b, between);
-    units_put_visible(b, text);
+    visible_put(b, text);
 }
 
 /* An entry that is kept has no row. */
@@ -95,7 +95,7 @@ static void take_entry(struct plan_look *l, const struct leaf *leaf)
 /* The default of control.group is an empty text. */
 static void put_value(struct buf *out, struct str value)
 {
-    units_put_visible(out, value.n > 0 ? value : str_c("the default"));
+    visible_put(out, value.n > 0 ? value : str_c("the default"));
 }
 
 /* Members come in the order of reload_plan_put(): setting, now, wanted, at. */
@@ -103,7 +103,7 @@ static void take_restart(struct plan_look *l, const struct leaf *leaf)
 {
     if (str_is(leaf->path[3], "setting")) {
         buf_puts(&l->restarts, "needs a restart: ");
-        units_put_visible(&l->restarts, leaf->text);
+        visible_put(&l->restarts, leaf->text);
     } else if (str_is(leaf->path[3], "now")) {
         buf_puts(&l->restarts, " (now ");
         put_value(&l->restarts, leaf->text);
@@ -114,7 +114,7 @@ static void take_restart(struct plan_look *l, const struct leaf *leaf)
     } else {
         if (leaf->type == JSON_STRING) {
             buf_puts(&l->restarts, ": ");
-            units_put_visible(&l->restarts, leaf->text);
+            visible_put(&l->restarts, leaf->text);
         }
         buf_putc(&l->restarts, '\n');
     }
@@ -129,7 +129,7 @@ static void on_leaf(void *arg, const struct leaf *leaf)
         l->is_good = l->is_planned || str_is(leaf->text, "reloaded");
         l->is_invalid = str_is(leaf->text, "invalid");
     } else if (leaf->depth == 2 && str_is(leaf->path[0], "problems")) {
-        units_put_visible(&l->problems, leaf->text);
+        visible_put(&l->problems, leaf->text);
         buf_putc(&l->problems, '\n');
     } else if (reader_leads(leaf, 0, "plan.compares_programs")) {
         l->compares_programs = leaf->type == JSON_TRUE;

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/visible.h"
 #include "ctl/listing.h"
 #include "ctl/reader.h"
 #include "ctl/tone.h"
@@ -33,7 +34,7 @@ struct summary {
 static void set(struct buf *b, struct str text)
 {
     buf_clear(b);
-    units_put_visible(b, text);
+    visible_put(b, text);
 }
 
 /* A member of "state": the state that informerd keeps over restarts. */
@@ -62,7 +63,7 @@ static void on_file(struct summary *s, const struct leaf *leaf)
     if (s->file_count > FILES_SHOWN)
         return;
     buf_puts(&s->files, begins ? "  hook " : ": ");
-    units_put_visible(&s->files, leaf->text);
+    visible_put(&s->files, leaf->text);
     if (str_is(leaf->path[2], "because"))
         buf_putc(&s->files, '\n');
 }
@@ -82,7 +83,7 @@ static void on_leaf(void *arg, const struct leaf *leaf)
     } else if (leaf->depth == 2 && str_is(leaf->path[0], "degraded")) {
         s->degraded = true;
         buf_puts(&s->reasons, "  ");
-        units_put_visible(&s->reasons, leaf->text);
+        visible_put(&s->reasons, leaf->text);
         buf_putc(&s->reasons, '\n');
     } else if (leaf->depth == 2 && str_is(leaf->path[0], "state")) {
         on_state(s, leaf);

@@ -7,8 +7,8 @@
 #include "base/mem.h"
 #include "base/panic.h"
 #include "base/utf8.h"
+#include "base/visible.h"
 #include "ctl/tone.h"
-#include "ctl/units.h"
 
 /* GAP: spaces between columns. CUT_MIN: a column is not cut to fewer characters. */
 enum { GAP = 2, CUT_MIN = 6 };
@@ -40,7 +40,7 @@ struct table *table_create(const char *const *headings, size_t columns)
     t->width = mem_array(columns, sizeof(*t->width));
     t->state = mem_array(columns, sizeof(*t->state));
     for (size_t i = 0; i < columns; i++)
-        t->width[i] = units_width(str_c(headings[i]));
+        t->width[i] = visible_width(str_c(headings[i]));
     return t;
 }
 
@@ -65,7 +65,7 @@ static char *cell(struct str text)
 {
     struct buf visible = {0};
 
-    units_put_visible(&visible, text.n > 0 ? text : str_c("-"));
+    visible_put(&visible, text.n > 0 ? text : str_c("-"));
     char *s = mem_strndup(visible.data, visible.len);
     buf_free(&visible);
     return s;
@@ -81,7 +81,7 @@ void table_add(struct table *t, const struct str *cells)
     }
     for (size_t i = 0; i < t->columns; i++) {
         char *s = cell(cells[i]);
-        size_t width = units_width(str_c(s));
+        size_t width = visible_width(str_c(s));
 
         t->cells[used + i] = s;
         if (width > t->width[i])
@@ -150,7 +150,7 @@ static size_t widest(const struct table *t, enum column_state state)
     size_t found = t->columns;
 
     for (size_t i = 0; i < t->columns; i++) {
-        size_t least = units_width(str_c(t->headings[i]));
+        size_t least = visible_width(str_c(t->headings[i]));
         bool can = t->state[i] == state && t->width[i] > least && t->width[i] > CUT_MIN;
 
         if (can && (found == t->columns || t->width[i] > t->width[found]))
@@ -177,31 +177,32 @@ static bool is_last(const struct table *t, size_t column)
     return true;
 }
 
-/* The longest beginning of the text with at most width characters. */
+/* The longest beginning of the text that fits into width columns. */
 static struct str beginning(struct str text, size_t width)
 {
-    while (units_width(text) > width)
+    while (visible_width(text) > width)
         text = utf8_cut(text, text.n - 1);
     return text;
 }
 
-/* Appends at most width characters of the text: its beginning and, of a name, its end as well, as
- * names often differ there only. Returns how many it has appended. */
+/* Appends what fits into width columns of the text: its beginning and, of a name, its end as well, as
+ * names often differ there only. Returns how many columns it has filled. */
 static size_t put_cut(struct buf *out, size_t width, enum column_state state, struct str text)
 {
-    size_t n = units_width(text);
+    size_t n = visible_width(text);
     size_t end = state == COLUMN_MAY_SHORTEN ? (width - 1) / 2 : 0;
 
     if (n <= width) {
         buf_append_str(out, text);
         return n;
     }
-    struct str first = beginning(text, width - 1 - end);
     struct str before_end = beginning(text, n - end);
+    struct str last = str_of(text.p + before_end.n, text.n - before_end.n);
+    struct str first = beginning(text, width - 1 - visible_width(last));
     buf_append_str(out, first);
     buf_putc(out, '~');
-    buf_append_str(out, str_of(text.p + before_end.n, text.n - before_end.n));
-    return width;
+    buf_append_str(out, last);
+    return visible_width(first) + 1 + visible_width(last);
 }
 
 /* The last column is not filled up, so that lines have no spaces at their ends. Colours take no room:

@@ -20,7 +20,7 @@ struct table *table_create(const char *const *headings, size_t columns);
 void table_destroy(struct table **t);
 
 /* Adds a row of as many cells as the table has columns. The cells are copied; characters that
- * cannot be seen are escaped (units_put_visible()), and an empty cell becomes "-". */
+ * cannot be seen are escaped (visible_put()), and an empty cell becomes "-". */
 void table_add(struct table *t, const struct str *cells);
 
 /* Has any row a cell in this column that is neither empty nor "0" nor "no"? */

@@ -10,7 +10,7 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include "base/buf.h"
+#include "base/visible.h"
 #include "ctl/write_out.h"
 
 /* xterm's names for them: alternate screen, cursor. All present terminals know them. */
@@ -30,6 +30,14 @@ static void set_raw(bool raw)
     else
         t.c_lflag |= ICANON | ECHO;
     tcsetattr(STDIN_FILENO, TCSANOW, &t);
+}
+
+void terminal_put_json(struct buf *out, struct str json)
+{
+    if (isatty(STDOUT_FILENO))
+        visible_put_json(out, json);
+    else
+        buf_append_str(out, json);
 }
 
 static void enter(void)

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/buf.h"
 #include "base/str.h"
 
 /* Are stdin and stdout terminals? */
@@ -17,6 +18,10 @@ bool terminal_is_there(void);
 /* May colours be used on stdout? Only on a terminal, not with NO_COLOR (https://no-color.org), and not
  * on a terminal without them (TERM=dumb). */
 bool terminal_has_colour(void);
+
+/* Appends JSON of the daemon for stdout: for a program as it is; for a terminal so that texts in it cannot
+ * change what is seen (visible_put_json()). */
+void terminal_put_json(struct buf *out, struct str json);
 
 /* Begins: another screen, no echo, keys without Enter. Signals that end or stop the program restore
  * the terminal first; a signal may end any poll() with EINTR. */

@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "base/utf8.h"
+#include "base/visible.h"
 #include "ctl/reader.h"
 #include "ctl/tone.h"
 #include "ctl/units.h"
@@ -40,7 +41,7 @@ static uint64_t thousandths(const struct leaf *leaf)
 static void set(struct buf *b, struct str text)
 {
     buf_clear(b);
-    units_put_visible(b, text);
+    visible_put(b, text);
 }
 
 /* The watch of this name, made if there is none; the last one, as members of a watch come together. */
@@ -256,7 +257,7 @@ static void put_line(struct buf *out, const struct top_look *look, enum tone ton
 {
     struct str line = buf_str(text);
 
-    while (units_width(line) > look->columns)
+    while (visible_width(line) > look->columns)
         line = utf8_cut(line, line.n - 1);
     while (line.n > 0 && line.p[line.n - 1] == ' ')
         line.n--;
@@ -268,7 +269,7 @@ static void put_line(struct buf *out, const struct top_look *look, enum tone ton
 /* A cell of a fixed width, with a space before it. Takes over text. */
 static void put_right(struct buf *out, size_t width, struct buf *text)
 {
-    for (size_t n = units_width(buf_str(text)); n < width; n++)
+    for (size_t n = visible_width(buf_str(text)); n < width; n++)
         buf_putc(out, ' ');
     buf_putc(out, ' ');
     buf_append_str(out, buf_str(text));
@@ -280,13 +281,13 @@ static void put_name(struct buf *out, size_t width, struct str name)
 {
     struct buf visible = {0};
 
-    units_put_visible(&visible, name);
+    visible_put(&visible, name);
     struct str s = buf_str(&visible);
-    bool cut = units_width(s) > width;
-    while (units_width(s) > width - cut)
+    bool cut = visible_width(s) > width;
+    while (visible_width(s) > width - cut)
         s = utf8_cut(s, s.n - 1);
     buf_append_str(out, s);
-    for (size_t n = units_width(s) + cut; n < width; n++)
+    for (size_t n = visible_width(s) + cut; n < width; n++)
         buf_putc(out, ' ');
     buf_puts(out, cut ? "~" : "");
     buf_free(&visible);
@@ -393,7 +394,7 @@ static void put_first(struct buf *out, const struct top *t, const struct top_loo
     buf_printf(&line, "; by %s%s", sorts[look->sort], look->reverse ? ", reversed" : "");
     if (look->trouble != NULL) {
         buf_clear(&line);
-        units_put_visible(&line, str_c(look->trouble));
+        visible_put(&line, str_c(look->trouble));
     }
     put_line(out, look, look->trouble != NULL || t->faults > 0 ? TONE_BAD : TONE_HEADING, &line);
 }

@@ -3,11 +3,11 @@
 
 #include <stdio.h>
 
+#include "base/visible.h"
 #include "ctl/args.h"
 #include "ctl/ask.h"
 #include "ctl/clock.h"
 #include "ctl/reader.h"
-#include "ctl/units.h"
 
 /* {"for":NAME,"done":true,"waits_for":[TEXT,...]} */
 struct condition {
@@ -23,7 +23,7 @@ static void on_leaf(void *arg, const struct leaf *leaf)
         c->done = leaf->type == JSON_TRUE;
     } else if (leaf->depth == 2 && str_is(leaf->path[0], "waits_for")) {
         buf_puts(&c->missing, "  ");
-        units_put_visible(&c->missing, leaf->text);
+        visible_put(&c->missing, leaf->text);
         buf_putc(&c->missing, '\n');
     }
 }

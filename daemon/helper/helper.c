@@ -187,16 +187,21 @@ static bool start_run(struct helper *h, const struct wire_request *req, struct c
 
 /* hook/scheduler keeps to the runs that the configuration allows, so a main that asks for more has
  * a bug or was broken into. The run is refused and logged; the helper goes on for the other
- * hooks. */
+ * hooks. Only a removal of stray files may find another one: io/sweep does not wait for one that SIGKILL
+ * does not end. */
 static void refuse_too_many(struct helper *h, const struct wire_request *req)
 {
     size_t n;
     const char *run = wire_env_check(req->env, &n) ? run_name(req->env) : NULL;
     const char *hook = req->type == WIRE_RUN ? h->params->hooks[req->number].name : NULL;
 
-    log_error("helper: run refused: more runs at a time than the configuration allows",
-              hook != NULL ? KV_STR("hook", hook) : (struct kv){.type = KV_TYPE_NONE},
-              KV_STR("run", run));
+    if (hook != NULL && req->program == RUN_PROGRAM_SWEEP)
+        log_warn("helper: obsolete files are not removed yet: the removal before has not ended",
+                 KV_STR("hook", hook));
+    else
+        log_error("helper: run refused: more runs at a time than the configuration allows",
+                  hook != NULL ? KV_STR("hook", hook) : (struct kv){.type = KV_TYPE_NONE},
+                  KV_STR("run", run));
     refuse(h, req, run_end_refused(req->program, RUN_STAGE_CONCURRENCY, EBUSY));
 }
 

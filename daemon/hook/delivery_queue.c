@@ -186,6 +186,17 @@ static enum delta_type repeat_type(const struct delivery_queue *q)
     return filter_takes(q->filter, DELTA_MODIFIED) ? DELTA_MODIFIED : DELTA_ADDED;
 }
 
+/* The type with which an incarnation is delivered for which no run has succeeded. A hook without ADDED
+ * accepts an incarnation when it first sees it. If the incarnation is not handled any more, a run with
+ * its end has failed, and the object is back: that run and those before it may have had effects, so the
+ * hook gets the object as MODIFIED. */
+static enum delta_type first_type(const struct delivery_queue *q, const struct delivery *dl)
+{
+    bool tried = delivery_is_attempted(dl) && known_has(&dl->delivered, dl->newest.object);
+
+    return tried && !filter_takes(q->filter, DELTA_ADDED) ? repeat_type(q) : DELTA_ADDED;
+}
+
 /* The table of ARCHITECTURE.md "What is due for a key": the end of the delivered incarnation, the
  * end of its successor, then the newest state. */
 size_t delivery_events(const struct delivery_queue *q, const struct delivery *dl,
@@ -207,7 +218,7 @@ size_t delivery_events(const struct delivery_queue *q, const struct delivery *dl
     if (!has_state(dl) || n == 2)
         return n;
     if (!known_has(&dl->handled, now))
-        out[n++] = event_as(DELTA_ADDED, &dl->newest);
+        out[n++] = event_as(first_type(q, dl), &dl->newest);
     /* A run since the handled state may have had other effects, so even the handled state is
      * delivered once more. */
     else if (delivery_is_attempted(dl))

@@ -42,13 +42,14 @@ const char *run_key(const struct run *run)
 /* `changed` of an event (docs/decisions.md "changed names all that a run must see to"): the paths that
  * differ from the last handled state, and those that runs since then got, as they may have had effects.
  * At all other paths the newest state is equal to the states that those runs saw. "*" if only an earlier
- * process knew the handled state. */
+ * process knew the handled state, or if a run with the end of the object has failed since. */
 static struct buf changed_paths(const struct delivery *dl, const struct delivery_event *ev)
 {
     const struct object *base = delivery_base(dl, ev);
+    bool known = known_has(&dl->handled, ev->object) || known_has(&dl->delivered, ev->object);
     struct buf lines = {0};
 
-    if (base == NULL && ev->type == DELTA_MODIFIED && known_has(&dl->handled, ev->object))
+    if (base == NULL && ev->type == DELTA_MODIFIED && known)
         buf_puts(&lines, PATH_LIST_ALL);
     if (base == NULL)
         return lines;

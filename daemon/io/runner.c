@@ -64,8 +64,9 @@ struct runner {
     struct deadline *hangs; /* the time limit of the oldest opening */
     /* number of commits, plus 1, when the disk was found to hang; 0 = it does not hang */
     uint64_t hung_at;
-    struct note *notes;             /* by hook.index */
-    size_t lacking[SHORTAGE_KINDS]; /* number of hooks that lack it */
+    struct note *notes;              /* by hook.index */
+    size_t lacking[SHORTAGE_KINDS];  /* number of hooks that lack it */
+    bool short_told[SHORTAGE_KINDS]; /* the log has said so, and not yet that it is over */
     struct strays_driver *strays_driver;
     struct loop_task kick;
     struct deadline *wake; /* runs when the scheduler has something due although nothing happened */
@@ -73,14 +74,40 @@ struct runner {
 
 /* ---- Shortages: logged when the first hook meets one, and when the last one has got over it */
 
+/* No hook lacks it any more. */
+static void tell_over(struct runner *r, enum shortage shortage)
+{
+    if (r->short_told[shortage] && r->lacking[shortage] == 0) {
+        r->short_told[shortage] = false;
+        log_info("runs can be started again", KV_STR("short_of", shortage_name(shortage)));
+    }
+}
+
+/* A run was started. The hooks that lacked something may have gone with a reload before, which said nothing
+ * about the system. */
+static void tell_all_over(struct runner *r)
+{
+    for (enum shortage i = SHORTAGE_NONE + 1; i < SHORTAGE_KINDS; i++)
+        tell_over(r, i);
+}
+
+/* The shortage of the hook does not count any more. */
+static void drop_shortage(struct runner *r, const struct hook *h)
+{
+    enum shortage lacks = r->notes[h->index].lacks;
+
+    r->notes[h->index].lacks = SHORTAGE_NONE;
+    if (lacks != SHORTAGE_NONE)
+        r->lacking[lacks]--;
+}
+
 /* The shortage of the hook is over. */
 static void end_shortage(struct runner *r, const struct hook *h)
 {
     enum shortage lacks = r->notes[h->index].lacks;
 
-    r->notes[h->index].lacks = SHORTAGE_NONE;
-    if (lacks != SHORTAGE_NONE && --r->lacking[lacks] == 0)
-        log_info("runs can be started again", KV_STR("short_of", shortage_name(lacks)));
+    drop_shortage(r, h);
+    tell_over(r, lacks);
 }
 
 /* A run of the hook could not be started. The hook may have lacked another resource before. */
@@ -99,10 +126,12 @@ static void begin_shortage(struct runner *r, const struct hook *h, enum shortage
         return;
     end_shortage(r, h);
     r->notes[h->index].lacks = shortage;
-    if (r->lacking[shortage]++ == 0)
+    r->lacking[shortage]++;
+    if (!r->short_told[shortage])
         log_warn(messages[shortage], KV_STR("short_of", shortage_name(shortage)),
                  KV_STR("hook", h->name), KV_STR("result", result),
                  KV_STR("advice", shortage_advice(shortage)));
+    r->short_told[shortage] = true;
 }
 
 /* Looks for hooks that have got over their shortage: each of their work items that were not started
@@ -181,6 +210,7 @@ static void finish(struct runner *r, struct run *run, const struct run_result *r
     } else {
         const struct history_run *ended = history_get(&h->history, 0);
 
+        tell_all_over(r);
         if (ended->outcome == HISTORY_OK)
             log_success(h, ended, was_failing);
         else
@@ -657,7 +687,7 @@ void runner_before_change(struct runner *r)
 {
     for (size_t i = 0; i < r->params.hooks->n; i++)
         if (r->params.hooks->v[i]->stage == HOOK_RETIRES)
-            end_shortage(r, r->params.hooks->v[i]);
+            drop_shortage(r, r->params.hooks->v[i]);
     strays_driver_dispose(&r->strays_driver);
 }
 

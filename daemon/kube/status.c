@@ -27,8 +27,8 @@ struct scan {
     char other_error[256]; /* {"error":...}, which some proxies send */
 };
 
-/* Copies text. If it is too long it is cut between two characters. Control bytes become blanks,
- * as the text ends up in the log. */
+/* Copies text. If it is too long it is cut between two characters. Ends of lines, tabs and NULs become
+ * blanks, as the text is a C string for one line; whoever shows it escapes the rest. */
 static void put_text(char *out, size_t size, struct str text)
 {
     size_t n = text.n < size - 1 ? text.n : size - 1;
@@ -36,12 +36,11 @@ static void put_text(char *out, size_t size, struct str text)
     if (n < text.n)
         while (n > 0 && ((unsigned char)text.p[n] & 0xc0) == 0x80)
             n--;
-    for (size_t i = 0; i < n; i++) {
-        unsigned char c = (unsigned char)text.p[i];
-
-        out[i] = (char)(c < 0x20 || c == 0x7f ? ' ' : c);
-    }
+    memcpy(out, text.n > 0 ? text.p : "", n);
     out[n] = '\0';
+    for (char *c = out; c < out + n; c++)
+        if (strchr("\t\n\v\f\r", *c) != NULL) /* or a NUL: it ends that text, too */
+            *c = ' ';
 }
 
 #define PUT_TEXT(array, text) put_text((array), sizeof(array), (text))

@@ -16,6 +16,10 @@ void json_member_text(struct json_out *j, const char *key, const char *value);
 /* Writes a string; an empty one gives null. */
 void json_member_str(struct json_out *j, const char *key, struct str value);
 
+/* Writes a string for a reader that shows it as it is, such as a browser: with the escapes of
+ * visible_put() as a part of the text. NULL gives null. */
+void json_member_shown(struct json_out *j, const char *key, const char *value);
+
 /* Writes a number. */
 void json_member_count(struct json_out *j, const char *key, uint64_t value);
 
@@ -32,9 +36,7 @@ void json_member_age(struct json_out *j, const char *key, uint64_t then_ms, uint
 /* Writes a time as RFC 3339 with nanoseconds; 0 gives null. */
 void json_member_time(struct json_out *j, const char *key, uint64_t wall_ns);
 
-/* Writes a string of any bytes, such as a program's output: invalid UTF-8 becomes U+FFFD, and all
- * control characters, also those behind ASCII, are escaped, so that the JSON can be shown on a
- * terminal. */
+/* Writes a string of any bytes, such as a program's output; an empty one stays empty. */
 void json_member_raw(struct json_out *j, const char *key, struct str bytes);
 
 #endif

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "proto/json_out.h"
 
+#include <string.h>
 #include <time.h>
 
 #include "base/utf8.h"
+#include "base/visible.h"
 
 struct json_out json_out_to(struct buf *buf)
 {
@@ -91,34 +93,27 @@ struct buf *json_out_raw(struct json_out *j)
     return j->buf;
 }
 
-/* Escapes a control character, a quote or a backslash; JSON demands it for no others. */
-static void put_escape(struct buf *out, unsigned char c)
+/* Escapes the character at p and returns its length. JSON demands escapes for control characters of ASCII,
+ * quotes and backslashes; others that cannot be seen are escaped as well, as people read this JSON, too. */
+static size_t put_escape(struct buf *out, const unsigned char *p, size_t n)
 {
-    switch (c) {
-    case '"':
-    case '\\':
-        buf_putc(out, '\\');
-        buf_putc(out, (char)c);
-        break;
-    case '\n':
-        buf_puts(out, "\\n");
-        break;
-    case '\r':
-        buf_puts(out, "\\r");
-        break;
-    case '\t':
-        buf_puts(out, "\\t");
-        break;
-    default:
-        buf_printf(out, "\\u%04x", c);
-        break;
-    }
+    static const char plain[] = "\"\\\r\t";
+    static const char letters[] = "\"\\rt";
+    const char *short_form = p[0] != '\0' ? strchr(plain, p[0]) : NULL;
+
+    if (short_form != NULL)
+        buf_printf(out, "\\%c", letters[short_form - plain]);
+    else if (utf8_len(p, n) > 0)
+        return visible_escape(out, p, n);
+    else
+        buf_puts(out, "\xef\xbf\xbd");
+    return 1;
 }
 
-/* Whether an ASCII byte can be written as it is. */
+/* Whether a byte is of ASCII and can be written as it is. */
 static bool is_plain(unsigned char c)
 {
-    return c >= 0x20 && c < 0x80 && c != '"' && c != '\\';
+    return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
 }
 
 void json_out_quote(struct buf *out, struct str s)
@@ -129,20 +124,14 @@ void json_out_quote(struct buf *out, struct str s)
     buf_make_room(out, s.n + 2);
     buf_putc(out, '"');
     for (size_t i = 0; i < s.n;) {
-        size_t len = is_plain(p[i]) ? 1 : utf8_len(p + i, s.n - i);
+        size_t len = is_plain(p[i]) ? 1 : p[i] < 0x80 ? 0 : visible_len(p + i, s.n - i);
 
-        /* utf8_len() gives 0 for a byte that begins no valid character, and 1 for ASCII that needs
-         * an escape. */
-        if (len > 1 || is_plain(p[i])) {
-            i += len;
-            continue;
-        }
-        buf_append(out, s.p + plain, i - plain);
+        i += len;
         if (len > 0)
-            put_escape(out, p[i]);
-        else
-            buf_puts(out, "\xef\xbf\xbd");
-        plain = ++i;
+            continue;
+        buf_append(out, s.p + plain, i - plain);
+        i += put_escape(out, p + i, s.n - i);
+        plain = i;
     }
     buf_append(out, s.n > 0 ? s.p + plain : NULL, s.n - plain);
     buf_putc(out, '"');

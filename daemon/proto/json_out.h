@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * json_out - writes JSON into a buffer and sets the commas; pure. Invalid UTF-8 in values becomes
- * U+FFFD, so the result is always valid.
+ * U+FFFD, so the result is always valid. Characters that cannot be seen are escaped (base/visible), so it
+ * can be shown on a terminal.
  */
 #ifndef PROTO_JSON_OUT_H
 #define PROTO_JSON_OUT_H

@@ -3,10 +3,13 @@
 """Breaks one line of the daemon at a time and reports which test notices.
 
     tests/mutation/run.py [--jobs N] [--only WORD] [--wire]
+    tests/mutation/run.py --security [--jobs N] [--only WORD]
     tests/mutation/run.py --fit
 
 mutations.txt lists the mutations: a file, a text that occurs in it exactly once, and the text that
-replaces it. Each mutation is made in a copy of the tree, built, and run against the unit tests and
+replaces it. security.txt lists those that weaken a security check, each with the test that must fail:
+with --security only these are made, and only that test is run. In all other campaigns they are mutations
+like any other. Each mutation is made in a copy of the tree, built, and run against the unit tests and
 the simulation. If no test notices it, their long form (`./dev test --long`) runs; with --wire, the
 black-box tests run after that. A mutation that survives is either a hole in the tests or a change
 that changes no behaviour: mutations.txt says which after "= ". The exit code is 1 if a mutation
@@ -34,7 +37,7 @@ import threading
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-LIST = pathlib.Path(__file__).with_name("mutations.txt")
+LISTS = [pathlib.Path(__file__).with_name(name) for name in ("mutations.txt", "security.txt")]
 WIRE = ["test_list.py", "test_events.py", "test_ends.py", "test_stream.py", "test_cache.py",
         "test_renew.py", "test_check_access.py", "test_config.py", "test_replay.py",
         "test_reload_switch.py"]
@@ -50,8 +53,9 @@ SIM = [["--seeds", "300"], ["--restarts", "--seeds", "300", "--seed", "1001"],
 
 
 class Mutation:
-    def __init__(self, number, file, old, new, answer):
-        self.number, self.file, self.old, self.new, self.answer = number, file, old, new, answer
+    def __init__(self, number, file, part):
+        self.number, self.file, self.old, self.new = number, file, part["-"], part["+"]
+        self.answer, self.test = part.get("="), part.get("!")
 
     def __str__(self):
         new = self.new.strip() or "(nothing)"
@@ -59,16 +63,16 @@ class Mutation:
 
 
 def read_list():
-    """Blocks of FILE, "- OLD", "+ NEW" and maybe "= ANSWER", with empty lines between."""
+    """Blocks of FILE, "- OLD", "+ NEW" and maybe "= ANSWER" or "! TEST", with empty lines between."""
     out = []
-    for block in re.split(r"\n\s*\n", LIST.read_text()):
+    for block in re.split(r"\n\s*\n", "\n\n".join(path.read_text() for path in LISTS)):
         lines = [line for line in block.splitlines() if line and not line.startswith("#")]
         if not lines:
             continue
         part = {line[0]: line[2:] for line in lines[1:]}
-        good = set(part) <= set("-+=") and "-" in part and "+" in part and part["-"] != part["+"]
+        good = set(part) <= set("-+=!") and "-" in part and "+" in part and part["-"] != part["+"]
         assert good and len(part) == len(lines) - 1, f"cannot be read: {lines}"
-        out.append(Mutation(len(out) + 1, lines[0], part["-"], part["+"], part.get("=")))
+        out.append(Mutation(len(out) + 1, lines[0], part))
     return out
 
 
@@ -196,13 +200,34 @@ class Tree:
                 return f"sim {' '.join(arguments)} (campaign)"
         return None
 
+    def pytest(self, *arguments):
+        """(exit code, output) of these black-box tests."""
+        return run(["/usr/bin/python3", "-m", "pytest", "-q", "-x", *arguments], 1800,
+                   cwd=self.source / "tests" / "wire",
+                   env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/nonexistent",
+                        "INFORMERD_PATIENCE": "60", "INFORMERD_BUILD": str(self.build)})
+
+    def named(self, test):
+        """The result of one test: "passes", "fails", or why it did not run. test: the name of a
+        program of ctest, or FILE.py::NAME of tests/wire."""
+        is_wire = "::" in test
+        code, out = self.make(["informerd", "informerctl"] if is_wire else [test])
+        if code != 0:
+            return "does not compile"
+        if is_wire:
+            code, out = self.pytest(test)
+        else:
+            code, out = run([self.build / "tests" / test], HANG_S, cwd=self.build / "tests")
+        if code not in (0, 1) and is_wire:
+            return f"cannot be run:\n{out[-2000:]}"
+        if code == 0 and (re.search(r"\d+ skipped", out) or "[  SKIPPED ]" in out and not is_wire):
+            return "is skipped"
+        return "passes" if code == 0 else "fails"
+
     def wire(self):
         if self.make([])[0] != 0:
             return "does not compile"
-        code, out = run(["/usr/bin/python3", "-m", "pytest", "-q", "-x", "-n", "4", *WIRE], 1800,
-                        cwd=self.source / "tests" / "wire",
-                        env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/nonexistent",
-                             "INFORMERD_BUILD": str(self.build)})
+        code, out = self.pytest("-n", "4", *WIRE)
         if code == 0:
             return None
         failed = re.findall(r"^(?:FAILED|ERROR) (\S+)", out, re.M)
@@ -231,6 +256,35 @@ class Tree:
         if killer is not None:
             self.killers.note(m.file, killer.split()[0])
         return m, killer
+
+
+def weaken(todo, jobs):
+    """Makes the mutations of security.txt. Returns whether the named test of each fails with it, and
+    passes without it."""
+    begun = time.monotonic()
+    bad = []
+    with tempfile.TemporaryDirectory(prefix="mutation-") as folder:
+        trees = [Tree(pathlib.Path(folder) / str(i), None) for i in range(jobs)]
+
+        def work(tree, mine):
+            for m in mine:
+                before = tree.named(m.test)
+                path = tree.source / m.file
+                text = path.read_text()
+                path.write_text(text.replace(m.old, m.new))
+                after = tree.named(m.test)
+                path.write_text(text)
+                good = (before, after) == ("passes", "fails")
+                words = "fails" if good else f"{before} without the mutation and {after} with it"
+                print(f"{m}\n      {m.test} {words}", flush=True)
+                if not good:
+                    bad.append(m.number)
+
+        with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+            list(pool.map(work, trees, [todo[i::jobs] for i in range(jobs)]))
+    print(f"{len(todo) - len(bad)} of {len(todo)} mutations made their test fail, "
+          f"in {time.monotonic() - begun:.0f} s")
+    return not bad
 
 
 def report(m, verdict):
@@ -262,11 +316,14 @@ def main():
     options.add_argument("--jobs", type=int, default=os.cpu_count() or 2)
     options.add_argument("--only", default="", help="mutations whose file or text holds this")
     options.add_argument("--wire", action="store_true")
+    options.add_argument("--security", action="store_true", help="those of security.txt only")
     options.add_argument("--fit", action="store_true", help="only whether each fits the tree")
     chosen = options.parse_args()
     if chosen.fit:
         return 0 if fit() else 1
     todo = [m for m in read_list() if chosen.only in m.file or chosen.only in m.old]
+    if chosen.security:
+        return 0 if weaken([m for m in todo if m.test], chosen.jobs) else 1
     began = time.monotonic()
     good = True
     killed = 0

@@ -30,6 +30,13 @@ static struct delivery_model_event incarnation(const struct delivery_model *a, e
     return (struct delivery_model_event){a->outage ? DELTA_STALE : type, a->now.uid};
 }
 
+/* Has a run with the end of the incarnation failed, and is the incarnation back for a hook that never
+ * gets ADDED? */
+static bool is_back(const struct delivery_model *a, const struct rules *r)
+{
+    return a->open && a->delivered == a->now.uid && !rules_take(r, DELTA_ADDED);
+}
+
 size_t delivery_model_events(const struct delivery_model *a, const struct rules *r,
                              struct delivery_model_event out[2])
 {
@@ -42,7 +49,7 @@ size_t delivery_model_events(const struct delivery_model *a, const struct rules 
     if (a->now.uid == 0 || n == 2)
         return n;
     if (a->handled.uid != a->now.uid)
-        out[n++] = incarnation(a, DELTA_ADDED);
+        out[n++] = incarnation(a, is_back(a, r) ? again(r) : DELTA_ADDED);
     else if (a->open)
         out[n++] = incarnation(a, again(r));
     else if (counts(r, &a->handled, &a->now))

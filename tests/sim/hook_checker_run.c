@@ -6,6 +6,7 @@
 
 #include "base/panic.h"
 #include "hook/shortage.h"
+#include "proto/path_list.h"
 #include "sim/answer.h"
 #include "sim/checked_hook.h"
 #include "sim/view_oracle.h"
@@ -88,7 +89,11 @@ static void check_state(const struct hook_checker *w, const struct delivery_mode
         complain(e, "not the newest state");
     if ((e->old != NULL) != based)
         complain(e, based ? "without the state that was handled" : "with a state from nowhere");
-    check_paths(e, modified ? delivery_model_paths(a) : 0);
+    /* A run with the end of the object has failed and may have undone anything. */
+    if (modified && !based && !str_is(buf_str(&e->changed), PATH_LIST_ALL))
+        complain(e, "not all is told as changed after its end was told");
+    if (!modified || based)
+        check_paths(e, modified ? delivery_model_paths(a) : 0);
     if (!based)
         return;
     struct api_object old = answer_read(e->old);

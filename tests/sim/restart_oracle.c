@@ -144,11 +144,14 @@ static bool differs(const struct rules *r, const struct api_object *a, const str
     return a->uid != b->uid || (r->narrow ? (paths & API_PATH_VALUE) != 0 : paths != 0);
 }
 
-/* An end that the hook does not take: if the object comes back, it may be delivered as new. */
-static void forget(struct restart_oracle_key *k)
+/* The end of this incarnation, which the hook does not take: if the object comes back, it may be delivered
+ * as new. Another one that was skipped before stays skipped: its own end may still be due when it is
+ * back. */
+static void forget(struct restart_oracle_key *k, uint64_t uid)
 {
     k->handled = none;
-    k->skipped = none;
+    if (k->skipped.uid == uid)
+        k->skipped = none;
     k->renewed_uid = 0;
     k->excused = true;
 }
@@ -156,9 +159,11 @@ static void forget(struct restart_oracle_key *k)
 static void note_end(struct restart_oracle_hook *h, struct restart_oracle_key *k,
                      enum delta_type type)
 {
+    uint64_t uid = k->now.uid;
+
     k->now = none;
     if (!rules_take(h->rules, type))
-        forget(k);
+        forget(k, uid);
 }
 
 struct change {
@@ -294,7 +299,7 @@ static void see_key(struct restart_oracle_hook *h, struct restart_oracle_key *k,
         h->parked = h->parked && !is_due(h, k, l, &k->now);
     }
     if (k->now.uid == 0 && !rules_take(h->rules, l->end))
-        forget(k);
+        forget(k, k->skipped.uid);
 }
 
 static void see(struct restart_oracle *w, struct restart_oracle_hook *h, size_t source)

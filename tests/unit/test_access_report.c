@@ -81,9 +81,9 @@ static void test_what_a_server_says_cannot_forge_rows(void **state)
     access_report_add(r, a, ACCESS_OK, "x\033[2J", "no\n  ok       watch  yes\r\x7f");
     access_report_add(r, a, ACCESS_OK, "y", "J\xc3\xb6rg \xc2\x9b \xff \xc3");
     expect(&r, true,
-           "a?b\n"
-           "  ok       x?[2J  no?  ok       watch  yes??\n"
-           "  ok       y      J\xc3\xb6rg ? ? ?\n"
+           "a\\nb\n"
+           "  ok       x\\u001b[2J  no\\n  ok       watch  yes\\u000d\\u007f\n"
+           "  ok       y           J\xc3\xb6rg \\u009b \\u00ff \\u00c3\n"
            "\nok: 2 checks\n");
 }
 

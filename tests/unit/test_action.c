@@ -99,9 +99,9 @@ static void test_verify_shows_what_differs(void **state)
         SCRIPT({"POST " VERIFY, 202, NUMBER_3}, {"GET " VERIFY, 200, AT("3", "idle", TWO)}),
         WORDS("verify", "w"),
         (struct scripted_wanted){EXIT_NO,
-                                 "KEY      WHAT\n"
-                                 "n/a      missing\n"
-                                 "n/b\\x07  different\n"
+                                 "KEY        WHAT\n"
+                                 "n/a        missing\n"
+                                 "n/b\\u0007  different\n"
                                  "\n2 differences (7 objects compared)\n",
                                  ""});
     scripted_check(SCRIPT({"POST " VERIFY, 202, NUMBER_3}, {"GET " VERIFY, 200, many}),
@@ -119,7 +119,7 @@ static void test_verify_shows_what_differs(void **state)
             EXIT_NO, "KEY  WHAT\nn/a  extra\n\n1 difference (7 objects compared)\n", ""});
     scripted_check(
         SCRIPT({"POST " VERIFY, 202, NUMBER_3}, {"GET " VERIFY, 200, AT("3", "idle", TWO)}),
-        WORDS("verify", "w", "-oname"), (struct scripted_wanted){EXIT_NO, "n/a\nn/b\\x07\n", ""});
+        WORDS("verify", "w", "-oname"), (struct scripted_wanted){EXIT_NO, "n/a\nn/b\\u0007\n", ""});
     scripted_check(
         SCRIPT({"POST " VERIFY, 202, NUMBER_3}, {"GET " VERIFY, 200, AT("3", "idle", TWO)}),
         WORDS("verify", "w", "-ojson"),

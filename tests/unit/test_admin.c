@@ -225,6 +225,8 @@ static void test_credentials_that_expire_are_degraded(void **state)
     expect_at(t, 1714559000,
               "\"degraded\":[\"cluster prod: token (a) in /etc/token expires on "
               "2024-05-01 10:40:00 UTC; renew it\"],");
+    expect(t, "/v1/doctor", 200,
+           "UTC; renew it\",\"advice\":\"informerd reads the new file by itself\"}");
     expect_at(t, 1714560000,
               "\"degraded\":[\"cluster prod: token (a) in /etc/token expired on "
               "2024-05-01 10:40:00 UTC; renew it, or correct the clock\"],");

@@ -19,7 +19,7 @@ static void test_relist_is_posted(void **state)
                    WORDS("relist", "w"),
                    (struct scripted_wanted){EXIT_NO, "", "there is no watch\n"});
     scripted_check(SCRIPT({"POST /v1/watches/w/relist", 403, REFUSED}), WORDS("relist", "w"),
-                   (struct scripted_wanted){EXIT_NOT_ALLOWED, "", "only root may\\x1b\n"});
+                   (struct scripted_wanted){EXIT_NOT_ALLOWED, "", "only root may\\u001b\n"});
 }
 
 static void test_guard_is_accepted_or_rejected(void **state)

@@ -46,7 +46,7 @@ static void test_runs(void **state)
                    WORDS("runs", "x"), (struct scripted_wanted){EXIT_NO, "", "there is no hook"});
     check_table(&listing_runs, LISTING_ARRAY, false, runs,
                 "HOOK  ENDED  TOOK    KEY  EVENT  REASON    RESULT         OUTPUT\n"
-                "h     60s    0.012s  n/a  ADDED  existing  exit status 3  oh\\x1bno\n"
+                "h     60s    0.012s  n/a  ADDED  existing  exit status 3  oh\\u001bno\n"
                 "s     59s    3s      -    -      change    exit status 0  -\n");
     check_table(&listing_runs, LISTING_ARRAY, true, runs,
                 "RUN  HOOK  PROGRAM  ENDED  TOOK    CPU        MEMORY  SOURCE    KEY  EVENT  "
@@ -54,7 +54,7 @@ static void test_runs(void **state)
                 "ATTEMPT  OUTCOME  RESULT         HOOKS  FILE  DROPPED  OUTPUT\n"
                 "i-1  h     -        60s    0.012s  0.000512s  3.0MiB  services  n/a  ADDED  1     "
                 "  existing  "
-                "2        failed   exit status 3  -      -     2.0KiB   oh\\x1bno\n"
+                "2        failed   exit status 3  -      -     2.0KiB   oh\\u001bno\n"
                 "i-2  s     -        59s    3s      0.000000s  -       -         -    -      7     "
                 "  change    "
                 "1        ok       exit status 0  -      -     0B       -\n");
@@ -118,7 +118,7 @@ static void test_why_says_once_what_to_do(void **state)
     scripted_check(SCRIPT({"GET /v1/hooks/h/why", 200, units}), WORDS("why", "h", "-o", "name"),
                    (struct scripted_wanted){EXIT_FINE, "a\nb\nc\nd\n", ""});
     scripted_check_end(SCRIPT({"GET /v1/hooks/h/why", 200, units}), WORDS("why", "h"),
-                       "\n\ninformerctl \\x1b resume\nwait\n\nand 1 more keys\n");
+                       "\n\ninformerctl \\u001b resume\nwait\n\nand 1 more keys\n");
 }
 
 static void test_why_says_what_is_left_out(void **state)

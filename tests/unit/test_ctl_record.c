@@ -41,8 +41,8 @@ static void test_the_last_line_of_a_stream_that_is_cut_off_tells_the_watch(void 
 {
     (void)state;
     assert_false(put("{\"type\":\"ERROR\",\"error\":\"too\\u001bslow\"}\n",
-                     AT_JS "\"type\":\"CUT\",\"source\":\"w\",\"why\":\"too\\\\x1bslow\"}\n",
-                     "too\\x1bslow"));
+                     AT_JS "\"type\":\"CUT\",\"source\":\"w\",\"why\":\"too\\\\u001bslow\"}\n",
+                     "too\\u001bslow"));
     assert_false(put("{\"type\":\"ERROR\",oops\n",
                      AT_JS "\"type\":\"CUT\",\"source\":\"w\",\"why\":\"informerd has cut the "
                            "stream off\"}\n",

@@ -21,11 +21,12 @@ static void test_it_returns_when_the_daemon_says_so(void **state)
 static void test_at_the_timeout_it_says_what_is_missing(void **state)
 {
     (void)state;
-    scripted_check(SCRIPT({"GET /v1/wait/idle/follow", 200, SCRIPTED_SILENT},
-                          {"GET /v1/wait/idle", 200, LACKS}),
-                   WORDS("wait", "--for", "idle", "--timeout", "1ms"),
-                   (struct scripted_wanted){
-                       EXIT_NO, "", "not idle after 1ms:\n  hook h\\x1b: 3 pending\n  watch w\n"});
+    scripted_check(
+        SCRIPT({"GET /v1/wait/idle/follow", 200, SCRIPTED_SILENT},
+               {"GET /v1/wait/idle", 200, LACKS}),
+        WORDS("wait", "--for", "idle", "--timeout", "1ms"),
+        (struct scripted_wanted){EXIT_NO, "",
+                                 "not idle after 1ms:\n  hook h\\u001b: 3 pending\n  watch w\n"});
     scripted_check(SCRIPT({"GET /v1/wait/idle/follow", 200, SCRIPTED_SILENT},
                           {"GET /v1/wait/idle", 200, LACKS}),
                    WORDS("wait", "--for", "idle", "--timeout", "1ms", "-ojson"),

@@ -211,6 +211,35 @@ static void test_an_outage_is_due_when_the_queue_opens(void **state)
     check_opened(true);
 }
 
+/* The failed run may have undone the effects of the runs before, and such a hook never gets ADDED. */
+static void test_an_object_that_returns_after_a_failed_end_is_modified_without_added(void **state)
+{
+    (void)state;
+    static const enum delta_type ends[] = {DELTA_DELETED, DELTA_LEFT};
+
+    for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
+        delivery_rig_restart(1U << DELTA_MODIFIED | 1U << ends[i], NULL);
+        delivery_rig_change(DELTA_ADDED, "u1", "\"a\":1");
+        delivery_rig_change(ends[i], "u1", "\"a\":1");
+        delivery_rig_run(false);
+        delivery_rig_change(DELTA_ADDED, "u1", "\"a\":1");
+        assert_string_equal(delivery_rig_due(), "MODIFIED u1");
+        delivery_rig_run(true);
+        assert_string_equal(delivery_rig_due(), "");
+    }
+}
+
+static void test_an_object_that_returns_after_a_good_end_is_accepted_without_added(void **state)
+{
+    (void)state;
+    delivery_rig_restart(1U << DELTA_MODIFIED | 1U << DELTA_LEFT, NULL);
+    delivery_rig_change(DELTA_ADDED, "u1", "\"a\":1");
+    delivery_rig_change(DELTA_LEFT, "u1", "\"a\":1");
+    delivery_rig_run(true);
+    delivery_rig_change(DELTA_ADDED, "u1", "\"a\":1");
+    assert_string_equal(delivery_rig_due(), "");
+}
+
 /* The hook took ADDED before the restart. Now no run for the next incarnation would give the end
  * up. */
 static void test_a_superseded_end_gives_way_without_a_run(void **state)
@@ -241,6 +270,8 @@ int main(void)
         TEST(test_leaving_ends_an_incarnation),
         TEST(test_a_superseded_end_gives_way_without_a_run),
         TEST(test_an_object_that_left_and_came_back_is_added),
+        TEST(test_an_object_that_returns_after_a_failed_end_is_modified_without_added),
+        TEST(test_an_object_that_returns_after_a_good_end_is_accepted_without_added),
         TEST(test_an_object_that_left_undelivered_and_came_back_is_the_same),
         TEST(test_an_object_that_left_before_it_was_delivered_leaves_nothing),
         TEST(test_an_end_that_the_hook_does_not_take_ends_the_incarnation),

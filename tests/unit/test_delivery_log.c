@@ -129,6 +129,30 @@ static void test_an_object_of_a_killed_run_is_delivered_again(void **state)
     hook_rig_nothing();
 }
 
+/* The hook was told a state, the run failed, and the record of the run that was cut off shows an end
+ * only. The object is back, and the hook has not handled that. */
+static void test_an_object_that_returns_after_a_killed_end_is_modified_without_added(void **state)
+{
+    (void)state;
+    restarted_hook_add(
+        (struct hook_rig_hook){.events = 1U << DELTA_MODIFIED | 1U << DELTA_DELETED});
+    hook_rig_sync(0);
+    load("ns/n", "u1", "\"a\":1");
+    hook_rig_nothing();
+    changes(DELTA_MODIFIED, "u1", "\"a\":2");
+    hook_rig_end(starts(DELTA_MODIFIED, "u1"), 1);
+    changes(DELTA_DELETED, "u1", "\"a\":2");
+    starts(DELTA_DELETED, "u1");
+    restarted_hook_restart();
+    load("ns/n", "u1", "\"a\":1");
+    hook_rig_sync(0);
+    struct run *run = hook_rig_starts(DELTA_MODIFIED, "u1");
+    assert_null(run->events[0].old);
+    assert_string_equal(buf_cstr(&run->events[0].changed), "*\n");
+    hook_rig_end(run, 0);
+    hook_rig_nothing();
+}
+
 static void test_an_object_that_vanished_is_deleted_once(void **state)
 {
     (void)state;
@@ -618,6 +642,7 @@ int main(void)
         TEST(test_only_paths_of_changes_in_count),
         TEST(test_after_a_change_between_processes_any_path_may_differ),
         TEST(test_an_object_of_a_killed_run_is_delivered_again),
+        TEST(test_an_object_that_returns_after_a_killed_end_is_modified_without_added),
         TEST(test_an_object_that_vanished_is_deleted_once),
         TEST(test_an_end_that_was_not_delivered_keeps_its_last_object),
         TEST(test_the_next_incarnation_comes_after_the_end_of_the_first),

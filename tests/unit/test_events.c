@@ -16,7 +16,7 @@ static void test_events(void **state)
     scripted_check(
         SCRIPT({"GET /v1/events", 200, lines}), WORDS("events"),
         (struct scripted_wanted){EXIT_FINE,
-                                 "2024-05-01T10:20:30.5Z change type=ADDED key=n/a\\x1b\n"
+                                 "2024-05-01T10:20:30.5Z change type=ADDED key=n/a\\u001b\n"
                                  "2024-05-01T10:20:31Z run hook=h ok=yes took_ms=7\n",
                                  ""});
     scripted_check(SCRIPT({"GET /v1/events", 200, lines}), WORDS("events", "-ojson"),
@@ -29,7 +29,7 @@ static void test_a_line_that_is_no_json_stays_a_line(void **state)
 {
     (void)state;
     scripted_check(SCRIPT({"GET /v1/events", 200, "{\"a\r\n"}), WORDS("events"),
-                   (struct scripted_wanted){EXIT_FINE, "{\"a\\x0d\n", ""});
+                   (struct scripted_wanted){EXIT_FINE, "{\"a\\u000d\n", ""});
     scripted_check(SCRIPT({"GET /v1/events", 200, "{\"a"}), WORDS("events"),
                    (struct scripted_wanted){EXIT_FINE, "{\"a\n", ""}); /* cut off */
 }

@@ -397,15 +397,38 @@ static void test_beside_much_that_is_no_credential_stderr_is_not_logged(void **s
                                    "secrets cluster=\"prod\"\n");
 }
 
+/* Kills the processes whose numbers are in the file. Returns how many. */
+static size_t kill_all(const char *path)
+{
+    FILE *f = fopen(path, "re");
+    char text[32];
+    size_t n = 0;
+
+    assert_non_null(f);
+    for (; fgets(text, sizeof(text), f) != NULL; n++)
+        assert_int_equal(kill((pid_t)strtol(text, NULL, 10), SIGKILL), 0);
+    assert_int_equal(fclose(f), 0);
+    return n;
+}
+
 static void test_a_process_that_is_left_behind_is_not_waited_for(void **state)
 {
     struct scene *s = *state;
+    char *script =
+        mem_printf("sleep 1000 & echo $! >>%s/left; %s", temp_folder_path(), PRINT_TOKEN);
 
     helper_rig_use_cgroups();
-    open_script(s, "sleep 1000 & " PRINT_TOKEN);
+    open_script(s, script);
+    free(script);
     run_once(s);
-    assert_string_equal(s->token, TOKEN);
+    char *first = mem_strdup(s->token);
     run_once(s);
+    char *left = mem_printf("%s/left", temp_folder_path());
+    size_t killed = kill_all(left);
+    free(left);
+    assert_int_equal(killed, 2);
+    assert_string_equal(first, TOKEN);
+    free(first);
     assert_int_equal(count(logged(s), "<4>exec plugin left processes running (logged once per "
                                       "cluster) cluster=\"prod\" processes=1 pid="),
                      1);

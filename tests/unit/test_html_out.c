@@ -25,8 +25,8 @@ static void test_no_text_becomes_markup(void **state)
     expect(str_c("plain \xc3\xa9"), "plain \xc3\xa9");
     expect(str_c("<script>&\"'</script>"), "&lt;script&gt;&amp;&quot;&#39;&lt;/script&gt;");
     expect(str_c("<"), "&lt;");
-    expect(str_c("a\x1b[2Jb\r\tc\nd"), "a&#xfffd;[2Jb&#xfffd;\tc\nd");
-    expect(str_of("a\0b", 3), "a&#xfffd;b");
+    expect(str_c("a\x1b[2Jb\r\tc\nd"), "a\\u001b[2Jb\\u000d\\u0009c\\nd");
+    expect(str_of("a\0b", 3), "a\\u0000b");
 }
 
 static void test_elements(void **state)

@@ -56,7 +56,8 @@ static void test_escapes(void **state)
 {
     (void)state;
     json_out_quote(&out, str_of("a\"\\\n\r\t\x01\x00\x1f\x7f/\xc3\xa9", 13));
-    assert_string_equal(buf_cstr(&out), "\"a\\\"\\\\\\n\\r\\t\\u0001\\u0000\\u001f\x7f/\xc3\xa9\"");
+    assert_string_equal(buf_cstr(&out),
+                        "\"a\\\"\\\\\\n\\r\\t\\u0001\\u0000\\u001f\\u007f/\xc3\xa9\"");
 }
 
 #define FFFD "\xef\xbf\xbd"

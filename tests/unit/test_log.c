@@ -114,7 +114,8 @@ static void test_values_stay_in_their_line(void **state)
         PAIR("a\"b\\", "a\\\"b\\\\"),
         PAIR("caf\xc3\xa9 \xf0\x9f\x98\x80", "caf\xc3\xa9 \xf0\x9f\x98\x80"),
         PAIR("\xff\xc3", "\\u00ff\\u00c3"),
-        PAIR("\xc2\x85", "\\u00c2\\u0085"), /* a C1 control: the start of an escape sequence */
+        PAIR("\xc2\x9b", "\\u009b"), /* a C1 control: the start of an escape sequence */
+        PAIR("\xe2\x80\x8b", "\\u200b"),
         PAIR("\xe2\x82", "\\u00e2\\u0082"),
         PAIR("\x7f", "\\u007f"),
     };

@@ -50,13 +50,14 @@ static void test_fields_without_a_value_are_left_out(void **state)
 
 static void test_a_value_cannot_begin_another_field(void **state)
 {
-    static const char expected[] = "MESSAGE=x\nPRIORITY=6\nSYSLOG_IDENTIFIER=informerd\n"
-                                   "KEY\n\x0c\0\0\0\0\0\0\0a\nPRIORITY=0\n";
-    const struct kv fields[] = {KV_STR("key", "a\nPRIORITY=0"), {.type = KV_TYPE_END}};
+    static const char expected[] = "MESSAGE\n\x0c\0\0\0\0\0\0\0x\nPRIORITY=0\n"
+                                   "PRIORITY=6\nSYSLOG_IDENTIFIER=informerd\n"
+                                   "KEY=a\\nPRIORITY=0\\u200b\n";
+    const struct kv fields[] = {KV_STR("key", "a\nPRIORITY=0\xe2\x80\x8b"), {.type = KV_TYPE_END}};
     struct buf out = {0};
 
     (void)state;
-    log_journal_put(&out, 6, str_c("x"), fields);
+    log_journal_put(&out, 6, str_c("x\nPRIORITY=0"), fields);
     assert_int_equal(out.len, sizeof(expected) - 1);
     assert_memory_equal(out.data, expected, out.len);
     buf_free(&out);

@@ -67,8 +67,8 @@ static void test_values_of_labels_are_escaped(void **state)
 
     (void)state;
     metrics_out_label(&labels, "a", str_c("b"));
-    metrics_out_label(&labels, "c", str_c("\\ \" \n {},= \xc3\xa9"));
-    expect(&labels, "a=\"b\",c=\"\\\\ \\\" \\n {},= \xc3\xa9\"");
+    metrics_out_label(&labels, "c", str_c("\\ \" \n\xff {},= \xc3\xa9"));
+    expect(&labels, "a=\"b\",c=\"\\\\ \\\" \\\\n\\\\u00ff {},= \xc3\xa9\"");
     buf_free(&labels);
 }
 

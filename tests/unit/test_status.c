@@ -137,7 +137,7 @@ static void test_bodies_that_are_no_status(void **state)
         PAIR("[\"hush\"]", "JSON that is no Status"),
         PAIR("{\"hush\":1", "broken JSON"),
         PAIR("\n <!DOCTYPE html><title>hush</title>", "an HTML page"),
-        PAIR(" upstream\tconnect\x01 error\r\n", "upstream connect  error"),
+        PAIR(" upstream\tconnect\x01 error\r\n", "upstream connect\x01 error"),
         PAIR("", ""),
     };
     struct status s;

@@ -91,7 +91,7 @@ static void test_a_line_break_begins_no_message_to_systemd(void **state)
 
     t->clusters[0].awaits = "/a\nWATCHDOG=trigger\n";
     expect_line(
-        t, "cluster prod: waiting for /a?WATCHDOG=trigger?: the kubeconfig does not exist yet");
+        t, "cluster prod: waiting for /a\\nWATCHDOG=trigger\\n: the kubeconfig does not exist yet");
 }
 
 static void test_a_long_sentence_is_cut(void **state)

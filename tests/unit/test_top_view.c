@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "ctl/units.h"
+#include "base/visible.h"
 
 /* Services had 100 events in 2 s between FIRST and SECOND, secrets none. */
 #define STATUS(events, faults)                                                                    \
@@ -171,7 +171,7 @@ static void test_the_screen_fits_each_terminal(void **state)
             for (const char *line = text; *line != '\0'; line = strchr(line, '\n') + 1) {
                 struct str s = str_of(line, (size_t)(strchr(line, '\n') - line));
 
-                assert_true(units_width(s) <= r->look.columns);
+                assert_true(visible_width(s) <= r->look.columns);
             }
         }
 }
@@ -210,7 +210,7 @@ static void test_colours_and_trouble(void **state)
     assert_non_null(strstr(screen(r), "\x1b[31msecrets"));
     assert_null(strstr(screen(r), "\x1b[31mservices"));
     r->look.trouble = "informerd is \x1b gone";
-    assert_non_null(strstr(screen(r), "informerd is \\x1b gone"));
+    assert_non_null(strstr(screen(r), "informerd is \\u001b gone"));
     assert_null(strstr(screen(r), "ready"));
 }
 

@@ -2,6 +2,7 @@
 """Writes Python values as libconfig text."""
 import json
 import pathlib
+import re
 
 
 def value(item, indent=0):
@@ -20,7 +21,7 @@ def value(item, indent=0):
         return str(item)
     if isinstance(item, pathlib.Path):
         return value(str(item))
-    return json.dumps(item, ensure_ascii=False)
+    return re.sub(r"\\u00(..)", r"\\x\1", json.dumps(item, ensure_ascii=False))
 
 
 def text(settings):

@@ -137,7 +137,7 @@ def test_output_of_hooks_is_never_raw(api, daemon, new_program):
     assert "\x9b" not in text
     [run] = json.loads(text)
     assert run["stdout"] == "\x1b[31mred\x7f\x9bm\ufffd\ufffd\n" and run["stderr"] == "no\x1bend"
-    assert "no\\x1bend" in d.ctl("runs").stdout
+    assert "no\\u001bend" in d.ctl("runs").stdout
 
 
 def test_many_keys_that_wait_are_bounded(api, daemon, hook):

@@ -419,6 +419,28 @@ def test_a_user_who_may_start_no_process(api, beside):
     check_told_once(d, "processes")
 
 
+@as_root
+def test_a_reload_does_not_say_that_a_shortage_is_over(api, beside):
+    """The hook that lacks processes is replaced, and lacks them as before."""
+    d = beside.start(["/bin/true"], user="nobody", retry={"attempts": 1})
+    before = resource.prlimit(d.helper, resource.RLIMIT_NPROC)
+    with subprocess.Popen(["/bin/sleep", "1000"], user="nobody", group="nogroup") as other:
+        resource.prlimit(d.helper, resource.RLIMIT_NPROC, (0, before[1]))
+        api.apply(service("n/a"))
+        wait_short(d, "processes", errno.EAGAIN)
+        d.settings["hooks"]["bad"]["environment"] = {"X": "1"}
+        d.write_config()
+        done = d.ctl("reload")
+        wait_short(d, "processes", errno.EAGAIN)
+        told = d.log(level="info", short_of="processes")
+        resource.prlimit(d.helper, resource.RLIMIT_NPROC, before)
+        other.kill()
+    assert done.returncode == 0 and not told, (done, told)
+    beside.works()
+    beside.clean()
+    check_told_once(d, "processes")
+
+
 def test_a_helper_without_descriptors(api, beside):
     d = beside.start(["/bin/true"], retry={"attempts": 1})
     with few_descriptors(d.helper, STANDARD_STREAMS):
