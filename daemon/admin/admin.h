@@ -138,11 +138,11 @@ struct admin_model {
     struct view *const *views;
     size_t view_count;
     const struct hooks *hooks;
-    /* hooks that are not configured any more, with their files; NULL = none */
-    const struct gone *gone;
+    const struct gone *gone; /* hooks that are not configured any more, with their files, or NULL */
     /* limits.pending: a key that waits longer is named in `degraded`; 0 = no limit */
     uint64_t pending_ms;
     uint64_t credential_expiry_ms;         /* limits.credential_expiry */
+    uint64_t memory_limit;                 /* limits.memory; 0 = none */
     bool hides_keys;                       /* sentences name no objects: the peer may be anybody */
     const struct payload_context *context; /* node and instance, as runs get them */
     const struct journal *journal;

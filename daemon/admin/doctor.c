@@ -42,6 +42,10 @@ static const struct remedy {
     [FINDING_STALE] = {"stale",        "`informerctl relist NAME`; `informerd --check-access`"                      },
     [FINDING_WATCH_FAILS] = {"watch_fails",  "`informerd --check-access`"                                                 },
     [FINDING_HELD] = {"held",         "`informerctl guard accept NAME` or `informerctl guard reject NAME`"         },
+    [FINDING_MEMORY] =
+        {"memory",
+                        "raise limits.memory, or have the watch keep less (keep, drop, match), then `informerctl "
+         "reload`"                                                                                                   },
     [FINDING_SKIPPED] = {"skipped",      "`informerctl watches -o json`"                                              },
     [FINDING_PENDING] = {"pending",      "`informerctl why NAME`"                                                     },
     [FINDING_TEXTFILE] = {"textfile",     "make its folder, and let informerd write there"                             },

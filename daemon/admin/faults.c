@@ -35,6 +35,11 @@ static const char *trouble(const struct watch *w, const struct watch_status *s, 
 {
     bool refused = s->err->kind == ERR_FORBIDDEN || s->err->kind == ERR_UNAUTHORIZED;
 
+    /* The server may be lost as well, but only this keeps the hooks from running. */
+    if (s->incomplete) {
+        *id = FINDING_MEMORY;
+        return "incomplete, as limits.memory is reached: its hooks wait";
+    }
     *id = FINDING_WATCH_FAILS;
     /* Before the first list is complete also while the next try is under way. */
     if (s->state == WATCH_FORBIDDEN || (refused && !s->synced)) {

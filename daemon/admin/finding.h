@@ -20,6 +20,7 @@ enum finding_id {
     FINDING_STALE,       /* a watch is silent, or started stale */
     FINDING_WATCH_FAILS, /* a watch has not synced for another reason */
     FINDING_HELD,        /* the guard holds a list */
+    FINDING_MEMORY,      /* limits.memory keeps objects out of a watch */
     FINDING_SKIPPED,     /* objects cannot be used */
     FINDING_PENDING,     /* a key waits for too long */
     FINDING_TEXTFILE,    /* metrics.textfile cannot be written */

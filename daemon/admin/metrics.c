@@ -12,6 +12,7 @@
 #include "admin/metrics_out.h"
 #include "admin/restore_status.h"
 #include "base/mem.h"
+#include "base/meter.h"
 #include "cache/watch.h"
 #include "hook/hook.h"
 
@@ -107,6 +108,11 @@ static void put_daemon(struct metrics *m, const struct admin_process *p)
     single(m, "informerd_started_stale", "gauge",
            "Whether hooks see objects of an earlier process that no server has confirmed yet.",
            any_started_stale(m));
+    single(m, "informerd_memory_bytes", "gauge",
+           "Bytes of the objects that the process holds, with the records of their keys.",
+           meter_bytes());
+    single(m, "informerd_memory_limit_bytes", "gauge", "The setting limits.memory; 0 = none.",
+           model->memory_limit);
     if (p->turns == NULL)
         return;
     family(m, "informerd_loop_lag_seconds", "histogram",
@@ -177,6 +183,11 @@ static uint64_t stale_of(const struct watch_row *r)
     return r->status.stale;
 }
 
+static uint64_t incomplete_of(const struct watch_row *r)
+{
+    return r->status.incomplete;
+}
+
 static uint64_t held_of(const struct watch_row *r)
 {
     return r->status.held != GUARD_NOTHING;
@@ -204,14 +215,16 @@ static const struct watch_gauge {
     uint64_t (*value)(const struct watch_row *r);
 } watch_gauges[] = {
     {"informerd_watch_state",
-     "0 watching, 1 listing, 2 waiting, 3 backoff, 4 forbidden: the worst of its scopes.",     state_of  },
-    {"informerd_watch_synced",          "Whether all objects were listed once.",               synced_of },
-    {"informerd_watch_stale",           "Whether the cache may be out of date.",               stale_of  },
-    {"informerd_watch_guard_held",      "Whether the guard holds a list of the watch.",        held_of   },
-    {"informerd_watch_objects",         "Objects in the cache.",                               objects_of},
-    {"informerd_watch_bytes",           "Bytes of the objects in the cache.",                  bytes_of  },
+     "0 watching, 1 listing, 2 waiting, 3 backoff, 4 forbidden, 5 incomplete: the worst of its "
+     "scopes.",                                                                                state_of     },
+    {"informerd_watch_synced",          "Whether all objects were listed once.",               synced_of    },
+    {"informerd_watch_stale",           "Whether the cache may be out of date.",               stale_of     },
+    {"informerd_watch_incomplete",      "Whether limits.memory keeps objects out of it.",      incomplete_of},
+    {"informerd_watch_guard_held",      "Whether the guard holds a list of the watch.",        held_of      },
+    {"informerd_watch_objects",         "Objects in the cache.",                               objects_of   },
+    {"informerd_watch_bytes",           "Bytes of the objects in the cache.",                  bytes_of     },
     {"informerd_watch_skipped_objects", "Objects that cannot be used: their old state stays.",
-     skipped_of                                                                                          },
+     skipped_of                                                                                             },
 };
 
 /* When a server was last heard, also by an earlier process, in ms since 1970; 0 = not known. */

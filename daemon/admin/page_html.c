@@ -234,13 +234,13 @@ static void put_views(struct buf *out, const struct admin_model *m)
     put_heads(&t, "state|State;name|View;num|Objects");
     for (size_t i = 0; i < m->view_count; i++) {
         const struct view *v = m->views[i];
-        bool stale = view_stale(v);
+        const char *trouble = view_incomplete(v) ? "incomplete" : view_stale(v) ? "stale" : NULL;
 
         open_row(&t,
-                 stale            ? PAGE_BAD
+                 trouble != NULL  ? PAGE_BAD
                  : view_synced(v) ? PAGE_GOOD
                                   : PAGE_LOOK,
-                 stale            ? "stale"
+                 trouble != NULL  ? trouble
                  : view_synced(v) ? "current"
                                   : "waiting");
         name_cell(&t, view_name(v), view_cluster(v), "");

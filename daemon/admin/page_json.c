@@ -121,6 +121,7 @@ static void put_views(struct json_out *j, const struct admin_model *m)
         json_member_count(j, "objects", store_count(view_store(v)));
         json_member_flag(j, "synced", view_synced(v));
         json_member_flag(j, "stale", view_stale(v));
+        json_member_flag(j, "incomplete", view_incomplete(v));
         json_out_close(j, '}');
     }
     json_out_close(j, ']');

@@ -48,6 +48,10 @@ static void judge_watch(struct page_watch *row, const struct watch *w, const str
         row->level = PAGE_BAD;
         row->word = s->held != GUARD_NOTHING ? "held" : "stale";
     }
+    if (s->incomplete) {
+        row->level = PAGE_BAD;
+        row->word = watch_state_name(WATCH_INCOMPLETE);
+    }
 }
 
 static unsigned freshness(const struct watch_status *s)
@@ -206,7 +210,8 @@ static void add_clusters(struct page_model *p)
 /* Faults that do not end before a person does something. */
 static bool needs_person(enum finding_id id)
 {
-    return id == FINDING_RELOAD || id == FINDING_HELD || id == FINDING_SKIPPED;
+    return id == FINDING_RELOAD || id == FINDING_HELD || id == FINDING_MEMORY ||
+           id == FINDING_SKIPPED;
 }
 
 static void add_problem(struct page_model *p, const struct finding *f)

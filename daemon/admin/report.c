@@ -10,6 +10,7 @@
 #include "admin/faults.h"
 #include "admin/first_expiry.h"
 #include "admin/restore_status.h"
+#include "base/meter.h"
 #include "base/utf8.h"
 #include "cache/audit.h"
 #include "cache/view.h"
@@ -339,6 +340,7 @@ static void put_watch(struct json_out *j, const struct admin_model *m,
     json_member_text(j, "state", watch_state_name(s.state));
     json_member_flag(j, "synced", s.synced);
     json_member_flag(j, "stale", s.stale);
+    json_member_flag(j, "incomplete", s.incomplete);
     json_member_flag(j, "held", s.held != GUARD_NOTHING);
     put_contact(j, m, w, &s);
     json_member_count(j, "objects", store_count(watch_store(w)));
@@ -372,6 +374,7 @@ static void put_views(struct json_out *j, const struct admin_model *m)
         json_member_count(j, "objects", store_count(view_store(v)));
         json_member_flag(j, "synced", view_synced(v));
         json_member_flag(j, "stale", view_stale(v));
+        json_member_flag(j, "incomplete", view_incomplete(v));
         json_out_close(j, '}');
     }
     json_out_close(j, '}');
@@ -521,6 +524,20 @@ static void put_left_files(struct json_out *j, const struct admin_model *m)
     json_out_close(j, ']');
 }
 
+/* Bytes as limits.memory counts them. */
+static void put_memory(struct json_out *j, const struct admin_model *m)
+{
+    json_out_key(j, "memory");
+    json_out_open(j, '{');
+    json_member_count(j, "bytes", meter_bytes());
+    json_out_key(j, "limit");
+    if (m->memory_limit > 0)
+        json_out_u64(j, m->memory_limit);
+    else
+        json_out_null(j);
+    json_out_close(j, '}');
+}
+
 /* ---- Answers */
 
 void report_status(struct call *c)
@@ -536,6 +553,7 @@ void report_status(struct call *c)
     json_out_key(&j, "degraded");
     put_degraded(&j, c->m, c->now_ms);
     put_state(&j, c->m);
+    put_memory(&j, c->m);
     put_clusters(&j, c->m, c->now_ms);
     put_sources(&j, c->m, c->now_ms);
     put_hooks(&j, c->m, c->now_ms);

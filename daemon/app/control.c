@@ -251,6 +251,7 @@ static struct admin_model model_of(struct control *c)
         .hooks = p->hooks,
         .pending_ms = p->conf->limits.pending.v,
         .credential_expiry_ms = p->conf->limits.credential_expiry.v,
+        .memory_limit = p->conf->limits.memory.v,
         .context = &c->context,
         .journal = c->journal,
         .streams = c->streams,

@@ -24,6 +24,7 @@ struct sources {
     struct view **views;         /* as conf->views; NULL until made */
     /* The time at which a view may change although nothing comes from a server. */
     struct deadline *look;
+    struct memory_limit memory; /* limits.memory, which all watches share */
     struct follower *followers;
     size_t follower_count;
 };
@@ -43,6 +44,7 @@ static struct watch *make_watch(struct sources *s, size_t i)
     if (build_watch(conf, &conf->watches[i], s->params.node_name, &w, &s->settings[i], &err) !=
         ERR_OK)
         panic("a checked watch cannot be built: %s", err.text);
+    watch_limit_memory(w, &s->memory);
     return w;
 }
 
@@ -124,6 +126,7 @@ struct sources *sources_create(const struct sources_params *params)
     const struct conf *conf = params->conf;
     struct sources *s = MEM_NEW(struct sources, .params = *params);
 
+    s->memory.bytes = conf->limits.memory.v;
     s->look = deadline_create(params->loop, params->on_progress, params->arg);
     make_arrays(s);
     for (size_t i = 0; i < conf->n_watches; i++)
@@ -310,6 +313,7 @@ void sources_change(struct sources *s, const struct conf *conf, const struct rel
 
     *m = (struct sources_moves){0};
     s->params.conf = conf;
+    s->memory.bytes = conf->limits.memory.v;
     make_arrays(s);
     for (size_t i = 0; i < conf->n_watches; i++)
         put_watch(s, i,

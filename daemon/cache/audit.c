@@ -6,6 +6,7 @@
 #include "base/digest.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "base/meter.h"
 #include "base/panic.h"
 #include "kube/rv.h"
 
@@ -64,8 +65,15 @@ struct audit *audit_create(const struct store *s, size_t scopes)
     return a;
 }
 
+/* As the meter counts an entry. */
+static size_t bytes_of(const struct entry *e)
+{
+    return sizeof(*e) + map_key(&e->node).n + e->uid.n + e->rv.n + METER_BLOCK + METER_SLOT;
+}
+
 static void remove_entry(struct audit *a, struct entry *e)
 {
+    meter_sub(bytes_of(e));
     map_remove(&a->keys, &e->node);
     free(e->touched);
     free(e);
@@ -125,6 +133,7 @@ static struct entry *add(struct audit *a, struct str key, struct str uid, struct
     e->uid = str_put(&at, uid);
     e->rv = str_put(&at, rv);
     map_put(&a->keys, &e->node, kept);
+    meter_add(bytes_of(e));
     return e;
 }
 

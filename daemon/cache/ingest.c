@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/meter.h"
 #include "kube/status.h"
 
 void ingest_reset(struct ingest *in)
@@ -50,6 +51,40 @@ void ingest_fini(struct ingest *in)
     in->rv = NULL;
 }
 
+/* ---- limits.memory */
+
+/* The bytes of the watch. Those of its records and of its hooks count for all watches together. */
+static uint64_t own_bytes(const struct ingest *in)
+{
+    return store_bytes(in->store) + store_staged_bytes(in->store);
+}
+
+static bool may_grow(const struct ingest *in, enum memory_growth by)
+{
+    return memory_may_grow(in->memory, meter_bytes(), own_bytes(in), by);
+}
+
+static void stop_full(struct ingest *in)
+{
+    in->stop = INGEST_FULL;
+    in->wanted = memory_wanted(in->memory, store_staged_bytes(in->store));
+}
+
+bool ingest_has_room(const struct ingest *in)
+{
+    return memory_has_room(in->memory, meter_bytes(), own_bytes(in), in->wanted);
+}
+
+/* Something of a list was staged. Items that are equal to stored objects stage nothing, so a list
+ * without news is taken however full the memory is. */
+static void look_at_staged(struct ingest *in, size_t before)
+{
+    if (store_staged_bytes(in->store) > before && !may_grow(in, MEMORY_LIST))
+        stop_full(in);
+}
+
+/* ---- The items of lists */
+
 /* The callbacks for a probe: only the version of its list counts. ignore_unusable() serves the LIST
  * that looks for existing objects, too. */
 static void ignore_item(void *arg, struct object *o, bool selected)
@@ -70,18 +105,27 @@ static void ignore_unusable(void *arg, const struct unusable *u)
 static void on_item(void *arg, struct object *o, bool selected)
 {
     struct ingest *in = arg;
+    size_t before = store_staged_bytes(in->store);
 
+    if (in->stop == INGEST_FULL)
+        return;
     if (selected)
         store_stage(in->store, in->scope, o);
     else
         store_stage_left(in->store, in->scope, o);
+    look_at_staged(in, before);
 }
 
 static void on_unusable(void *arg, const struct unusable *u)
 {
     struct ingest *in = arg;
+    size_t before = meter_bytes();
 
+    if (in->stop == INGEST_FULL)
+        return;
     store_stage_kept(in->store, in->scope, u);
+    if (meter_bytes() > before && !may_grow(in, MEMORY_LIST))
+        stop_full(in);
 }
 
 /* The watch gives the contents of an object; a LIST beside it shows only that the object is there. */
@@ -249,7 +293,7 @@ static bool initial_event(struct ingest *in, const struct event *e)
     else
         on_item(in, e->object, e->selected);
     reflector_seen(in->reflector, e->rv);
-    return true;
+    return in->stop == INGEST_GOES_ON;
 }
 
 /* A bookmark of the watch. Everything up to its version was sent, so a watch that went on from a
@@ -332,6 +376,17 @@ static void skip_unversioned(struct ingest *in, const struct object *o)
                                   .name = object_key(o)});
 }
 
+/* Would the event make the store larger? Called only when it may not grow. */
+static bool would_grow(const struct ingest *in, const struct event *e)
+{
+    if (e->type == EVENT_UNUSABLE)
+        return !e->deleted && !skips_has(store_skips(in->store), e->unusable->key);
+    if (e->type == EVENT_DELETED || !e->selected)
+        return false;
+    const struct object *stored = store_get(in->store, object_key(e->object));
+    return stored == NULL || object_bytes(e->object) > object_bytes(stored);
+}
+
 /* Takes an event of an established watch. Its version counts even if the object is skipped, as a
  * LIST would bring the same bytes; but e->rv is empty for an object of another kind
  * (docs/decisions.md "A skipped object moves the resourceVersion on"). */
@@ -380,9 +435,15 @@ bool ingest_event(struct ingest *in, const struct event *e)
         return initial_event(in, e);
     if (e->type == EVENT_BOOKMARK)
         return bookmark(in, e);
-    if (is_new(in, e))
-        watch_event(in, e);
-    return in->stop == INGEST_GOES_ON;
+    if (!is_new(in, e))
+        return in->stop == INGEST_GOES_ON;
+    /* The version of the event is not noted: the cache is that of the event before it. */
+    if (!may_grow(in, MEMORY_EVENT) && would_grow(in, e)) {
+        stop_full(in);
+        return false;
+    }
+    watch_event(in, e);
+    return true;
 }
 
 /* Another rule than for events of a server: an object with the stored resourceVersion may be another

@@ -12,6 +12,7 @@
 
 #include "cache/delta.h"
 #include "cache/guard.h"
+#include "cache/memory_limit.h"
 #include "cache/overlap.h"
 #include "cache/reflector.h"
 #include "cache/resume_point.h"
@@ -27,6 +28,7 @@ enum ingest_stop {
     INGEST_HELD,    /* the guard holds the list */
     INGEST_OVERDUE, /* the response is too silent; set by list_watch.c */
     INGEST_MISFIT, /* a renewed watch does not repeat the events that the watch before it has sent */
+    INGEST_FULL,   /* limits.memory is reached: the store may not grow */
     INGEST_UNPROVEN, /* the list may be committed only after the proof in wants */
 };
 
@@ -40,7 +42,7 @@ enum ingest_proof {
     PROOF_EXISTENCE,
 };
 
-/* The creator sets the first six members and guard.params; everything else is zero-initialised. */
+/* The creator sets the first seven members and guard.params; everything else is zero-initialised. */
 struct ingest {
     const char *cluster; /* with watch: for logs; borrowed, as the pointers below are */
     const char *watch;
@@ -48,6 +50,7 @@ struct ingest {
     size_t scope;
     struct reflector *reflector;
     struct guard_window *window;
+    const struct memory_limit *memory; /* NULL = none */
     struct guard guard;
     struct now now;
     /* Of the response under way; ingest_reset() clears these. */
@@ -68,7 +71,8 @@ struct ingest {
     uint64_t event_ms;
     uint64_t bookmark_ms;
     uint64_t events;
-    unsigned bookmarks;              /* without those that end initial events */
+    uint64_t wanted;    /* after FULL: how much has to be free before it begins again */
+    unsigned bookmarks; /* without those that end initial events */
     uint64_t events_by[EVENT_TYPES]; /* all that came, also initial, repeated and unusable ones */
 };
 
@@ -87,6 +91,9 @@ void ingest_renewed(struct ingest *in);
 
 /* A list begins: drops what is staged, of which nothing is proven. */
 void ingest_begin(struct ingest *in);
+
+/* Is there room now for a list, after FULL? */
+bool ingest_has_room(const struct ingest *in);
 
 /* Frees what it owns. */
 void ingest_fini(struct ingest *in);

@@ -55,6 +55,7 @@ struct list_watch {
     struct err last_error;
     uint64_t errors_by[ERR_KINDS];
     unsigned others; /* as the present call says */
+    bool incomplete; /* as on_incomplete has told last */
 };
 
 /* ---- Making and freeing */
@@ -98,6 +99,7 @@ struct list_watch *list_watch_create(const struct list_watch_params *params)
         .scope = params->scope,
         .reflector = lw->reflector,
         .window = params->window,
+        .memory = params->memory,
         .guard.params = params->guard,
     };
     lw->liveness.bookmark_timeout_ms = params->bookmark_timeout_ms;
@@ -105,6 +107,11 @@ struct list_watch *list_watch_create(const struct list_watch_params *params)
     lw->asked = REFLECTOR_WAIT;
     lw->order = RELIST_REASONS;
     return lw;
+}
+
+void list_watch_limit_memory(struct list_watch *lw, const struct memory_limit *memory)
+{
+    lw->in.memory = memory;
 }
 
 /* Forgets the response under way. The items that it has staged in the store stay: a list that is
@@ -189,13 +196,25 @@ static struct list_watch_action request_for(struct list_watch *lw, const struct 
     };
 }
 
+/* Tells the watch when the scope has become incomplete, or complete again. */
+static void look_complete(struct list_watch *lw)
+{
+    bool incomplete = reflector_is_incomplete(lw->reflector);
+
+    if (incomplete == lw->incomplete)
+        return;
+    lw->incomplete = incomplete;
+    if (lw->params.on_incomplete != NULL)
+        lw->params.on_incomplete(lw->params.arg, lw->in.now);
+}
+
 /* Ends the last request and begins the next one, as far as that needs no network. Nothing stays
  * staged over a wait: the list after it begins anew. */
 static struct list_watch_action act(struct list_watch *lw, struct reflector_action a)
 {
-
     end_response(lw);
     lookup_end(&lw->lookup);
+    look_complete(lw);
     lw->asked = a.what;
     if (a.what == REFLECTOR_WAIT) {
         store_abort(lw->params.store, lw->params.scope);
@@ -235,6 +254,8 @@ static void end_hold(struct list_watch *lw, uint64_t now_ms)
 struct list_watch_action list_watch_timer(struct list_watch *lw, uint64_t now_ms)
 {
     end_hold(lw, now_ms);
+    if (reflector_state(lw->reflector) == REFLECTOR_FULL)
+        return act(lw, reflector_look(lw->reflector, ingest_has_room(&lw->in), now_ms));
     return act(lw, reflector_timer(lw->reflector, now_ms));
 }
 
@@ -285,6 +306,7 @@ static void note_synced(struct list_watch *lw)
         liveness_settle(&lw->liveness, lw->in.now.ms);
     if (!watching || lw->liveness.state != LIVENESS_INITIAL)
         return;
+    look_complete(lw);
     liveness_current(&lw->liveness, lw->in.now.ms);
     begin_following(lw, lw->in.now.ms);
 }
@@ -312,6 +334,7 @@ bool list_watch_body(struct list_watch *lw, const char *data, size_t n, struct n
         buffering_heard(&lw->buffering, lw->in.bookmarks - bookmarks, now.ms);
     } else {
         kind = list_reader_feed(lw->list, data, n, &err);
+        goes_on = lw->in.stop == INGEST_GOES_ON;
     }
     note_synced(lw);
     if (!goes_on)
@@ -393,6 +416,9 @@ static struct list_watch_action stopped(struct list_watch *lw, enum ingest_stop 
         return act(lw, reflector_relist(lw->reflector, RELIST_BACKWARDS, now_ms));
     /* The guard holds the list, which is no error of the server; the cache is older by our own
      * choice. */
+    case INGEST_FULL:
+        lw->last_error = (struct err){0};
+        return act(lw, reflector_full(lw->reflector));
     case INGEST_HELD:
         lw->last_error = (struct err){0};
         liveness_current(&lw->liveness, now_ms);
@@ -536,6 +562,7 @@ void list_watch_forget(struct list_watch *lw)
                                      .list_idle_timeout_ms = p->list_idle_timeout_ms};
     lw->buffering = (struct buffering){0};
     lw->last_error = (struct err){0};
+    look_complete(lw);
     list_watch_order(lw, RELIST_MANUAL);
 }
 
@@ -633,7 +660,8 @@ bool list_watch_compare_body(struct list_watch *lw, const char *data, size_t n, 
     if (lw->api_error.code != 200)
         return api_error_body(&lw->api_error, data, n);
     return lw->failure.kind == ERR_OK &&
-           list_reader_feed(lw->list, data, n, &lw->failure) == ERR_OK;
+           list_reader_feed(lw->list, data, n, &lw->failure) == ERR_OK &&
+           lw->in.stop == INGEST_GOES_ON;
 }
 
 /* A page of the LIST beside the watch came whole. The commit of the last one deletes the objects
@@ -652,6 +680,7 @@ static void compare(struct list_watch *lw)
     reflector_compared(lw->reflector, page.next);
     if (page.next.n > 0)
         return;
+    look_complete(lw);
     liveness_current(&lw->liveness, lw->in.now.ms);
     begin_following(lw, lw->in.now.ms);
 }
@@ -667,7 +696,7 @@ bool list_watch_compare_end(struct list_watch *lw, const struct err *err, struct
         read_refusal(lw, REFLECTOR_LIST, &lw->failure);
     else if (lw->failure.kind == ERR_OK && err != NULL)
         lw->failure = *err;
-    else if (lw->failure.kind == ERR_OK)
+    else if (lw->failure.kind == ERR_OK && lw->in.stop == INGEST_GOES_ON)
         compare(lw);
     list_reader_destroy(&lw->list);
     return lw->failure.kind == ERR_OK && lw->in.stop == INGEST_GOES_ON;
@@ -900,6 +929,11 @@ uint64_t list_watch_contact_ms(const struct list_watch *lw)
     return lw->liveness.contact_ms;
 }
 
+bool list_watch_is_incomplete(const struct list_watch *lw)
+{
+    return reflector_is_incomplete(lw->reflector);
+}
+
 bool list_watch_is_held(const struct list_watch *lw)
 {
     return guard_holds(&lw->in.guard);
@@ -922,6 +956,7 @@ struct list_watch_status list_watch_status(const struct list_watch *lw)
         .state = reflector_state(lw->reflector),
         .synced = list_watch_synced(lw),
         .resume = lw->in.resume,
+        .incomplete = list_watch_is_incomplete(lw),
         .connected = list_watch_connected(lw),
         .contact_ms = lw->liveness.contact_ms,
         .follow_ms = lw->liveness.follow_ms,

@@ -43,6 +43,9 @@ struct list_watch *list_watch_create(const struct list_watch_params *params);
 /* Frees it and sets *lw to NULL. NULL is fine. */
 void list_watch_destroy(struct list_watch **lw);
 
+/* The limit that it shares with others, as list_watch_params.memory. For watch.c. */
+void list_watch_limit_memory(struct list_watch *lw, const struct memory_limit *memory);
+
 /* Takes the resume point that an earlier process has left, before the first action. For watch.c. */
 void list_watch_resume(struct list_watch *lw, const struct resume_point *resume);
 
@@ -180,6 +183,10 @@ uint64_t list_watch_contact_ms(const struct list_watch *lw);
 uint64_t list_watch_stale_from_ms(const struct list_watch *lw, uint64_t stale_after_ms);
 /* Does the guard hold a list of the scope back, or everything of another cluster? */
 bool list_watch_is_held(const struct list_watch *lw);
+
+/* Has limits.memory kept objects out of the cache, and no list was committed since
+ * (docs/design.md "Memory")? */
+bool list_watch_is_incomplete(const struct list_watch *lw);
 
 /* All of the status. Borrowed until the next call on lw. */
 struct list_watch_status list_watch_status(const struct list_watch *lw);

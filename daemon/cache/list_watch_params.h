@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "cache/guard.h"
+#include "cache/memory_limit.h"
 #include "cache/reflector_params.h"
 #include "cache/store.h"
 #include "kube/resource.h"
@@ -27,7 +28,12 @@ struct list_watch_params {
     size_t object_size;
     struct reflector_params reflector;
     struct guard_params guard;
-    struct guard_window *window;   /* of the watch: its scopes share it */
+    struct guard_window *window;       /* of the watch: its scopes share it */
+    const struct memory_limit *memory; /* of the process; NULL = none */
+    /* The scope has become incomplete (list_watch_is_incomplete()), or is complete again. It runs inside
+     * the call that made the change, behind the deltas of that. NULL = nobody wants to know. */
+    void (*on_incomplete)(void *arg, struct now now);
+    void *arg;
     uint64_t bookmark_timeout_ms;  /* a watch that has had a bookmark may be silent so long */
     uint64_t list_idle_timeout_ms; /* and a streaming list that is not complete */
     uint64_t seed;

@@ -20,8 +20,9 @@ struct list_watch_status {
     enum reflector_state state;
     bool synced;             /* the first list was committed, or was not needed */
     enum resume_kind resume; /* OVER = synced */
-    bool connected;          /* a watch is established and not overdue */
-    uint64_t contact_ms;     /* when the last good byte came, 0 = never */
+    bool incomplete;     /* limits.memory has kept objects out of the cache since its last list */
+    bool connected;      /* a watch is established and not overdue */
+    uint64_t contact_ms; /* when the last good byte came, 0 = never */
     /* While not connected: when it last followed or was listed; 0 = never. */
     uint64_t follow_ms;
     uint64_t event_ms; /* when the last event, the last bookmark came; 0 = never */

@@ -29,6 +29,10 @@
  * may end every one early. */
 #define BROKEN_STREAMS 3
 
+/* So many looks in a row without room are followed by a list all the same. With the default backoff
+ * that is every ten minutes. */
+#define LOOKS_WITHOUT_ROOM 20
+
 /* The least wait after a 405. An API that lacks a verb will not have it a minute later, but ten
  * minutes later another server may stand behind the API
  * (docs/decisions.md "An API without the verb watch is tried every 10 minutes"). */
@@ -64,6 +68,8 @@ struct reflector {
     unsigned silent;     /* watches in a row without an event or bookmark */
     unsigned hasty;      /* watches in a row that ended before their time */
     unsigned holds;      /* lists in a row that the guard held */
+    unsigned fulls;      /* stops by limits.memory since the cache was complete */
+    unsigned looks;      /* for room, since the last of them */
     unsigned refusals;   /* of the probe, in a row */
     /* Requests in a row that went to another server without a wait, as the one before it failed,
      * and how many are allowed: so many other servers there were for the first of them. */
@@ -351,6 +357,7 @@ static void in_sync(struct reflector *r, struct str rv)
     r->broken = 0;
     r->silent = 0;
     r->holds = 0;
+    r->fulls = 0;
 }
 
 /* The probe's answer. A server that is older than our version would be silent until it has caught
@@ -408,6 +415,7 @@ void reflector_compared(struct reflector *r, struct str next)
     r->state = REFLECTOR_WATCHING;
     r->why = RELIST_REASONS;
     r->holds = 0;
+    r->fulls = 0;
 }
 
 void reflector_streamed(struct reflector *r, struct str rv, uint64_t now_ms)
@@ -769,9 +777,39 @@ struct reflector_action reflector_failed(struct reflector *r, const struct err *
     case REFLECTOR_IDLE:
     case REFLECTOR_BACKOFF:
     case REFLECTOR_HELD:
+    case REFLECTOR_FULL:
         break;
     }
     panic("a reflector that asked for nothing has failed");
+}
+
+struct reflector_action reflector_full(struct reflector *r)
+{
+    ensure(r->state == REFLECTOR_LISTING || r->state == REFLECTOR_STREAMING ||
+           r->state == REFLECTOR_COMPARING || r->state == REFLECTOR_WATCHING);
+    end_comparing(r);
+    need_list(r, RELIST_MEMORY);
+    r->fulls++;
+    r->looks = 0;
+    struct reflector_action a = wait_to_list(r, 0);
+    r->state = REFLECTOR_FULL;
+    set(&r->next, str_c(NULL));
+    return a;
+}
+
+struct reflector_action reflector_look(struct reflector *r, bool room, uint64_t now_ms)
+{
+    ensure(r->state == REFLECTOR_FULL);
+    if (room || ++r->looks >= LOOKS_WITHOUT_ROOM)
+        return begin_list(r, r->mode, now_ms);
+    struct reflector_action a = wait_then(r, REFLECTOR_LIST, 0);
+    r->state = REFLECTOR_FULL;
+    return a;
+}
+
+bool reflector_is_incomplete(const struct reflector *r)
+{
+    return r->fulls > 0;
 }
 
 struct reflector_action reflector_timer(struct reflector *r, uint64_t now_ms)

@@ -26,7 +26,8 @@
     XX(UNVERSIONED, "unversioned") /* a watch ended that has no version to go on from */ \
     XX(MANUAL, "manual")           /* informerctl relist */                              \
     XX(AUDIT, "audit")             /* an audit found differences */                      \
-    XX(UNNAMED, "unnamed")         /* a list had an item without a readable name */
+    XX(UNNAMED, "unnamed")         /* a list had an item without a readable name */      \
+    XX(MEMORY, "memory")           /* limits.memory was reached */
 
 #define RELIST_ENUM(id, name) RELIST_##id,
 enum relist_reason { RELIST_MAP(RELIST_ENUM) RELIST_REASONS };
@@ -43,6 +44,7 @@ enum reflector_state {
     REFLECTOR_PROBING, /* before the next watch: is its version one of the future? */
     REFLECTOR_BACKOFF, /* a wait after a failure, or between hasty watches */
     REFLECTOR_HELD,    /* the guard holds a list; the next one comes later */
+    REFLECTOR_FULL,    /* limits.memory is reached; a list comes when there is room */
 };
 
 enum reflector_do {
@@ -119,6 +121,15 @@ bool reflector_is_newest(const struct reflector *r);
 /* The guard holds this list, and the caller has committed none of it: the next list comes after
  * wait_ms, without a version, in the same form. */
 struct reflector_action reflector_held(struct reflector *r, uint64_t wait_ms);
+
+/* limits.memory is reached, and the caller has dropped what was under way. */
+struct reflector_action reflector_full(struct reflector *r);
+
+/* FULL, and the wait is over (instead of reflector_timer()): lists if there is room; else mostly waits. */
+struct reflector_action reflector_look(struct reflector *r, bool room, uint64_t now_ms);
+
+/* Has limits.memory kept objects out of the cache, and no list was committed since? */
+bool reflector_is_incomplete(const struct reflector *r);
 
 /* The watch sent an event with version rv (empty: not known), and it was applied or its object was
  * skipped (docs/kubernetes-protocol.md "Event types"). Some versions are not remembered, though

@@ -6,11 +6,15 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "base/meter.h"
 
 /* The first byte of an id that is not a key; no key begins with these. */
 #define BY_UID  "\x01"
 #define BY_NAME "\x02"
 #define NO_NAME "\x03"
+
+/* About so long is a reason with its block. */
+enum { WHY_BYTES = 96 };
 
 /* A record, a skip that the list under way has staged, or both. */
 struct entry {
@@ -60,11 +64,18 @@ static void put_id(struct buf *id, const struct unusable *u)
         buf_puts(id, NO_NAME);
 }
 
+/* As the meter counts an entry whose texts are so long. */
+static size_t bytes_of(size_t text_n)
+{
+    return sizeof(struct entry) + text_n + METER_BLOCK + METER_SLOT + WHY_BYTES;
+}
+
 static struct entry *add(struct skips *s, size_t scope, struct str id, struct str name,
                          struct str uid)
 {
     struct entry *e = mem_zalloc(sizeof(*e) + id.n + name.n + uid.n);
 
+    meter_add(bytes_of(id.n + name.n + uid.n));
     e->scope = scope;
     e->id_n = id.n;
     e->name_n = name.n;
@@ -92,6 +103,7 @@ static struct entry *find_or_add(struct skips *s, size_t scope, const struct unu
 static void drop(struct skips *s, struct entry *e)
 {
     map_remove(&s->skipped, &e->node);
+    meter_sub(bytes_of(e->id_n + e->name_n + e->uid_n));
     free(e->why);
     free(e);
 }

@@ -42,10 +42,18 @@ bool source_stale(struct source c)
     return c.view != NULL ? view_stale(c.view) : watch_stale(c.watch);
 }
 
+bool source_incomplete(struct source c)
+{
+    return c.view != NULL ? view_incomplete(c.view) : watch_incomplete(c.watch);
+}
+
 /* Each hook that sees a view has to know the worst of its watches. */
 static struct source_status of_view(const struct view *v, uint64_t now_ms)
 {
-    struct source_status sum = {.synced = view_synced(v), .stale = view_stale(v), .contact = true};
+    struct source_status sum = {.synced = view_synced(v),
+                                .stale = view_stale(v),
+                                .incomplete = view_incomplete(v),
+                                .contact = true};
 
     for (size_t i = 0; i < VIEW_WATCHES; i++) {
         struct source_status s = watch_source_status(view_watch(v, i), now_ms);

@@ -41,6 +41,9 @@ void source_each(struct source c, void (*fn)(void *arg, struct object *o), void 
 /* Is it stale, as on_stale has told last? */
 bool source_stale(struct source c);
 
+/* Does limits.memory keep objects out of it, as on_incomplete has told last? */
+bool source_incomplete(struct source c);
+
 /* The status of the source now, on the monotonic clock. */
 struct source_status source_status(struct source c, uint64_t now_ms);
 

@@ -6,6 +6,7 @@
 #include "base/list.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "base/meter.h"
 #include "base/panic.h"
 
 /* A key. It is in by_key if and only if it has an object or a staged one; the map borrows the key from
@@ -37,10 +38,14 @@ struct store {
     size_t scope_count;
     size_t count;
     size_t bytes;
+    size_t staged_bytes;
     struct skips skips;
     delta_sink *sink;
     void *arg;
 };
+
+/* As the meter counts an entry. */
+#define ENTRY_BYTES (sizeof(struct entry) + METER_BLOCK + METER_SLOT)
 
 struct store *store_create(size_t scopes, delta_sink *sink, void *arg)
 {
@@ -77,6 +82,7 @@ static struct entry *add_entry(struct store *s, size_t scope, struct object *key
 {
     struct entry *e = mem_zalloc(sizeof(*e));
 
+    meter_add(ENTRY_BYTES);
     e->scope = scope;
     list_append(&scope_at(s, scope)->entries, &e->mate);
     list_init(&e->link);
@@ -94,14 +100,24 @@ static void move_entry(struct store *s, struct entry *e, size_t scope)
     list_append(&scope_at(s, scope)->entries, &e->mate);
 }
 
+/* Takes the staged item away, if there is one. */
+static void unset_staged(struct store *s, struct entry *e)
+{
+    if (e->staged == NULL)
+        return;
+    s->staged_bytes -= object_bytes(e->staged);
+    object_unref(&e->staged);
+}
+
 static void free_entry(struct store *s, struct entry *e)
 {
     map_remove(&s->by_key, &e->node);
     list_remove(&e->mate);
     list_remove(&e->link);
     object_unref(&e->object);
-    object_unref(&e->staged);
+    unset_staged(s, e);
     free(e);
+    meter_sub(ENTRY_BYTES);
 }
 
 void store_destroy(struct store **sp)
@@ -180,7 +196,7 @@ static void drop_staged(struct store *s, struct entry *e)
         free_entry(s, e);
         return;
     }
-    object_unref(&e->staged);
+    unset_staged(s, e);
 }
 
 void store_abort(struct store *s, size_t scope)
@@ -227,10 +243,11 @@ void store_stage(struct store *s, size_t scope, struct object *o)
     if (e->staged != NULL && e->object == NULL)
         map_move_key(&e->node, object_key(o));
     list_remove(&e->link);
-    object_unref(&e->staged);
+    unset_staged(s, e);
     if (e->object != NULL && is_known(p, e->object, o))
         return;
     e->staged = object_ref(o);
+    s->staged_bytes += object_bytes(o);
     list_append(&p->staged, &e->link);
 }
 
@@ -440,7 +457,9 @@ static void tell_vanished(struct store *s, size_t scope, struct delta as)
     list_each (pos, tmp, &s->scopes[scope].staged) {
         struct entry *e = list_entry(pos, struct entry, link);
 
-        e->staged = swap_in(s, e, e->staged); /* staged is the old state from now on */
+        s->staged_bytes -= object_bytes(e->staged);
+        e->staged =
+            swap_in(s, e, e->staged); /* staged is the old state, and not counted, from now on */
     }
     list_each (pos, tmp, &gone) {
         struct vanished *v = list_entry(pos, struct vanished, link);
@@ -679,6 +698,11 @@ size_t store_count(const struct store *s)
 size_t store_bytes(const struct store *s)
 {
     return s->bytes;
+}
+
+size_t store_staged_bytes(const struct store *s)
+{
+    return s->staged_bytes;
 }
 
 void store_each(const struct store *s, void (*cb)(void *arg, struct object *o), void *arg)

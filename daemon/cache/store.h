@@ -148,6 +148,8 @@ struct object *store_get(const struct store *s, struct str key);
 size_t store_count(const struct store *s);
 /* How many bytes these objects hold (object_bytes()). */
 size_t store_bytes(const struct store *s);
+/* How many bytes the items hold that lists under way have staged. */
+size_t store_staged_bytes(const struct store *s);
 
 /* All objects sorted by key: a new array of store_count() borrowed objects, valid until the store
  * changes; the caller frees the array. */

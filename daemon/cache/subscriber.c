@@ -46,6 +46,14 @@ void subscribers_stale(const struct subscribers *s, struct source from, bool sta
             s->v[i].to->on_stale(s->v[i].arg, from, stale, now);
 }
 
+void subscribers_incomplete(const struct subscribers *s, struct source from, bool incomplete,
+                            struct now now)
+{
+    for (size_t i = 0; i < s->n; i++)
+        if (s->v[i].to->on_incomplete != NULL)
+            s->v[i].to->on_incomplete(s->v[i].arg, from, incomplete, now);
+}
+
 void subscribers_skipped(const struct subscribers *s, struct source from, const struct skip *skip,
                          bool gone)
 {

@@ -26,6 +26,8 @@ struct subscriber {
     void (*on_restored)(void *arg, struct source from, const struct delta *d);
     /* The source became stale, or fresh again. */
     void (*on_stale)(void *arg, struct source from, bool stale, struct now now);
+    /* limits.memory keeps objects out of the source from now on, or no longer. */
+    void (*on_incomplete)(void *arg, struct source from, bool incomplete, struct now now);
     /* Of a watch: one of its objects is skipped from now on, or (gone) no longer. */
     void (*on_skipped)(void *arg, struct source from, const struct skip *s, bool gone);
 };
@@ -51,6 +53,10 @@ void subscribers_restored(const struct subscribers *s, struct source from, struc
 
 /* Calls on_stale of each. */
 void subscribers_stale(const struct subscribers *s, struct source from, bool stale, struct now now);
+
+/* Calls on_incomplete of each. */
+void subscribers_incomplete(const struct subscribers *s, struct source from, bool incomplete,
+                            struct now now);
 
 /* Calls on_skipped of each. */
 void subscribers_skipped(const struct subscribers *s, struct source from, const struct skip *skip,

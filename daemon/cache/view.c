@@ -20,7 +20,8 @@ struct view {
     uint64_t hold_empty_ms;
     struct view_join *join;
     bool synced;
-    bool stale; /* as on_stale told last */
+    bool stale;      /* as on_stale told last */
+    bool incomplete; /* as on_incomplete told last */
     struct subscribers subscribers;
 };
 
@@ -53,8 +54,26 @@ static void on_backends(void *arg, struct source from, const struct delta *d)
     view_join_backends(v->join, d);
 }
 
-static const struct subscriber to_services = {.on_delta = on_service, .on_restored = on_service};
-static const struct subscriber to_slices = {.on_delta = on_backends, .on_restored = on_backends};
+static void become_incomplete(struct view *v, bool incomplete, struct now now)
+{
+    if (incomplete == v->incomplete)
+        return;
+    v->incomplete = incomplete;
+    subscribers_incomplete(&v->subscribers, (struct source){.view = v}, incomplete, now);
+}
+
+/* Only view_tick() makes the view complete again, as it has to be joined first. */
+static void on_incomplete(void *arg, struct source from, bool incomplete, struct now now)
+{
+    (void)from;
+    if (incomplete)
+        become_incomplete(arg, true, now);
+}
+
+static const struct subscriber to_services = {
+    .on_delta = on_service, .on_restored = on_service, .on_incomplete = on_incomplete};
+static const struct subscriber to_slices = {
+    .on_delta = on_backends, .on_restored = on_backends, .on_incomplete = on_incomplete};
 
 /* The delta by which a view learns of an object that its watch already has. */
 static struct delta found(struct object *o)
@@ -108,6 +127,7 @@ struct view *view_create(const struct view_params *p)
     v->local_only = p->local_only;
     v->hold_empty_ms = p->hold_empty_ms;
     begin_join(v);
+    v->incomplete = watch_incomplete(p->services) || watch_incomplete(p->slices);
     watch_subscribe(v->services, &to_services, v);
     watch_subscribe(v->slices, &to_slices, v);
     return v;
@@ -153,18 +173,19 @@ void view_restored(struct view *v, struct now now)
  * and the view goes on with the objects that it has (docs/design.md "Views"). */
 static bool is_settled(const struct watch *w)
 {
-    return watch_settled(w) || watch_stale(w);
+    return !watch_incomplete(w) && (watch_settled(w) || watch_stale(w));
 }
 
 /* Joins before it tells staleness, so that hooks hear of a stale view with its newest objects. */
 uint64_t view_tick(struct view *v, struct now now)
 {
-    bool wants = !v->synced || view_join_wants(v->join, now.ms);
+    bool wants = !v->synced || v->incomplete || view_join_wants(v->join, now.ms);
     bool shows = wants && is_settled(v->services) && is_settled(v->slices);
 
     if (shows) {
         view_join_flush(v->join, now);
         v->synced = true;
+        become_incomplete(v, false, now);
     }
     bool stale = v->synced && (watch_stale(v->services) || watch_stale(v->slices));
     if (stale != v->stale) {
@@ -196,6 +217,11 @@ bool view_synced(const struct view *v)
 bool view_stale(const struct view *v)
 {
     return v->stale;
+}
+
+bool view_incomplete(const struct view *v)
+{
+    return v->incomplete;
 }
 
 const struct watch *view_watch(const struct view *v, size_t i)

@@ -95,6 +95,9 @@ bool view_synced(const struct view *v);
 /* Was one of its watches stale at the last tick? */
 bool view_stale(const struct view *v);
 
+/* Does limits.memory keep objects out of one of its watches, or is the view not joined again since? */
+bool view_incomplete(const struct view *v);
+
 /* One of its watches: 0 <= i < VIEW_WATCHES. */
 const struct watch *view_watch(const struct view *v, size_t i);
 

@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/meter.h"
 #include "base/panic.h"
 #include "cache/audit.h"
 #include "cache/confirm.h"
@@ -38,6 +39,7 @@ struct watch {
     struct shape *shape;        /* NULL = everything is kept */
     struct store *store;
     struct guard_window window;
+    struct memory_limit *memory;      /* borrowed; NULL = none */
     struct list_watch **list_watches; /* NULL until the resource is known */
     size_t list_watch_count;
     struct resume_points resume_points; /* what an earlier process has left */
@@ -48,6 +50,7 @@ struct watch {
     uint64_t discovery_errors_by[ERR_KINDS];
     bool version_is_chosen; /* discovery chose the version, not the user */
     bool stale;             /* as on_stale told last */
+    bool incomplete;        /* as on_incomplete told last */
     bool is_hidden;         /* objects were loaded, and watch_restore() has not shown them yet */
     /* When scopes with such missing objects are listed again; 0 = there are none */
     uint64_t missing_ms;
@@ -175,6 +178,53 @@ static void on_skip(void *arg, const struct skip *s, bool gone)
     subscribers_skipped(&w->subscribers, (struct source){.watch = w}, s, gone);
 }
 
+/* ---- limits.memory */
+
+static void tell_incomplete(struct watch *w, struct now now)
+{
+    log_emit(w->incomplete ? LOG_LVL_WARN : LOG_LVL_INFO,
+             w->incomplete ? "limits.memory is reached: the watch is incomplete, its hooks wait"
+                           : "watch is complete again",
+             LOG_FIELDS(KV_STR("cluster", w->cluster), KV_STR("watch", w->name),
+                        KV_U64("objects", store_count(w->store)),
+                        KV_U64("bytes", store_bytes(w->store)),
+                        KV_U64("all_bytes", meter_bytes())));
+    subscribers_incomplete(&w->subscribers, (struct source){.watch = w}, w->incomplete, now);
+}
+
+/* A scope has become incomplete, or complete. */
+static void on_incomplete(void *arg, struct now now)
+{
+    struct watch *w = arg;
+    size_t n = 0;
+
+    for (size_t i = 0; i < w->list_watch_count; i++)
+        n += list_watch_is_incomplete(w->list_watches[i]);
+    if ((n > 0) == w->incomplete)
+        return;
+    w->incomplete = n > 0;
+    tell_incomplete(w, now);
+}
+
+void watch_limit_memory(struct watch *w, struct memory_limit *memory)
+{
+    ensure(w->memory == NULL);
+    w->memory = memory;
+    memory->watches++;
+    for (size_t i = 0; i < w->list_watch_count; i++)
+        list_watch_limit_memory(w->list_watches[i], memory);
+}
+
+bool watch_may_compare(const struct watch *w)
+{
+    return memory_may_grow(w->memory, meter_bytes(), store_bytes(w->store), MEMORY_LIST);
+}
+
+bool watch_incomplete(const struct watch *w)
+{
+    return w->incomplete;
+}
+
 /* ---- Making and freeing */
 
 /* The seed differs by scope, so that the scopes of a watch do not wait in step. */
@@ -193,6 +243,9 @@ static struct list_watch *make_list_watch(struct watch *w, size_t scope)
         .reflector = w->params.reflector,
         .guard = w->params.guard,
         .window = &w->window,
+        .memory = w->memory,
+        .on_incomplete = on_incomplete,
+        .arg = w,
         .bookmark_timeout_ms = w->params.bookmark_timeout_ms,
         .list_idle_timeout_ms = w->params.list_idle_timeout_ms,
         .seed = w->params.seed + scope,
@@ -307,6 +360,8 @@ void watch_destroy(struct watch **wp)
     if (w == NULL)
         return;
     *wp = NULL;
+    if (w->memory != NULL)
+        w->memory->watches--;
     for (size_t i = 0; i < w->list_watch_count; i++)
         list_watch_destroy(&w->list_watches[i]);
     free(w->list_watches);
@@ -892,6 +947,7 @@ struct source_status watch_source_status(const struct watch *w, uint64_t now_ms)
     struct source_status sum = {
         .synced = synced,
         .stale = synced && now_ms >= scopes_stale_ms(w),
+        .incomplete = w->incomplete,
         .contact = w->list_watch_count > 0,
     };
 

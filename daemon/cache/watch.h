@@ -33,6 +33,10 @@ enum err_kind watch_create(const struct watch_params *params, struct watch **out
 /* Frees it and sets *w to NULL; no callback runs. NULL is fine. */
 void watch_destroy(struct watch **w);
 
+/* The watch shares this limit with others, which must outlive it. Once, before the first list_watch
+ * starts; without it there is no limit. */
+void watch_limit_memory(struct watch *w, struct memory_limit *memory);
+
 /* Adds a subscriber. on_delta and on_skipped run inside list_watch_body(), list_watch_end(),
  * list_watch_identified(), list_watch_compare_end() or a call on the watch's confirm; on_stale
  * inside watch_tick() and watch_begin_stale(); on_restored inside watch_restore(). */
@@ -157,6 +161,12 @@ bool watch_settled(const struct watch *w);
 
 /* Is it stale, as on_stale has told last? */
 bool watch_stale(const struct watch *w);
+
+/* May records for the comparison with a list (watch_audit()) take memory now? */
+bool watch_may_compare(const struct watch *w);
+
+/* Does limits.memory keep objects out of one of its scopes (docs/design.md "Memory")? */
+bool watch_incomplete(const struct watch *w);
 
 /* Orders a list of all scopes at once; the driver carries it out (list_watch_is_ordered()). */
 void watch_relist(struct watch *w, enum relist_reason why);

@@ -11,7 +11,8 @@ static bool refused(const struct err *err)
 
 const char *watch_state_name(enum watch_state state)
 {
-    static const char *const names[] = {"watching", "listing", "waiting", "backoff", "forbidden"};
+    static const char *const names[] = {"watching", "listing",   "waiting",
+                                        "backoff",  "forbidden", "incomplete"};
 
     return names[state];
 }
@@ -23,6 +24,8 @@ enum watch_state watch_state_unresolved(const struct err *why)
 
 static enum watch_state state_of(const struct list_watch_status *s)
 {
+    if (s->incomplete && s->err->kind == ERR_OK)
+        return WATCH_INCOMPLETE;
     switch (s->state) {
     case REFLECTOR_WATCHING:
     case REFLECTOR_PROBING:
@@ -34,6 +37,7 @@ static enum watch_state state_of(const struct list_watch_status *s)
     case REFLECTOR_COMPARING:
         return WATCH_LISTING;
     case REFLECTOR_IDLE:
+    case REFLECTOR_FULL:
     case REFLECTOR_HELD:
         return WATCH_WAITING;
     case REFLECTOR_BACKOFF:
@@ -53,6 +57,7 @@ void watch_status_add(struct watch_status *sum, const struct list_watch_status *
 {
     if (state_of(s) > sum->state)
         sum->state = state_of(s);
+    sum->incomplete = sum->incomplete || s->incomplete;
     sum->event_ms = later(sum->event_ms, s->event_ms);
     sum->bookmark_ms = later(sum->bookmark_ms, s->bookmark_ms);
     for (size_t i = 0; i < RELIST_REASONS; i++) {

@@ -20,7 +20,14 @@ struct list_watch_status;
 
 /* How far a watch is from watching, by the words of docs/design.md "Status report": the worst scope
  * speaks for the watch, and the worst state is the last one. */
-enum watch_state { WATCH_WATCHING, WATCH_LISTING, WATCH_WAITING, WATCH_BACKOFF, WATCH_FORBIDDEN };
+enum watch_state {
+    WATCH_WATCHING,
+    WATCH_LISTING,
+    WATCH_WAITING,
+    WATCH_BACKOFF,
+    WATCH_FORBIDDEN,
+    WATCH_INCOMPLETE, /* limits.memory is reached, also while a list tries to complete the cache */
+};
 
 /* The word of the status: "watching", "listing", ... */
 const char *watch_state_name(enum watch_state state);
@@ -29,6 +36,7 @@ const char *watch_state_name(enum watch_state state);
 struct watch_status {
     enum watch_state state;
     bool synced;
+    bool incomplete;         /* limits.memory keeps objects out of the cache */
     bool stale;              /* synced once, and a scope's stream is lost for stale_after */
     enum guard_reason held;  /* why the guard holds a list; GUARD_NOTHING = no list is held */
     size_t held_deletes;     /* deletes that it holds back */

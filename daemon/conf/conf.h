@@ -26,6 +26,7 @@ struct conf_control {
 
 struct conf_limits {
     struct conf_size object_size;
+    struct conf_size memory; /* of the caches; 0 = "none" */
     struct conf_int hook_concurrency;
     struct conf_ms stop_timeout;
     struct conf_ms ready_timeout;

@@ -18,7 +18,8 @@ enum { SOCKET_PATH_MAX = 107 };  /* sun_path of unix(7) without its NUL */
 enum { FOLDER_PATH_MAX = 4000 }; /* PATH_MAX (4096) less room for the names of the files in it */
 
 #define KIB INT64_C(1024)
-#define GIB (KIB * KIB * KIB)
+#define MIB (KIB * KIB)
+#define GIB (KIB * MIB)
 
 static const char *state_dir_fault(const char *text)
 {
@@ -70,6 +71,8 @@ static const struct setting control_settings[] = {
 #define ROW_STRUCT struct conf_limits
 static const struct setting limits_settings[] = {
     SETTING_ROW(SIZE, object_size, SETTING_DEFAULT("\"16MiB\""), SETTING_RANGE(KIB, GIB)),
+    SETTING_ROW(SIZE, memory, SETTING_DEFAULT("\"none\""), SETTING_RANGE(MIB, 1024 * GIB),
+                .zero = "none"),
     SETTING_ROW(INT, hook_concurrency, SETTING_DEFAULT("8"), SETTING_RANGE(1, 1000)),
     SETTING_ROW(MS, stop_timeout, SETTING_DEFAULT("\"30s\""), SETTING_RANGE(0, SETTING_YEAR_MS)),
     SETTING_ROW(MS, ready_timeout, SETTING_DEFAULT("\"60s\""), SETTING_RANGE(0, SETTING_YEAR_MS)),

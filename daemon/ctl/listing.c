@@ -61,6 +61,7 @@ const struct listing listing_views = {
       {"VIEW", NULL, LISTING_TEXT, LISTING_ALWAYS, true},
       {"SYNCED", "synced", LISTING_YES, LISTING_ALWAYS, false},
       {"STALE", "stale", LISTING_YES, LISTING_ALWAYS, false},
+      {"INCOMPLETE", "incomplete", LISTING_YES, LISTING_SAID, false},
       {"OBJECTS", "objects", LISTING_TEXT, LISTING_ALWAYS, false},
       },
 };

@@ -22,13 +22,15 @@ struct summary {
     struct buf reasons; /* why it is degraded, one line for each reason */
     struct buf files;   /* stray files that stay, one line each, FILES_SHOWN at most */
     size_t file_count;
-    bool has_state;   /* the answer has the member "state" */
-    bool kept;        /* the state is kept on disk */
-    bool unwritable;  /* the disk does not take it */
-    struct buf dir;   /* the state_dir; "" = none is configured */
-    struct buf since; /* the time since which the state cannot be written; "" = it can */
-    uint64_t waiting; /* changes of the state that are not on disk */
-    bool several;     /* a cluster has several servers */
+    bool has_state;        /* the answer has the member "state" */
+    bool kept;             /* the state is kept on disk */
+    bool unwritable;       /* the disk does not take it */
+    struct buf dir;        /* the state_dir; "" = none is configured */
+    struct buf since;      /* the time since which the state cannot be written; "" = it can */
+    uint64_t waiting;      /* changes of the state that are not on disk */
+    uint64_t memory;       /* bytes of the caches, and .. */
+    uint64_t memory_limit; /* .. limits.memory; 0 = none */
+    bool several;          /* a cluster has several servers */
 };
 
 static void set(struct buf *b, struct str text)
@@ -87,6 +89,8 @@ static void on_leaf(void *arg, const struct leaf *leaf)
         buf_putc(&s->reasons, '\n');
     } else if (leaf->depth == 2 && str_is(leaf->path[0], "state")) {
         on_state(s, leaf);
+    } else if (leaf->depth == 2 && str_is(leaf->path[0], "memory")) {
+        *(str_is(leaf->path[1], "limit") ? &s->memory_limit : &s->memory) = reader_whole(leaf);
     } else if (leaf->depth == 3 && str_is(leaf->path[0], "left_files")) {
         on_file(s, leaf);
     } else if (leaf->depth > 4 && str_is(leaf->path[0], "clusters") &&
@@ -140,6 +144,18 @@ static void put_state(struct buf *out, const struct summary *s, int64_t now_s)
     buf_putc(out, '\n');
 }
 
+/* Without a limit the sizes of the watches say enough. */
+static void put_memory(struct buf *out, const struct summary *s)
+{
+    if (s->memory_limit == 0)
+        return;
+    buf_puts(out, "memory: ");
+    units_put_size(out, s->memory);
+    buf_puts(out, " of limits.memory ");
+    units_put_size(out, s->memory_limit);
+    buf_putc(out, '\n');
+}
+
 static void put_files(struct buf *out, const struct summary *s)
 {
     if (s->file_count == 0)
@@ -185,6 +201,7 @@ static void put_head(struct buf *out, const struct summary *s, const struct summ
     buf_putc(out, '\n');
     put_reasons(out, s, look->colour);
     put_state(out, s, look->now_s);
+    put_memory(out, s);
     put_files(out, s);
 }
 

@@ -13,7 +13,7 @@
 #include "ctl/units.h"
 
 /* Columns of the terminal for all but the name, in each of the two tables. */
-enum { WATCH_COLUMNS = 50, HOOK_COLUMNS = 54, NAME_MIN = 8 };
+enum { WATCH_COLUMNS = 51, HOOK_COLUMNS = 54, NAME_MIN = 8 };
 
 /* Lines that are no row: the first one, two headings, two blank ones, the keys. */
 enum { OTHER_LINES = 6 };
@@ -343,12 +343,13 @@ static size_t name_width(const struct top_look *look, size_t others)
 
 static void put_watch(struct buf *out, const struct top_look *look, const struct top_watch *w)
 {
-    bool bad = w->stale || w->held || str_is(buf_str(&w->state), "forbidden");
+    bool incomplete = str_is(buf_str(&w->state), "incomplete");
+    bool bad = w->stale || w->held || incomplete || str_is(buf_str(&w->state), "forbidden");
     struct buf line = {0};
     struct buf size = {0};
 
     put_name(&line, name_width(look, WATCH_COLUMNS), buf_str(&w->row.name));
-    put_word(&line, 9, w->held ? str_c("held") : w->stale ? str_c("stale") : buf_str(&w->state));
+    put_word(&line, 10, w->held ? str_c("held") : w->stale ? str_c("stale") : buf_str(&w->state));
     put_rate(&line, 8, w->rate);
     put_ms(&line, 9, w->contact_ms);
     put_count(&line, 8, w->objects);
@@ -404,7 +405,7 @@ static void put_watch_headings(struct buf *out, const struct top_look *look)
     struct buf line = {0};
 
     put_name(&line, name_width(look, WATCH_COLUMNS), str_c("WATCH"));
-    put_word(&line, 9, str_c("STATE"));
+    put_word(&line, 10, str_c("STATE"));
     put_word(&line, 8, str_c("EVENTS/S"));
     put_word(&line, 9, str_c("LAST BYTE"));
     put_word(&line, 8, str_c("OBJECTS"));

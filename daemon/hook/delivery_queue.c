@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/meter.h"
 #include "base/panic.h"
 
 /* ---- The deliveries of a hook */
@@ -36,6 +37,16 @@ void delivery_queue_each(struct delivery_queue *q, size_t source,
     }
 }
 
+/* The uid of its incarnation, as the records on disk know it, is a block of its own. */
+enum { UID_BYTES = 48 };
+
+/* As the meter counts a delivery. */
+static size_t bytes_of(const struct delivery_queue *q, size_t key_n)
+{
+    return sizeof(struct delivery) + key_n + (q->keyed ? sizeof(struct work_item) : 0) + UID_BYTES +
+           2 * METER_BLOCK + METER_SLOT;
+}
+
 struct delivery *delivery_add(struct delivery_queue *q, size_t source, struct str key)
 {
     struct delivery *dl = delivery_queue_find(q, source, key);
@@ -46,6 +57,7 @@ struct delivery *delivery_add(struct delivery_queue *q, size_t source, struct st
     size_t align = _Alignof(struct work_item);
     size_t size = (sizeof(*dl) + key.n + align) / align * align;
     dl = mem_zalloc(size + (q->keyed ? sizeof(*dl->work_item) : 0));
+    meter_add(bytes_of(q, key.n));
     memcpy(dl->key, key.p, key.n);
     dl->source = (uint32_t)source;
     list_init(&dl->pending);
@@ -79,6 +91,7 @@ struct object **delivery_queue_sorted(const struct delivery_queue *q, size_t sou
 static void free_delivery(struct delivery_queue *q, struct delivery *dl)
 {
     delivery_settled(q, dl);
+    meter_sub(bytes_of(q, map_key(&dl->node).n));
     map_remove(&q->sources[dl->source].by_key, &dl->node);
     if (!list_is_empty(&dl->pending))
         q->pending_count--;

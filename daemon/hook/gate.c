@@ -37,6 +37,14 @@ const struct hook_source *gate_stale(const struct hook *h)
     return NULL;
 }
 
+const struct hook_source *gate_incomplete(const struct hook *h)
+{
+    for (size_t i = 0; i < h->source_count; i++)
+        if (h->sources[i].incomplete)
+            return &h->sources[i];
+    return NULL;
+}
+
 const struct hook *gate_before(const struct hooks *hs, const struct hook *h)
 {
     for (size_t i = 0; i < h->rules.after_count; i++) {
@@ -51,9 +59,9 @@ const struct hook *gate_before(const struct hooks *hs, const struct hook *h)
 void gate_block(struct hook *h)
 {
     bool closed = h->gate == GATE_CLOSED || h->stage != HOOK_SERVES;
+    bool waits = gate_incomplete(h) != NULL || gate_stale(h) != NULL;
 
-    scheduler_block(&h->work_queue,
-                    h->paused || closed || gate_stale(h) != NULL || h->strays.due > 0);
+    scheduler_block(&h->work_queue, h->paused || closed || waits || h->strays.due > 0);
 }
 
 void gate_close(struct hook *h)

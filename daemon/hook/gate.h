@@ -21,8 +21,8 @@ bool gate_update(const struct hooks *hs, struct hook *h, uint64_t now_ms);
 void gate_close(struct hook *h);
 
 /* Tells the scheduler whether the hook's command may run. It may not while the gate is closed, while the
- * hook is paused, starts or retires (enum hook_stage), while too few sources are fresh
- * (when_stale = "wait"), and while stray files are to be removed. */
+ * hook is paused, starts or retires (enum hook_stage), while one of its sources is incomplete, while too few
+ * sources are fresh (when_stale = "wait"), and while stray files are to be removed. */
 void gate_block(struct hook *h);
 
 /* A run starts whose snapshot lacks the sources that are not open yet. If an earlier process saw
@@ -37,6 +37,10 @@ const struct hook_source *gate_unsynced(const struct hook *h);
 /* The first source that keeps the hook from running because it is stale (when_stale = "wait"), or
  * NULL. */
 const struct hook_source *gate_stale(const struct hook *h);
+
+/* The first source that limits.memory keeps objects out of, or NULL. The hook waits for it, whatever
+ * `require` says. */
+const struct hook_source *gate_incomplete(const struct hook *h);
 
 /* The first hook in `after` whose first runs have not ended, or NULL. */
 const struct hook *gate_before(const struct hooks *hs, const struct hook *h);

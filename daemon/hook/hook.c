@@ -330,8 +330,25 @@ static void on_stale(void *hooks, struct source from, bool stale, struct now now
                 hook_note_stale(hs->v[i], k, stale, now);
 }
 
-const struct subscriber hooks_subscriber = {
-    .on_delta = on_delta, .on_restored = on_delta, .on_stale = on_stale};
+/* The hook starts no run while one of its sources lacks objects for want of memory: half of the objects
+ * may be worse than old ones (docs/design.md "Memory"). */
+static void on_incomplete(void *hooks, struct source from, bool incomplete, struct now now)
+{
+    const struct hooks *hs = hooks;
+
+    (void)now;
+    for (size_t i = 0; i < hs->n; i++)
+        for (size_t k = 0; k < hs->v[i]->source_count; k++)
+            if (source_equal(hs->v[i]->sources[k].of, from)) {
+                hs->v[i]->sources[k].incomplete = incomplete;
+                gate_block(hs->v[i]);
+            }
+}
+
+const struct subscriber hooks_subscriber = {.on_delta = on_delta,
+                                            .on_restored = on_delta,
+                                            .on_stale = on_stale,
+                                            .on_incomplete = on_incomplete};
 
 /* The source was forgotten: nothing is due for the key any more. */
 static void idle_delivery(void *arg, struct delivery *dl)

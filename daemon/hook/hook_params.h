@@ -20,6 +20,7 @@ struct hook_source {
     const char *name;
     struct source of; /* borrowed: must outlive the hook */
     bool stale;       /* as its last on_stale said */
+    bool incomplete;  /* as its last on_incomplete said */
     /* The last snapshot lacked this source, which an earlier process had seen; set by hook/gate. */
     bool is_lacked;
 };

@@ -66,6 +66,7 @@ const struct manual_run *manual_runs_find(const struct manual_runs *o, uint64_t 
  * of looking at a command that hangs. */
 static enum err_kind check_ready(const struct hook *h, struct str key, struct err *err)
 {
+    const struct hook_source *incomplete = gate_incomplete(h);
     const struct hook_source *stale = gate_stale(h);
 
     if (key.p != NULL && h->rules.mode != HOOK_OBJECT)
@@ -80,6 +81,10 @@ static enum err_kind check_ready(const struct hook *h, struct str key, struct er
     if (h->paused)
         return err_set(err, ERR_BUSY, 0, "hook %s is paused: informerctl resume %s", h->name,
                        h->name);
+    if (incomplete != NULL)
+        return err_set(err, ERR_BUSY, 0,
+                       "hook %s waits: its source %s is incomplete, as limits.memory is reached",
+                       h->name, incomplete->name);
     if (h->gate == GATE_CLOSED)
         return err_set(err, ERR_BUSY, 0,
                        "hook %s waits for its first run: informerctl why %s shows the reason",

@@ -305,7 +305,9 @@ void hook_attach(struct hook *h, struct now now)
 
     for (a.source = 0; a.source < h->source_count; a.source++) {
         source_each(h->sources[a.source].of, show, &a);
+        h->sources[a.source].incomplete = source_incomplete(h->sources[a.source].of);
         if (source_stale(h->sources[a.source].of))
             hook_note_stale(h, a.source, true, now);
     }
+    gate_block(h);
 }

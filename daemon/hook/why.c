@@ -10,15 +10,16 @@
 const char *why_reason_name(enum why_reason reason)
 {
     static const char *const names[] = {
-        [WHY_HANDLED] = "handled",   [WHY_RUNNING] = "running",
-        [WHY_SETTLING] = "settling", [WHY_MIN_INTERVAL] = "min_interval",
-        [WHY_BACKOFF] = "backoff",   [WHY_PARKED] = "parked",
-        [WHY_GUARD] = "guard",       [WHY_NOT_SYNCED] = "not_synced",
-        [WHY_STALE] = "stale",       [WHY_AFTER] = "after",
-        [WHY_SLOT] = "slot",         [WHY_HOLDING] = "holding",
-        [WHY_PAUSED] = "paused",     [WHY_SHORTAGE] = "shortage",
-        [WHY_STRAYS] = "strays",     [WHY_STARTING] = "starting",
-        [WHY_RELOAD] = "reload",     [WHY_STOPPING] = "stopping",
+        [WHY_HANDLED] = "handled",       [WHY_RUNNING] = "running",
+        [WHY_SETTLING] = "settling",     [WHY_MIN_INTERVAL] = "min_interval",
+        [WHY_BACKOFF] = "backoff",       [WHY_PARKED] = "parked",
+        [WHY_GUARD] = "guard",           [WHY_NOT_SYNCED] = "not_synced",
+        [WHY_INCOMPLETE] = "incomplete", [WHY_STALE] = "stale",
+        [WHY_AFTER] = "after",           [WHY_SLOT] = "slot",
+        [WHY_HOLDING] = "holding",       [WHY_PAUSED] = "paused",
+        [WHY_SHORTAGE] = "shortage",     [WHY_STRAYS] = "strays",
+        [WHY_STARTING] = "starting",     [WHY_RELOAD] = "reload",
+        [WHY_STOPPING] = "stopping",
     };
 
     return names[reason];
@@ -54,9 +55,10 @@ static void put_reason(struct buf *out, const struct why *w)
         const char *behind;
     } words[] = {
         [WHY_GUARD] = {"guard of source ",  ""           },
-          [WHY_NOT_SYNCED] = {"source ",           " not synced"},
+        [WHY_NOT_SYNCED] = {"source ",           " not synced"},
+        [WHY_INCOMPLETE] = {"source ",           " incomplete"},
         [WHY_STALE] = {"source ",           " stale"     },
-          [WHY_AFTER] = {"after ",            ""           },
+        [WHY_AFTER] = {"after ",            ""           },
         [WHY_HOLDING] = {"holding for hook ", ""           },
     };
 
@@ -89,6 +91,7 @@ void why_put_advice(struct buf *out, const struct why *w, const struct hook *h)
         [WHY_PARKED] = "change the object, or run it all the same: informerctl run %s [KEY]",
         [WHY_GUARD] = "informerctl guard accept %s takes the list, and guard reject drops it",
         [WHY_NOT_SYNCED] = "informerctl watches says what keeps source %s",
+        [WHY_INCOMPLETE] = "raise limits.memory, or have source %s keep less of each object",
         [WHY_STALE] = "informerctl watches says what keeps source %s",
         [WHY_AFTER] = "informerctl why %s says what that hook waits for",
         [WHY_SLOT] =
@@ -123,6 +126,7 @@ static void blame_source(struct why *w, const struct hook_source *s, uint64_t no
 static bool blame_gate(struct why *w, const struct hooks *hs, const struct hook *h, uint64_t now_ms)
 {
     const struct hook *before = h->gate == GATE_CLOSED ? gate_before(hs, h) : NULL;
+    const struct hook_source *incomplete = gate_incomplete(h);
     const struct hook_source *stale = gate_stale(h);
     const struct hook_source *unsynced = gate_unsynced(h);
 
@@ -131,6 +135,9 @@ static bool blame_gate(struct why *w, const struct hooks *hs, const struct hook 
     } else if (before != NULL) {
         w->reason = WHY_AFTER;
         w->of = before->name;
+    } else if (incomplete != NULL) {
+        w->reason = WHY_INCOMPLETE;
+        w->of = incomplete->name;
     } else if (stale != NULL) {
         w->reason = WHY_STALE;
         w->of = stale->name;

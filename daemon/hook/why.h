@@ -20,6 +20,7 @@ enum why_reason {
     WHY_PARKED,
     WHY_GUARD,      /* the guard holds a list of the source */
     WHY_NOT_SYNCED, /* the source is not synced */
+    WHY_INCOMPLETE, /* limits.memory keeps objects out of the source */
     WHY_STALE,      /* the source is stale, and the hook waits (when_stale) */
     WHY_AFTER,      /* the first runs of another hook have not ended */
     WHY_SLOT,       /* all slots are in use */
@@ -50,7 +51,7 @@ struct why {
     enum why_before before_restart;
     bool before_reload;    /* before_restart is about the time before a reload */
     const char *renew_why; /* WHY_BEFORE_RENEW: "its settings have changed"; else NULL */
-    /* GUARD, NOT_SYNCED, STALE: the source; AFTER, and HOLDING if it is another one: the hook; else
+    /* GUARD, NOT_SYNCED, INCOMPLETE, STALE: the source; AFTER, and HOLDING if it is another one: the hook; else
      * NULL */
     const char *of;
     /* SETTLING, MIN_INTERVAL, BACKOFF, SHORTAGE, HOLDING: when it ends, monotonic; else 0. */
@@ -73,7 +74,7 @@ struct why why_apply(const struct hooks *hs, const struct hook *h, uint64_t now_
 struct why why_hook(const struct hooks *hs, const struct hook *h, uint64_t now_ms);
 
 /* "handled", "running", "settling", "min_interval", "backoff", "parked", "guard", "not_synced",
- * "stale", "after", "slot", "holding", "paused", "shortage", "strays", "starting", "reload",
+ * "incomplete", "stale", "after", "slot", "holding", "paused", "shortage", "strays", "starting", "reload",
  * "stopping". */
 const char *why_reason_name(enum why_reason reason);
 

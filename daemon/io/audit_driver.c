@@ -101,8 +101,12 @@ static void on_unusable(void *arg, const struct unusable *u)
 static enum err_kind on_body(void *arg, const char *data, size_t n, struct err *err)
 {
     struct audit_driver *d = arg;
+    enum err_kind kind = list_reader_feed(d->list, data, n, err);
 
-    return list_reader_feed(d->list, data, n, err);
+    if (kind == ERR_OK && !watch_may_compare(d->params.watch))
+        return err_set(err, ERR_TOO_BIG, 0,
+                       "limits.memory is reached: there is no room for the keys of the list");
+    return kind;
 }
 
 static void on_answer(void *arg, const struct fetch_answer *a);

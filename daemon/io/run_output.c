@@ -11,20 +11,30 @@
 #include "base/mem.h"
 #include "base/memfile.h"
 #include "hook/output.h"
+#include "io/deadline.h"
 #include "io/loop.h"
 
 /* The most bytes that are read in one turn, and in one drain: a program that prints without an end
  * must not stop the loop. */
 #define BYTES_AT_ONCE ((size_t)1024 * 1024)
 
+/* Output that nobody gets costs main time all the same. Beyond so many bytes of it a stream is read
+ * only LOOP_RECV_BYTES at a time, with a pause after each: the program waits in its write() as for any
+ * slow reader (docs/decisions.md "A program that prints without an end is slowed down"). */
+#define WASTE_BYTES ((uint64_t)1024 * 1024)
+enum { WASTE_PAUSE_MS = 10 };
+
 enum { STREAM_STDOUT, STREAM_STDERR, STREAM_CAPTURE, STREAMS };
+
+/* Does libuv know the handle `poll` of a stream, and look at the pipe? */
+enum watching { UNWATCHED, WATCHED, PAUSED };
 
 /* A pipe that a program writes to. */
 struct stream {
     uv_poll_t poll;
     struct run_output *of;
-    int fd;               /* our end; -1 = it has not begun, or is over */
-    bool watched;         /* libuv knows the handle `poll` */
+    int fd; /* our end; -1 = it has not begun, or is over */
+    enum watching watching;
     struct output output; /* lines for the log; not of CAPTURE */
 };
 
@@ -32,11 +42,12 @@ struct run_output {
     struct run_output_params params;
     struct stream streams[STREAMS];
     struct buf captured;
-    bool is_full;     /* more than capture_max came: nothing is captured any more */
-    int spare;        /* stderr for the program that follows; -1 = no program follows */
-    int trouble;      /* of libuv, once logged: why a stream is not watched; 0 = none */
-    size_t handles;   /* that libuv still knows */
-    bool is_disposed; /* the last handle to close frees the object */
+    bool is_full;           /* more than capture_max came: nothing is captured any more */
+    int spare;              /* stderr for the program that follows; -1 = no program follows */
+    struct deadline *pause; /* of all streams that are PAUSED; NULL = there was none so far */
+    int trouble;            /* of libuv, once logged: why a stream is not watched; 0 = none */
+    size_t handles;         /* that libuv still knows */
+    bool is_disposed;       /* the last handle to close frees the object */
 };
 
 static void free_if_unused(struct run_output *o)
@@ -77,11 +88,11 @@ static void end(struct stream *s)
 
     if (s->fd < 0)
         return;
-    if (s->watched)
+    if (s->watching != UNWATCHED)
         uv_poll_stop(&s->poll);
     close(s->fd);
     s->fd = -1;
-    if (s->watched)
+    if (s->watching != UNWATCHED)
         uv_close((uv_handle_t *)&s->poll, on_closed);
     output_end(&s->output, on_line, s);
     if (s->output.dropped > 0)
@@ -102,14 +113,14 @@ static void capture(struct run_output *o, const char *data, size_t n)
     o->params.on_full(o->params.arg);
 }
 
-/* True: the pipe has ended. Any error but EAGAIN counts as the end: there is nothing more to
- * get. */
-static bool read_some(struct stream *s)
+/* Reads up to so many bytes, and some more. True: the pipe has ended. Any error but EAGAIN counts as the
+ * end: there is nothing more to get. */
+static bool read_some(struct stream *s, size_t most)
 {
     struct run_output *o = s->of;
     char *buf = loop_recv_buffer(o->params.loop);
 
-    for (size_t total = 0; total < BYTES_AT_ONCE;) {
+    for (size_t total = 0; total < most;) {
         ssize_t n = read(s->fd, buf, LOOP_RECV_BYTES);
 
         if (n < 0 && errno == EINTR)
@@ -125,6 +136,41 @@ static bool read_some(struct stream *s)
     return false;
 }
 
+/* Does the program print much that nobody gets? */
+static bool is_wasteful(const struct stream *s)
+{
+    if (s == &s->of->streams[STREAM_CAPTURE])
+        return s->of->is_full;
+    return s->output.dropped > WASTE_BYTES;
+}
+
+static void on_readable(uv_poll_t *poll, int status, int events);
+
+static void on_pause_over(void *arg)
+{
+    struct run_output *o = arg;
+
+    for (struct stream *s = o->streams; s < o->streams + STREAMS; s++) {
+        if (s->fd < 0 || s->watching != PAUSED)
+            continue;
+        s->watching = WATCHED;
+        uv_poll_start(&s->poll, UV_READABLE | UV_DISCONNECT, on_readable);
+    }
+}
+
+/* A pause that another stream has begun serves both. */
+static void pause_stream(struct stream *s)
+{
+    struct run_output *o = s->of;
+
+    uv_poll_stop(&s->poll);
+    s->watching = PAUSED;
+    if (o->pause == NULL)
+        o->pause = deadline_create(o->params.loop, on_pause_over, o);
+    if (!deadline_pending(o->pause))
+        deadline_start(o->pause, WASTE_PAUSE_MS);
+}
+
 /* The stream ends before the event, which may dispose everything. */
 static void on_readable(uv_poll_t *poll, int status, int events)
 {
@@ -133,8 +179,11 @@ static void on_readable(uv_poll_t *poll, int status, int events)
 
     (void)status;
     (void)events;
-    if (!read_some(s))
+    if (!read_some(s, is_wasteful(s) ? LOOP_RECV_BYTES : BYTES_AT_ONCE)) {
+        if (is_wasteful(s))
+            pause_stream(s);
         return;
+    }
     end(s);
     if (s == &s->of->streams[STREAM_CAPTURE])
         p->on_captured(p->arg);
@@ -145,7 +194,7 @@ static void on_readable(uv_poll_t *poll, int status, int events)
 /* Reads the bytes that are in the pipe now. */
 static void drain(struct stream *s)
 {
-    if (s->fd >= 0 && read_some(s))
+    if (s->fd >= 0 && read_some(s, BYTES_AT_ONCE))
         end(s);
 }
 
@@ -200,7 +249,7 @@ static int watch(struct stream *s)
 
     if (error != 0)
         return error;
-    s->watched = true;
+    s->watching = WATCHED;
     s->of->handles++;
     return uv_poll_start(&s->poll, UV_READABLE | UV_DISCONNECT, on_readable);
 }
@@ -216,7 +265,7 @@ static void tell_trouble(struct run_output *o, int error)
 void run_output_watch(struct run_output *o)
 {
     for (struct stream *s = o->streams; s < o->streams + STREAMS; s++) {
-        int error = s->fd >= 0 && !s->watched ? watch(s) : 0;
+        int error = s->fd >= 0 && s->watching == UNWATCHED ? watch(s) : 0;
 
         if (error != 0)
             tell_trouble(o, error);
@@ -297,6 +346,7 @@ void run_output_dispose(struct run_output **op)
         return;
     *op = NULL;
     run_output_give_up(o);
+    deadline_dispose(&o->pause);
     o->is_disposed = true;
     free_if_unused(o);
 }

@@ -50,7 +50,8 @@ struct run_output_params {
 enum err_kind run_output_create(const struct run_output_params *params, int fds[WIRE_RUN_FDS],
                                 struct run_output **out, struct err *err) MUST_CHECK;
 
-/* From now on output is read as it comes, in the loop. For a run that ends at once this is not worth
+/* From now on output is read as it comes, in the loop; a program that prints much more than log_limit is
+ * read slowly. For a run that ends at once this is not worth
  * the system calls. If the system is short of something, on_unwatched comes, and a stream that is
  * not watched is read by run_output_drain() and run_output_finish(); a later call tries again. */
 void run_output_watch(struct run_output *o);

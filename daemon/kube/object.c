@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/meter.h"
 #include "base/panic.h"
 #include "proto/json_member.h"
 #include "proto/json_value.h"
@@ -37,10 +38,12 @@ static uint16_t size16(struct str s)
 struct object *object_create(const struct object_parts *p)
 {
     size_t key_n = (p->ns.n > 0 ? p->ns.n + 1 : 0) + p->name.n;
-    struct object *o = mem_alloc(sizeof(*o) + key_n + 1 + p->uid.n + p->rv.n + p->generation.n +
-                                 p->api_version.n + p->kind.n + p->body.n);
+    size_t n = sizeof(struct object) + key_n + 1 + p->uid.n + p->rv.n + p->generation.n +
+               p->api_version.n + p->kind.n + p->body.n;
+    struct object *o = mem_alloc(n);
     char *at = o->data;
 
+    meter_add(n + METER_BLOCK);
     ensure(p->rv_at == SIZE_MAX || p->rv_at <= p->body.n);
     ensure(p->generation_at == SIZE_MAX || p->generation_at <= p->body.n);
     *o = (struct object){
@@ -77,13 +80,22 @@ struct object *object_ref(struct object *o)
     return o;
 }
 
+/* The bytes of the block of an object: data ends with the body. */
+static size_t block_of(const struct object *o)
+{
+    return sizeof(*o) + o->key_n + 1 + o->uid_n + o->rv_n + o->generation_n + o->api_version_n +
+           o->kind_n + o->body_n;
+}
+
 void object_unref(struct object **o)
 {
     if (*o == NULL)
         return;
     ensure((*o)->refs > 0);
-    if (--(*o)->refs == 0)
+    if (--(*o)->refs == 0) {
+        meter_sub(block_of(*o) + METER_BLOCK);
         free(*o);
+    }
     *o = NULL;
 }
 
@@ -166,9 +178,7 @@ struct object_parts object_parts_of(const struct object *o)
 
 size_t object_bytes(const struct object *o)
 {
-    struct str b = object_body(o);
-
-    return (size_t)(b.p + b.n - (const char *)o);
+    return block_of(o);
 }
 
 /* A range of the body, and the text that is written in its place. */

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The costs of hooks and how many run, each figure beside its limit.
 
-    hooks.py --build DIR [--part cost] [--part rate] [--part burst] [--check]
+    hooks.py --build DIR [--part cost] [--part rate] [--part burst] [--part endless] [--check]
 
 cost   main's CPU for a run (user and system) with --megabytes cached: the CPU of --events changes
        of ~1.5 KB objects with a run each, less the CPU of as many changes that start no run (only
@@ -13,6 +13,7 @@ rate   --runs runs of /bin/true over as many objects, beside bare posix_spawn() 
        Then one after the other, for information: there each run waits until main and helper have
        woken each other, while bench_spawn starts and awaits its programs itself
 burst  100 000 changes of 1 000 keys with a hook of 5 ms: runs per key and burst, memory of main
+endless  main's share of a core while a hook prints without an end, to one stream and then to both
 
 A burst of a key: changes that come while its hook runs or settles. Everything runs on loopback over
 TLS against pre-serialised objects. The limits are for an idle machine; --check makes a missed one
@@ -29,12 +30,13 @@ import sys
 import tempfile
 import time
 
-from rig import Asker, FIRST_RV, Flood, Subject
+from rig import Asker, FIRST_RV, Flood, Subject, wait_until
 from fakeapi import Authority
 
 SIZE = 1500
 SHARED = 8  # limits.hook_concurrency; each hook has a slot of its own besides
 KEYS, NAP_MS = 1000, 5
+ENDLESS_S = 10
 
 
 class Report:
@@ -204,6 +206,22 @@ class Bench:
                          f"{before:.1f}, {subject.memory_mb():.1f} MB")
 
 
+    # endless
+
+    def endless(self):
+        self.report.head(f"endless: hooks that print without an end, {ENDLESS_S} s each")
+        for text in ("yes", "yes & yes >&2"):
+            with self.flood(1) as flood, self.subject(flood, command=["/bin/sh", "-c", text],
+                                                      timeout="1h") as subject:
+                wait_until(lambda: subject.control.hook("bench")["running"] == 1)
+                time.sleep(1)   # the output that is logged, and what is read freely
+                before, began = subject.cpu_us()[0], time.monotonic()
+                time.sleep(ENDLESS_S)
+                share = (subject.cpu_us()[0] - before) / (time.monotonic() - began) / 1e4
+            self.report.line(f"main's share of a core with `{text}`", f"{share:.2f} %", "< 5 %",
+                             share < 5)
+
+
 def read_stamps(path):
     """{key: [(version, when), ...]} in order."""
     out = collections.defaultdict(list)
@@ -216,7 +234,7 @@ def read_stamps(path):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", type=pathlib.Path, required=True)
-    parser.add_argument("--part", action="append", choices=["cost", "rate", "burst"])
+    parser.add_argument("--part", action="append", choices=["cost", "rate", "burst", "endless"])
     parser.add_argument("--megabytes", type=int, default=500, help="cost: what is cached")
     parser.add_argument("--events", type=int, default=10000, help="cost: changes")
     parser.add_argument("--runs", type=int, default=10000, help="rate: runs and objects")

@@ -59,7 +59,7 @@ static void test_status_before_the_first_contact(void **state)
            "\"reload\":{\"result\":null,\"running\":false,\"ended\":null,\"failing_since\":null,"
            "\"problems\":[]},\"degraded\":[],"
            "\"state\":{\"dir\":null,\"kept\":false,\"writable\":true,\"reason\":null,"
-           "\"since\":null,\"waiting\":0,\"commits\":0},"
+           "\"since\":null,\"waiting\":0,\"commits\":0},\"memory\":{\"bytes\":0,\"limit\":null},"
            "\"clusters\":{\"prod\":{\"server\":\"https://10.0.0.1:6443\",\"contact_age_s\":0.25,"
            "\"trouble\":null,\"credential_expires\":null,\"servers\":[" UNTRIED(
                "https://10.0.0.1:6443") "]},"
@@ -69,7 +69,8 @@ static void test_status_before_the_first_contact(void **state)
                                         "[" UNTRIED("https://10.0.0.2:6443") "]}},");
     expect(t, "/v1/status", 200,
            "\"services\":{\"cluster\":\"prod\",\"resource\":\"services\",\"state\":\"listing\","
-           "\"synced\":false,\"stale\":false,\"held\":false,\"contact_age_s\":null,\"objects\":0,"
+           "\"synced\":false,\"stale\":false,\"incomplete\":false,\"held\":false,\"contact_age_s\":"
+           "null,\"objects\":0,"
            "\"bytes\":0,"
            "\"skipped\":0,\"resource_version\":null,\"relists\":0,\"last_error\":null,"
            "\"held_reason\":null,\"held_deletes\":0,\"last_event_age_s\":null,"
@@ -94,7 +95,8 @@ static void test_status_of_a_synced_watch_and_a_hook_at_work(void **state)
     run = hooks_next(&t->hooks, NOW_MS - 1500);
     assert_non_null(run);
     expect(t, "/v1/watches", 200,
-           "\"synced\":true,\"stale\":false,\"held\":false,\"contact_age_s\":2.5,");
+           "\"synced\":true,\"stale\":false,\"incomplete\":false,\"held\":false,\"contact_age_s\":"
+           "2.5,");
     expect(t, "/v1/watches", 200, "\"objects\":2,");
     expect(t, "/v1/watches", 200, "\"resource_version\":\"42\"");
     expect(t, "/v1/hooks", 200,
@@ -135,7 +137,8 @@ static void test_watches_that_wait_for_discovery(void **state)
 
     expect(t, "/v1/watches", 200,
            "\"widgets\":{\"cluster\":\"prod\",\"resource\":\"widgets.example.com\","
-           "\"state\":\"waiting\",\"synced\":false,\"stale\":false,\"held\":false,"
+           "\"state\":\"waiting\",\"synced\":false,\"stale\":false,\"incomplete\":false,\"held\":"
+           "false,"
            "\"contact_age_s\":null,\"objects\":0,");
     expect(t, "/v1/status", 200, "\"degraded\":[],");
     expect_body(t, "/v1/sources/widgets/objects", "[]\n");

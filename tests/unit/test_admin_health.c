@@ -72,6 +72,23 @@ static void skip_an_object(struct admin_world *t)
                      "\"namespace\":\"b\",\"uid\":\"\"}}]}");
 }
 
+static void fill_the_memory(struct admin_world *t)
+{
+    static struct memory_limit memory;
+    struct buf list = {0};
+    struct list_watch *f = watch_list_watch(t->watches[WORLD_SERVICES].watch, 0);
+    const struct now now = {STARTED_MS + 1000, WORLD_STARTED_NS};
+
+    memory = (struct memory_limit){.bytes = 8};
+    watch_limit_memory(t->watches[WORLD_SERVICES].watch, &memory);
+    admin_world_put_list(&list, "42", 2);
+    assert_int_equal(list_watch_start(f, STARTED_MS).what, LW_LIST);
+    list_watch_head(f, &(struct http_head){.status = 200, .retry_after_s = -1}, now.ms);
+    assert_false(list_watch_body(f, list.data, list.len, now));
+    assert_int_equal(list_watch_end(f, NULL, 0, now).what, LW_WAIT);
+    buf_free(&list);
+}
+
 static void let_a_key_wait(struct admin_world *t)
 {
     list_services(t, 1);
@@ -152,6 +169,7 @@ static const struct {
     {"stale",       "watch",     "services", make_stale        },
     {"watch_fails", "watch",     "services", fail_a_watch      },
     {"held",        "watch",     "services", hold_a_list       },
+    {"memory",      "watch",     "services", fill_the_memory   },
     {"skipped",     "watch",     "services", skip_an_object    },
     {"pending",     "hook",      "print",    let_a_key_wait    },
     {"textfile",    "informerd", "",         lose_the_textfile },

@@ -68,7 +68,7 @@ static void test_a_state_that_can_be_written(void **state)
     admin_world_expect_poor(t, STATUS, 200,
                             "\"degraded\":[],\"state\":{\"dir\":\"/s\",\"kept\":true,"
                             "\"writable\":true,\"reason\":null,\"since\":null,\"waiting\":2,"
-                            "\"commits\":7},");
+                            "\"commits\":7},\"memory\":{");
 }
 
 static void test_a_state_that_cannot_be_written_is_degraded(void **state)
@@ -121,7 +121,8 @@ static void test_a_watch_before_its_first_contact(void **state)
     resume(t, RESUME_WHOLE);
     admin_world_expect(t, "GET /v1/watches", 200,
                        "\"services\":{\"cluster\":\"prod\",\"resource\":\"services\","
-                       "\"state\":\"waiting\",\"synced\":false,\"stale\":false,\"held\":false,"
+                       "\"state\":\"waiting\",\"synced\":false,\"stale\":false,\"incomplete\":"
+                       "false,\"held\":false,"
                        "\"contact_age_s\":3603.5,\"objects\":1,");
     admin_world_expect(t, "GET /v1/watches", 200, "\"resumed\":\"watch\",\"past\":true}");
     admin_world_expect(t, STATUS, 200, "\"degraded\":[],"); /* the process has only just begun */

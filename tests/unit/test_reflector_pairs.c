@@ -22,6 +22,7 @@ enum at {
     AT_BACKOFF_TO_WATCH,
     AT_PROBING,
     AT_HELD,
+    AT_FULL,
     AT_COMPARING,   /* the list had no version */
     AT_STREAMING,   /* the first list */
     AT_RESTREAMING, /* from a known version */
@@ -66,6 +67,9 @@ static void go_to_watching(enum at at)
     case AT_HELD:
         reflector_rig_relist(RELIST_MANUAL);
         reflector_rig_held(60000);
+        break;
+    case AT_FULL:
+        reflector_rig.last = reflector_full(reflector_rig.r);
         break;
     case AT_IDLE:
     case AT_LISTING:
@@ -155,7 +159,7 @@ static void want_after_long(const struct failure_row *row)
         [AT_LISTING] = "L(0) limit=500", [AT_LISTING_PAGE_2] = "L(0) limit=500",
         [AT_RELISTING] = "L(5)",         [AT_LISTING_NEWEST] = "L(-) limit=500",
         [AT_WATCHING] = "W(5)",          [AT_PROBING] = "P(-) limit=1",
-        [AT_COMPARING] = "W(-)",
+        [AT_FULL] = "xxxxxxxxxlxxxlf",   [AT_COMPARING] = "W(-)",
     };
 
     reflector_rig_want_wait_then(600000, again[row->at]);
@@ -223,6 +227,9 @@ enum input {
     IN_RELIST,
     IN_DOUBTED,
     IN_COMPARED,
+    IN_FULL,
+    IN_ROOM,    /* a look that finds room, .. */
+    IN_NO_ROOM, /* .. and one that does not */
     IN_COUNT
 };
 
@@ -238,6 +245,10 @@ static void give_more(enum input in)
         reflector_doubted(reflector_rig.r, reflector_rig.now);
     if (in == IN_COMPARED)
         reflector_compared(reflector_rig.r, str_c(""));
+    if (in == IN_FULL)
+        reflector_full(reflector_rig.r);
+    if (in == IN_ROOM || in == IN_NO_ROOM)
+        reflector_look(reflector_rig.r, in == IN_ROOM, reflector_rig.now);
 }
 
 static void give(enum input in)
@@ -270,6 +281,9 @@ static void give(enum input in)
     case IN_RELIST:
     case IN_DOUBTED:
     case IN_COMPARED:
+    case IN_FULL:
+    case IN_ROOM:
+    case IN_NO_ROOM:
     case IN_COUNT:
         give_more(in);
         break;
@@ -277,22 +291,23 @@ static void give(enum input in)
 }
 
 /* 'x' = may not happen; else the state it leads to: l(isting), s(treaming), c(omparing),
- * w(atching), p(robing), b(ackoff), h(eld). In order of enum input. */
+ * w(atching), p(robing), b(ackoff), h(eld), f(ull). In order of enum input. */
 static const char *const answers[AT_COUNT] = {
-    [AT_IDLE] = "lxxxxxlxxlxx",
-    [AT_LISTING] = "xwlxxbxxhlxx",
-    [AT_LISTING_PAGE_2] = "xwlxxbxxhlxx",
-    [AT_LISTING_NEWEST] = "xwlxxbxxhlxx",
-    [AT_RELISTING] = "xwlxxbxxhlxx",
-    [AT_WATCHING] = "xxxwwbxxxlpx",
-    [AT_BACKOFF_TO_LIST] = "xxxxxxlxxlxx",
-    [AT_BACKOFF_TO_WATCH] = "xxxxxxwxxlxx",
-    [AT_PROBING] = "xwwxxbxxxlxx",
-    [AT_HELD] = "xxxxxxlxxlxx",
-    [AT_COMPARING] = "xxxclbxxhlxw",
-    [AT_STREAMING] = "xwxsslxwhsxx",
-    [AT_RESTREAMING] = "xwxsslxwhsxx",
-    [AT_STREAMING_NEWEST] = "xwxsslxwhsxx",
+    [AT_IDLE] = "lxxxxxlxxlxxxxx",
+    [AT_LISTING] = "xwlxxbxxhlxxfxx",
+    [AT_LISTING_PAGE_2] = "xwlxxbxxhlxxfxx",
+    [AT_LISTING_NEWEST] = "xwlxxbxxhlxxfxx",
+    [AT_RELISTING] = "xwlxxbxxhlxxfxx",
+    [AT_WATCHING] = "xxxwwbxxxlpxfxx",
+    [AT_BACKOFF_TO_LIST] = "xxxxxxlxxlxxxxx",
+    [AT_BACKOFF_TO_WATCH] = "xxxxxxwxxlxxxxx",
+    [AT_PROBING] = "xwwxxbxxxlxxxxx",
+    [AT_HELD] = "xxxxxxlxxlxxxxx",
+    [AT_FULL] = "xxxxxxxxxlxxxlf",
+    [AT_COMPARING] = "xxxclbxxhlxwfxx",
+    [AT_STREAMING] = "xwxsslxwhsxxfxx",
+    [AT_RESTREAMING] = "xwxsslxwhsxxfxx",
+    [AT_STREAMING_NEWEST] = "xwxsslxwhsxxfxx",
 };
 
 /* Does the input end the program with a message? */
@@ -322,7 +337,7 @@ static void check_pair(enum at at, enum input in)
     static const char letters[] = {
         [REFLECTOR_IDLE] = 'i',     [REFLECTOR_LISTING] = 'l',   [REFLECTOR_STREAMING] = 's',
         [REFLECTOR_WATCHING] = 'w', [REFLECTOR_PROBING] = 'p',   [REFLECTOR_BACKOFF] = 'b',
-        [REFLECTOR_HELD] = 'h',     [REFLECTOR_COMPARING] = 'c',
+        [REFLECTOR_HELD] = 'h',     [REFLECTOR_COMPARING] = 'c', [REFLECTOR_FULL] = 'f',
     };
     char want = answers[at][in];
 

@@ -17,6 +17,7 @@
 
 #include "base/mem.h"
 #include "io/run_output.h"
+#include "play_clock.h"
 
 enum { AT_ONCE = 1024 * 1024 }; /* bytes that are read in one turn */
 
@@ -303,6 +304,78 @@ static void test_a_flood_is_read_in_parts(void **state)
     assert_true(run_output_drain(s->output));
 }
 
+static bool is_third(void *looks)
+{
+    return ++*(unsigned *)looks == 3;
+}
+
+/* Writes as much as the pipe takes, and lets the loop read, until nothing more happens without time. */
+static size_t pour(struct scene *s, int fd)
+{
+    static char zeros[65536];
+    size_t sum = 0;
+    ssize_t n;
+
+    do {
+        for (n = 0; write(s->fds[fd], zeros, sizeof(zeros)) == (ssize_t)sizeof(zeros);)
+            n += (ssize_t)sizeof(zeros);
+        sum += (size_t)n;
+        loop_until(s->loop, is_third, &(unsigned){0});
+    } while (n > 0);
+    return sum;
+}
+
+/* The bytes that main reads in a second cannot be more, however fast the program prints. */
+static void test_a_program_that_prints_without_an_end_is_read_slowly(void **state)
+{
+    struct scene *s = *state;
+
+    begin(s, 10, 0);
+    run_output_watch(s->output);
+    play_clock_stop();
+    for (int fd = 1; fd <= 2; fd++) {
+        fcntl(s->fds[fd], F_SETFL, O_NONBLOCK);
+        assert_in_range(pour(s, fd), AT_ONCE, 3 * AT_ONCE); /* ordinary output does not wait */
+        assert_int_equal(pour(s, fd), 0);
+    }
+    size_t sum = 0;
+    for (int i = 0; i < 100; i++) {
+        play_clock_pass(10);
+        loop_until(s->loop, is_third, &(unsigned){0});
+        sum += pour(s, 1) + pour(s, 2);
+    }
+    assert_in_range(sum, 2 * 99 * 65536, 2 * 101 * 65536);
+    close_one(s, 1);
+    close_one(s, 2);
+    for (int i = 0; i < 3; i++) {
+        play_clock_pass(10);
+        loop_until(s->loop, is_third, &(unsigned){0});
+    }
+    play_clock_go();
+    assert_true(s->ended == 2 && run_output_is_over(s->output));
+}
+
+/* A stream that waits is closed with its run, and nothing comes after that. */
+static void test_a_paused_stream_can_be_given_up(void **state)
+{
+    struct scene *s = *state;
+    struct run_result result = {0};
+
+    begin(s, 10, 0);
+    run_output_watch(s->output);
+    play_clock_stop();
+    fcntl(s->fds[1], F_SETFL, O_NONBLOCK);
+    pour(s, 1);
+    print(s, 2, "why\n");
+    run_output_finish(s->output, &result);
+    assert_true(str_is(result.err, "why\n"));
+    run_output_give_up(s->output);
+    play_clock_pass(10);
+    loop_until(s->loop, is_third, &(unsigned){0});
+    play_clock_go();
+    assert_int_equal(s->ended, 0);
+}
+
 /* main lives on, and the run has its output. */
 static void test_output_that_cannot_be_watched_is_read_at_the_end(void **state)
 {
@@ -384,6 +457,8 @@ int main(void)
         TEST(test_too_much_for_a_file),
         TEST(test_disposed_when_the_capture_ends),
         TEST(test_a_flood_is_read_in_parts),
+        TEST(test_a_program_that_prints_without_an_end_is_read_slowly),
+        TEST(test_a_paused_stream_can_be_given_up),
         TEST(test_output_that_cannot_be_watched_is_read_at_the_end),
         TEST(test_a_capture_that_cannot_be_watched_is_drained),
         TEST(test_no_descriptors),

@@ -11,6 +11,7 @@
 #include "base/compiler.h"
 #include "base/log.h"
 #include "cache/view.h"
+#include "hook/gate.h"
 #include "hook/hook.h"
 #include "hook/payload.h"
 #include "hook/why.h"
@@ -22,6 +23,10 @@ enum { STALE_AFTER = 30000 };
 #define SERVICE                                                                            \
     "{\"metadata\":{\"namespace\":\"s\",\"name\":\"a\",\"uid\":\"u\",\"resourceVersion\":" \
     "\"3\"},\"spec\":{\"ports\":[{\"port\":80}]}}"
+
+#define CHANGED_SERVICE                                                                    \
+    "{\"metadata\":{\"namespace\":\"s\",\"name\":\"a\",\"uid\":\"u\",\"resourceVersion\":" \
+    "\"4\"},\"spec\":{\"ports\":[{\"port\":80},{\"name\":\"b\",\"port\":81}]}}"
 
 static struct watch *services;
 static struct watch *slices;
@@ -229,6 +234,50 @@ static void test_a_stale_watch_makes_hooks_of_the_view_stale(void **state)
     assert_true(source_status(from_view(), now.ms).stale);
 }
 
+#define SLICE(name)                                                                                \
+    "{\"kind\":\"EndpointSlice\",\"apiVersion\":\"discovery.k8s.io/v1\",\"metadata\":{"            \
+    "\"namespace\":\"s\",\"name\":\"" name "\",\"uid\":\"" name "\",\"resourceVersion\":\"20\","   \
+    "\"labels\":{\"kubernetes.io/service-name\":\"a\"}},\"addressType\":\"IPv4\",\"endpoints\":[{" \
+    "\"addresses\":[\"10.0.0.1\"]}],\"ports\":[{\"name\":\"\",\"port\":80}]}"
+
+/* Half of the backends of a Service would be worse than the old ones: the view sends nothing, and its hook
+ * waits, also when the watch becomes stale. */
+static void test_a_view_of_an_incomplete_watch_keeps_its_old_objects(void **state)
+{
+    static const char event[] = "{\"type\":\"ADDED\",\"object\":" SLICE("one") "}\n";
+    static struct memory_limit memory; /* outlives the watch */
+    struct hook *of_view = add_hook("of_view", from_view());
+    struct hook *of_services = add_hook("of_services", (struct source){.watch = services});
+
+    (void)state;
+    watch_limit_memory(slices, &memory);
+    sync_all();
+    hooks_next(&hooks, now.ms);
+    const struct object *old = store_get(view_store(view), str_c("s/a"));
+    memory.bytes = 8;
+    assert_false(list_watch_body(watch_list_watch(slices, 0), event, strlen(event), now));
+    assert_int_equal(list_watch_end(watch_list_watch(slices, 0), NULL, 0, now).what, LW_WAIT);
+    assert_true(view_incomplete(view) && source_incomplete(from_view()));
+    assert_true(source_status(from_view(), now.ms).incomplete);
+    assert_int_equal(why_hook(&hooks, of_view, now.ms).reason, WHY_INCOMPLETE);
+    assert_null(gate_incomplete(of_services));
+    list(services, CHANGED_SERVICE);
+    now.ms += STALE_AFTER;
+    watch_tick(slices, now);
+    view_tick(view, now);
+    assert_true(watch_stale(slices));
+    assert_ptr_equal(store_get(view_store(view), str_c("s/a")), old);
+    memory.bytes = 0;
+    list(services, SERVICE);
+    list(slices, SLICE("one") "," SLICE("two"));
+    assert_false(view_incomplete(view) || source_incomplete(from_view()));
+    assert_null(gate_incomplete(of_view));
+    struct buf json = {0};
+    object_put_json(&json, store_get(view_store(view), str_c("s/a")));
+    expect_in(buf_str(&json), "10.0.0.1");
+    buf_free(&json);
+}
+
 static struct buf ask(const char *target, int status)
 {
     const struct admin_watch watches[] = {
@@ -271,13 +320,15 @@ static void test_the_control_socket_shows_views(void **state)
     static const char object[] = "{\"cluster\":\"c\",\"namespace\":\"s\",\"name\":\"a\",";
 
     (void)state;
-    expect("/v1/status", 200,
-           ",\"views\":{\"v\":{\"objects\":0,\"synced\":false,\"stale\":false}},"
-           "\"hooks\":{");
+    expect(
+        "/v1/status", 200,
+        ",\"views\":{\"v\":{\"objects\":0,\"synced\":false,\"stale\":false,\"incomplete\":false}},"
+        "\"hooks\":{");
     expect("/v1/sources/v/objects", 200, "[]");
     sync_all();
-    expect("/v1/watches", 200,
-           "\"views\":{\"v\":{\"objects\":1,\"synced\":true,\"stale\":false}}}");
+    expect(
+        "/v1/watches", 200,
+        "\"views\":{\"v\":{\"objects\":1,\"synced\":true,\"stale\":false,\"incomplete\":false}}}");
     expect("/v1/sources/v/objects", 200, object);
     expect("/v1/sources/v/objects/s/a", 200, object);
     expect("/v1/sources/v/objects/s/b", 404, "no object with this key");
@@ -345,6 +396,8 @@ int main(void)
                                         clean_up),
         cmocka_unit_test_setup_teardown(test_a_stale_watch_makes_hooks_of_the_view_stale, set_up,
                                         clean_up),
+        cmocka_unit_test_setup_teardown(test_a_view_of_an_incomplete_watch_keeps_its_old_objects,
+                                        set_up, clean_up),
         cmocka_unit_test_setup_teardown(test_the_control_socket_shows_views, set_up, clean_up),
         cmocka_unit_test_setup_teardown(test_a_stream_has_lines_of_its_own_source_alone, set_up,
                                         clean_up),

@@ -336,6 +336,7 @@ static void test_each_reason_says_what_to_do_or_when_it_ends(void **state)
         [WHY_PARKED] = "informerctl run h",
         [WHY_GUARD] = "informerctl guard accept s",
         [WHY_NOT_SYNCED] = "source s",
+        [WHY_INCOMPLETE] = "limits.memory",
         [WHY_STALE] = "source s",
         [WHY_AFTER] = "informerctl why s",
         [WHY_SLOT] = "hook h and limits.hook_concurrency",
@@ -350,7 +351,8 @@ static void test_each_reason_says_what_to_do_or_when_it_ends(void **state)
     struct hook *h = add(t, (struct world_hook){0});
 
     for (int i = 0; i < WHY_REASONS; i++) {
-        bool names = i == WHY_GUARD || i == WHY_NOT_SYNCED || i == WHY_STALE || i == WHY_AFTER;
+        bool names = i == WHY_GUARD || i == WHY_NOT_SYNCED || i == WHY_INCOMPLETE ||
+                     i == WHY_STALE || i == WHY_AFTER;
         struct why w = {.reason = (enum why_reason)i, .of = names ? "s" : NULL};
         struct buf said = {0};
 

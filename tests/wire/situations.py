@@ -75,6 +75,23 @@ def held(stage):
     stage.shoot("held-status", d, "status")
 
 
+def memory(stage):
+    """A watch that has grown until its memory was full."""
+    def large(*numbers):
+        return [service(f"shop/s{number:03}", annotations={"note": "x" * 10000})
+                for number in range(*numbers)]
+
+    api, d, hook = running(stage, objects=large(60), settings={"mode": "snapshot"},
+                           limits={"memory": "1MiB"})
+    hook.wait(1)
+    d.settled(api)
+    api.apply(*large(60, 120))
+    d.control.wait_watch("services", state="incomplete")
+    stage.numbers.update(bytes=790000, objects=77, pending=17, runs_ok=42)
+    stage.shoot("memory-status", d, "status")
+    stage.shoot("memory-why", d, "why", "haproxy")
+
+
 def parked(stage):
     hook = stage.factory.hook(extra='[ "$INFORMERD_NAME" != web ] || '
                               'echo "web: port http has no number" >&2')
@@ -238,6 +255,7 @@ SITUATIONS = [
     Situation("doctor", doctor, has_files=True),
     Situation("stale", stale),
     Situation("held", held),
+    Situation("memory", memory),
     Situation("parked", parked),
     Situation("paused", paused),
     Situation("expired", expired),

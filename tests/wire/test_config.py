@@ -34,7 +34,7 @@ def test_check_passes_a_good_config_and_connects_to_no_server(api, daemon, hook)
 
 PROBLEMS = {
     "unknown setting": ({"hooks": {"h": {"no_such_setting": 1}}}, "no_such_setting"),
-    "setting of a later release": ({"limits": {"memory": "64MiB"}}, "memory"),
+    "setting of a later release": ({"limits": {"cpu": "2"}}, "cpu"),
     "unknown group": ({"colours": {"a": {"b": 1}}}, "colours"),
     "wrong type": ({"hooks": {"h": {"concurrency": "three"}}}, "concurrency"),
     "bad unit": ({"hooks": {"h": {"timeout": "5 parsecs"}}}, "timeout"),

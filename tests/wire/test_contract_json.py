@@ -55,9 +55,10 @@ def busy(api, daemon, place, applier, new_hook):
 def test_the_members_of_status(busy, api):
     status = busy.ctl_json("status")
     expect(status, version=TEXT, pid=NUMBER, started=TEXT, ready=FLAG, degraded=ARRAY, state=GROUP,
-           clusters=GROUP, watches=GROUP, views=GROUP, hooks=GROUP, left_files=ARRAY)
+           memory=GROUP, clusters=GROUP, watches=GROUP, views=GROUP, hooks=GROUP, left_files=ARRAY)
     expect(status["state"], dir=Null(TEXT), kept=FLAG, writable=FLAG, reason=Null(TEXT), since=Null(TEXT),
            waiting=NUMBER, commits=NUMBER)
+    expect(status["memory"], bytes=NUMBER, limit=Null(NUMBER))
     cluster = status["clusters"]["prod"]
     expect(cluster, server=TEXT, contact_age_s=NUMBER, trouble=Null(TEXT), credential_expires=Null(TEXT),
            servers=ARRAY)
@@ -97,10 +98,11 @@ def test_the_members_of_watches(busy):
     answer = busy.ctl_json("watches")
     expect(answer, watches=GROUP, views=GROUP)
     expect(answer["watches"]["services"], cluster=TEXT, resource=TEXT, state=TEXT, synced=FLAG, stale=FLAG,
-           held=FLAG, contact_age_s=Null(NUMBER), objects=NUMBER, bytes=NUMBER, skipped=NUMBER,
+           incomplete=FLAG, held=FLAG, contact_age_s=Null(NUMBER), objects=NUMBER, bytes=NUMBER, skipped=NUMBER,
            resource_version=Null(TEXT), relists=NUMBER, last_error=Null(TEXT), skipped_objects=ARRAY,
            resumed=Null(TEXT), past=FLAG)
-    expect(answer["views"]["backends"], objects=NUMBER, synced=FLAG, stale=FLAG)
+    expect(answer["views"]["backends"], objects=NUMBER, synced=FLAG, stale=FLAG,
+           incomplete=FLAG)
     assert answer["watches"]["services"]["past"] is False
 
 

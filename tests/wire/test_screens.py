@@ -28,4 +28,4 @@ def test_each_row_of_the_first_look_leads_to_a_section():
     text = screens.RUNBOOK.read_text()
     sections = {title.lower().replace(" ", "-") for title in re.findall(r"^## (.+)$", text, re.M)}
     links = re.findall(r"\(#([\w-]+)\) \|$", text[:text.index("\n## Stale backends")], re.M)
-    assert len(links) == 12 and set(links) == sections - {"first-look", "alerts"}
+    assert len(links) == 13 and set(links) == sections - {"first-look", "alerts"}

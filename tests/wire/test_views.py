@@ -190,7 +190,7 @@ def test_a_view_is_not_synced_before_both_watches_are(api, viewed, hook, late):
     early = "slices" if late == "services" else "services"
     d.synced(early)
     assert d.control.status()["views"]["backends"] == {"objects": 0, "synced": False,
-                                                       "stale": False}
+                                                       "stale": False, "incomplete": False}
     assert not hook.runs()
     status, _headers, body = d.control.ask("/readyz")
     assert status == 503 and b"until these sources are synced: backends" in body
@@ -199,7 +199,7 @@ def test_a_view_is_not_synced_before_both_watches_are(api, viewed, hook, late):
     gate.open()
     assert used(hook.wait(1)[0].event["object"]) == ["10.0.0.1:8080 ready"]
     assert d.control.status()["views"]["backends"] == {"objects": 1, "synced": True,
-                                                       "stale": False}
+                                                       "stale": False, "incomplete": False}
 
 
 @pytest.mark.parametrize("code, state", [(403, "forbidden"), (404, "backoff")])
@@ -215,7 +215,7 @@ def test_a_view_waits_for_a_watch_that_is_refused_or_missing(api, viewed, new_ho
     plain.wait(2)
     d.caught_up(api, "services")
     assert d.control.status()["views"]["backends"] == {"objects": 0, "synced": False,
-                                                       "stale": False}
+                                                       "stale": False, "incomplete": False}
     assert not hook.runs() and "backends not synced" in str(d.ctl_json("why", "h"))
     rule.cancel()
     told = {run.key: used(run.event["object"]) for run in hook.wait(2)}
@@ -236,7 +236,7 @@ def test_a_watch_that_becomes_forbidden_keeps_the_view(api, factory, viewed, hoo
     api.apply(service("n/b"))
     assert used(hook.wait_what("ADDED", "n/b").event["object"]) == []
     wait_until(lambda: d.control.status()["views"]["backends"] == {"objects": 2, "synced": True,
-                                                                   "stale": True})
+                                                                   "stale": True, "incomplete": False})
     assert used(d.ctl_json("get", "backends", "n/a")) == ["10.0.0.1:8080 ready"]
     api.apply(slice_of("n/b-1", "b", ["10.0.0.2"]))
     rule.cancel()
@@ -287,7 +287,7 @@ def test_a_view_is_stale_when_a_watch_is_and_hooks_hear_of_it(api, factory, view
     api.stop_listening()
     api.drop("rst")
     assert hook.wait(1)[0].what == ("STALE", "backends")
-    assert d.control.status()["views"]["backends"] == {"objects": 1, "synced": True, "stale": True}
+    assert d.control.status()["views"]["backends"] == {"objects": 1, "synced": True, "stale": True, "incomplete": False}
     api.listen()
     assert hook.wait(2)[1].what == ("FRESH", "backends")
     wait_until(lambda: not d.control.status()["views"]["backends"]["stale"])
@@ -381,7 +381,7 @@ def test_get_shows_the_objects_of_a_view(one):
 
 def test_a_view_stands_in_status_and_watches(one):
     assert one.ctl_json("status")["views"] == {
-        "backends": {"objects": 1, "synced": True, "stale": False}}
+        "backends": {"objects": 1, "synced": True, "stale": False, "incomplete": False}}
     assert one.ctl_json("watches")["views"].keys() == {"backends"}
     for command in ("status", "watches"):
         lines = [line.split() for line in one.ctl(command).stdout.splitlines()]
