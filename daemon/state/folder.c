@@ -345,8 +345,8 @@ enum err_kind folder_set_aside(const struct folder *f, struct err *err)
     unlink(f->aside_wal);
     if (rename_away(f->wal, f->aside_wal) != 0 && errno != ENOENT)
         return fail(err, f->path, "state.db-wal cannot be renamed");
-    /* The -shm file is only an index that SQLite makes anew. It is renamed only if it cannot be
-     * deleted: then it is a folder. */
+    /* The -shm file is an index of the log, which an older release left. It is renamed only if it cannot
+     * be deleted: then it is a folder. */
     if (unlink(f->shm) != 0 && errno != ENOENT && rename_away(f->shm, f->aside_wal) != 0)
         return fail(err, f->path, "state.db-shm cannot be deleted");
     /* The next file begins with its first commit. */

@@ -18,7 +18,7 @@ struct folder {
     char *path;
     char *db;    /* the database file */
     char *wal;   /* SQLite's write-ahead log */
-    char *shm;   /* SQLite's index of the log */
+    char *shm;   /* SQLite's index of the log, as older releases kept it */
     char *aside; /* the name that a database file gets that cannot be used */
     char *aside_wal;
     int lock;
