@@ -165,6 +165,39 @@ def test_the_folder_is_moved_while_running_and_comes_back(patient):
     p.remembers("kill")
 
 
+def test_another_folder_takes_the_place_of_the_state(patient):
+    """An administrator has put an older copy, or an empty folder, in its place by rename."""
+    p = patient.mark()
+    other = p.state.parent / "other"
+    other.mkdir(mode=0o700)
+    p.state.rename(p.state.parent / "away")
+    other.rename(p.state)
+    p.change()
+    p.d.caught_up(p.api)
+    wait_until(lambda: p.warnings(), what="it says so")
+    p.wait_writable()
+    code, text = second(p)
+    assert code == 1 and "in use" in text and str(p.d.pid) in text, text
+    p.well().follows().well().remembers("kill")
+
+
+def test_a_copy_of_the_folder_takes_its_place(patient):
+    p = patient
+    p.wait_kept()
+    copy = p.state.parent / "copy"
+    shutil.copytree(p.state, copy)
+    copy.chmod(0o700)
+    p.change()
+    p.d.caught_up(p.api)
+    p.mark()
+    p.state.rename(p.state.parent / "away")
+    copy.rename(p.state)
+    p.follows().well()
+    wait_until(lambda: p.warnings(), what="it says so")
+    p.wait_writable()
+    p.follows_more().well().remembers("kill")
+
+
 def test_no_other_process_opens_the_file(patient):
     """SQLite refuses a person who looks at the file of a running daemon, and the daemon does not
     notice. docs/decisions.md "The index of the log is on the heap" says how to look at a copy."""
