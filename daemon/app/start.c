@@ -211,9 +211,7 @@ static int run_with_state(const struct options *o, struct daemon_params *p, stru
     }
     p->folder = folder;
     p->folder_reason = folder == NULL && err->kind != ERR_OK ? err->text : NULL;
-    int code = daemon_run(p);
-    folder_close(&folder);
-    return code;
+    return daemon_run(p);
 }
 
 /* Forks the helper, and releases its parameters. reload: NULL = this process cannot reload. */
