@@ -34,11 +34,21 @@ static uint16_t size16(struct str s)
     return (uint16_t)s.n;
 }
 
-struct object *object_create(const struct object_parts *p)
+static size_t key_size(const struct object_parts *p)
 {
-    size_t key_n = (p->ns.n > 0 ? p->ns.n + 1 : 0) + p->name.n;
-    struct object *o = mem_alloc(sizeof(*o) + key_n + 1 + p->uid.n + p->rv.n + p->generation.n +
-                                 p->api_version.n + p->kind.n + p->body.n);
+    return (p->ns.n > 0 ? p->ns.n + 1 : 0) + p->name.n;
+}
+
+/* The bytes of the object as a whole. */
+static size_t size_of(const struct object_parts *p)
+{
+    return sizeof(struct object) + key_size(p) + 1 + p->uid.n + p->rv.n + p->generation.n +
+           p->api_version.n + p->kind.n + p->body.n;
+}
+
+static struct object *fill(struct object *o, const struct object_parts *p)
+{
+    size_t key_n = key_size(p);
     char *at = o->data;
 
     ensure(p->rv_at == SIZE_MAX || p->rv_at <= p->body.n);
@@ -68,6 +78,18 @@ struct object *object_create(const struct object_parts *p)
     str_put(&at, p->kind);
     str_put(&at, p->body);
     return o;
+}
+
+struct object *object_create(const struct object_parts *p)
+{
+    return fill(mem_alloc(size_of(p)), p);
+}
+
+struct object *object_try_create(const struct object_parts *p)
+{
+    struct object *o = mem_try_realloc(NULL, size_of(p));
+
+    return o != NULL ? fill(o, p) : NULL;
 }
 
 struct object *object_ref(struct object *o)
