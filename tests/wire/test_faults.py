@@ -6,13 +6,15 @@ import errno
 import os
 import pathlib
 import signal
+import subprocess
 import sys
 
 import pytest
 
+import campaign
 from control import wait_until
 from fakeapi import service
-from harness import SERVICES, hook_settings, is_sanitized
+from harness import BUILD, ROOT, SERVICES, hook_settings, is_sanitized
 from hostile import COUNT, Patient, some
 from proctree import descendants, exists, reap, stop
 
@@ -34,6 +36,34 @@ def patient(api, daemon, new_hook, shim):
     def make(**settings):
         return Patient(api, daemon, new_hook, environ=shim.environ, **settings).learn()
     return make
+
+
+# ---- System calls that fail
+
+
+def test_system_calls_fail_one_at_a_time():
+    """A few of those that tests/faults/run.py has fail; in the long form all."""
+    done = subprocess.run(["/usr/bin/python3", ROOT / "tests/faults/run.py", "--build", BUILD, "--jobs", "2",
+                           *(["--all"] if campaign.LONG else ["--faults", "24"])], text=True, capture_output=True)
+    print(done.stdout, done.stderr)
+    assert done.returncode == 0
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_a_request_to_the_helper_that_finds_no_memory_is_sent_later(api, factory, hook, shim, tmp_path, number):
+    """ENOBUFS says that the kernel has no memory for the message now. An OPEN or a KILL that was lost would
+    be missed for ever; a run that could not be asked for is tried again."""
+    api.apply(service("n/a"))
+    token = tmp_path / "token"
+    token.write_text("of-the-test")
+    token.chmod(0o600)
+    cluster = {"servers": [api.url], "ca_file": factory.authority.file, "token_file": token}
+    rule = shim.fail("sendmsg", errno.ENOBUFS, role="M", first=number, times=1)
+    d = factory.daemon(clusters={"prod": cluster}, hooks={"h": hook}, environ=shim.environ).settled(api)
+    assert rule.done
+    api.apply(service("n/b"))
+    d.caught_up(api)
+    assert {run.key for run in hook.runs()} == {"n/a", "n/b"}
 
 
 # ---- The disk hangs
@@ -71,10 +101,10 @@ def test_hooks_run_while_the_disk_hangs(patient, shim):
 def test_the_wall_clock_jumps(patient, shim, seconds):
     """It is for people only: no run, no request comes of a jump."""
     p = patient().mark()
-    before = len(p.objects.runs()), len(p.api.of("services", "list"))
+    before = len(p.objects.runs()), len(p.api.of("services", "L"))
     shim.jump(realtime_s=seconds)
     p.d.caught_up(p.api)
-    assert (len(p.objects.runs()), len(p.api.of("services", "list"))) == before
+    assert (len(p.objects.runs()), len(p.api.of("services", "L"))) == before
     p.change()
     p.d.caught_up(p.api)
     p.well().follows().well().no_warning()
@@ -101,13 +131,13 @@ def test_a_wall_clock_that_is_years_off_is_named_and_mended(patient, shim, secon
 def test_the_machine_was_suspended(patient, shim):
     """CLOCK_BOOTTIME has gone on, and CLOCK_MONOTONIC has not: informerd goes on where it was."""
     p = patient().mark()
-    lists = len(p.api.of("services", "list"))
+    lists = len(p.api.of("services", "L"))
     shim.jump(realtime_s=3 * DAY, boottime_s=3 * DAY)
     p.change()
     p.d.caught_up(p.api)
     p.well().no_warning()
     p.remembers("kill")
-    assert len(p.api.of("services", "list")) == lists
+    assert len(p.api.of("services", "L")) == lists
 
 
 # ---- Processes that stand still
