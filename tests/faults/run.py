@@ -184,7 +184,7 @@ def try_fault(fault, files, keep):
     """(outcome, problems, what the log said)."""
     story = play(fault.rule(), files)
     outcome = judge(story, fault, files)
-    said = [line for line in story.log.splitlines() if ('"warn"' in line or '"error"' in line) and "401 Unauth" not in line][:4]
+    said = [str(line) for line in story.trouble()[:4]]
     if outcome == "WRONG" and keep:
         (story.folder / "fault").write_text(fault.name)
     else:

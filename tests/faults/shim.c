@@ -51,15 +51,15 @@ enum { HANG = -1, SHORT = -2, KILL = -3 };
 
 struct rule {
     _Atomic uint32_t on;
-    uint32_t role;          /* 0: any */
-    char call[NAME_SIZE];   /* "": any */
-    char path[PATH_SIZE];   /* "": any; else the path, or that of the descriptor, has this in it */
-    uint64_t site;          /* 0: any */
-    uint32_t first;         /* the number of the first call that fails, from 1 */
-    uint32_t times;         /* how many fail; 0: all from then on */
+    uint32_t role;        /* 0: any */
+    char call[NAME_SIZE]; /* "": any */
+    char path[PATH_SIZE]; /* "": any; else the path, or that of the descriptor, has this in it */
+    uint64_t site;        /* 0: any */
+    uint32_t first;       /* the number of the first call that fails, from 1 */
+    uint32_t times;       /* how many fail; 0: all from then on */
     int32_t error;
-    _Atomic uint32_t seen;  /* calls that matched */
-    _Atomic uint32_t done;  /* faults injected */
+    _Atomic uint32_t seen; /* calls that matched */
+    _Atomic uint32_t done; /* faults injected */
 };
 
 struct place {
@@ -111,7 +111,8 @@ __attribute__((constructor)) static void begin(void)
         return;
     backtrace(frames, 2); /* loads its library now */
     dl_iterate_phdr(look_at_module, NULL);
-    void *at = (void *)syscall(SYS_mmap, NULL, sizeof(struct shared), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    void *at = (void *)syscall(SYS_mmap, NULL, sizeof(struct shared), PROT_READ | PROT_WRITE,
+                               MAP_SHARED, fd, 0);
     syscall(SYS_close, fd);
     if (at != MAP_FAILED)
         shared = at;
@@ -129,7 +130,8 @@ static uint64_t offset_of(const void *address)
     uint64_t name = 0;
     for (const char *p = info.dli_fname; *p != '\0'; p++)
         name = name * 31 + (unsigned char)*p;
-    return (uint64_t)(MODULE_LIBRARY + name % 200) << MODULE_SHIFT | (a - (uintptr_t)info.dli_fbase);
+    return (uint64_t)(MODULE_LIBRARY + name % 200) << MODULE_SHIFT |
+           (a - (uintptr_t)info.dli_fbase);
 }
 
 static uint64_t mix(uint64_t h, uint64_t v)
@@ -150,7 +152,8 @@ static uint64_t note(const char *call, int fd, void *caller)
         if ((uintptr_t)frames[i] >= own_from && (uintptr_t)frames[i] < own_to)
             inner = frames[i];
     uint64_t at[2] = {offset_of(caller), inner != NULL ? offset_of(inner) : 0};
-    uint64_t key = mix(mix(mix(role, at[0]), at[1]), (uint64_t)(unsigned char)call[0] << 8 | (unsigned char)call[1]);
+    uint64_t key = mix(mix(mix(role, at[0]), at[1]),
+                       (uint64_t)(unsigned char)call[0] << 8 | (unsigned char)call[1]);
     if (key == 0)
         key = 1;
     for (unsigned i = 0; i < PLACES; i++) {
@@ -239,39 +242,39 @@ static int fault(const char *call, int fd, const char *path, void *caller)
     return error;
 }
 
-#define REAL(name)                                \
-    static __typeof__(name) *real;                  \
-    if (real == NULL)                             \
+#define REAL(name)                 \
+    static __typeof__(name) *real; \
+    if (real == NULL)              \
     real = (__typeof__(name) *)dlsym(RTLD_NEXT, #name)
 
 #define HERE __builtin_return_address(0)
 
 /* A call whose result is -1 after an error. */
-#define WRAP(type, name, params, args, fd, path)               \
-    type name params                                           \
-    {                                                          \
-        REAL(name);                                            \
-        int error_ = fault(#name, fd, path, HERE);             \
-        if (error_ > 0) {                                      \
-            errno = error_;                                    \
-            return (type)-1;                                   \
-        }                                                      \
-        return real args;                                      \
+#define WRAP(type, name, params, args, fd, path)   \
+    type name params                               \
+    {                                              \
+        REAL(name);                                \
+        int error_ = fault(#name, fd, path, HERE); \
+        if (error_ > 0) {                          \
+            errno = error_;                        \
+            return (type)-1;                       \
+        }                                          \
+        return real args;                          \
     }
 
 /* The same for one that may also do less than asked for. */
-#define WRAP_SIZED(type, name, params, args, fewer, fd)        \
-    type name params                                           \
-    {                                                          \
-        REAL(name);                                            \
-        int error_ = fault(#name, fd, NULL, HERE);             \
-        if (error_ > 0) {                                      \
-            errno = error_;                                    \
-            return (type)-1;                                   \
-        }                                                      \
-        if (error_ == SHORT && n > 1)                          \
-            return real fewer;                                 \
-        return real args;                                      \
+#define WRAP_SIZED(type, name, params, args, fewer, fd) \
+    type name params                                    \
+    {                                                   \
+        REAL(name);                                     \
+        int error_ = fault(#name, fd, NULL, HERE);      \
+        if (error_ > 0) {                               \
+            errno = error_;                             \
+            return (type)-1;                            \
+        }                                               \
+        if (error_ == SHORT && n > 1)                   \
+            return real fewer;                          \
+        return real args;                               \
     }
 
 #include "calls.def"
@@ -289,26 +292,26 @@ int close(int fd)
     return -1;
 }
 
-#define WITH_MODE(last)                       \
-    mode_t mode = 0;                          \
+#define WITH_MODE(last)                         \
+    mode_t mode = 0;                            \
     if ((flags & (O_CREAT | O_TMPFILE)) != 0) { \
-        va_list ap;                           \
-        va_start(ap, last);                   \
-        mode = va_arg(ap, mode_t);            \
-        va_end(ap);                           \
+        va_list ap;                             \
+        va_start(ap, last);                     \
+        mode = va_arg(ap, mode_t);              \
+        va_end(ap);                             \
     }
 
-#define WRAP_OPEN(name)                                                            \
-    int name(const char *path, int flags, ...)                                     \
-    {                                                                              \
-        WITH_MODE(flags)                                                           \
-        REAL(name);                                                                \
+#define WRAP_OPEN(name)                                                                         \
+    int name(const char *path, int flags, ...)                                                  \
+    {                                                                                           \
+        WITH_MODE(flags)                                                                        \
+        REAL(name);                                                                             \
         int error = fault((flags & O_ACCMODE) == O_RDONLY ? "open" : "open+w", -1, path, HERE); \
-        if (error > 0) {                                                           \
-            errno = error;                                                         \
-            return -1;                                                             \
-        }                                                                          \
-        return real(path, flags, mode);                                            \
+        if (error > 0) {                                                                        \
+            errno = error;                                                                      \
+            return -1;                                                                          \
+        }                                                                                       \
+        return real(path, flags, mode);                                                         \
     }
 WRAP_OPEN(open)
 WRAP_OPEN(open64)
@@ -326,22 +329,22 @@ int openat(int dir, const char *path, int flags, ...)
     return real(dir, path, flags, mode);
 }
 
-#define WRAP_FCNTL(name)                                                              \
-    int name(int fd, int op, ...)                                                     \
-    {                                                                                 \
-        va_list ap;                                                                   \
-        va_start(ap, op);                                                             \
-        void *arg = va_arg(ap, void *);                                               \
-        va_end(ap);                                                                   \
-        REAL(name);                                                                   \
-        bool locks = op == F_SETLK || op == F_GETLK;                                  \
-        bool copies = op == F_DUPFD_CLOEXEC || op == F_DUPFD;                         \
+#define WRAP_FCNTL(name)                                                                          \
+    int name(int fd, int op, ...)                                                                 \
+    {                                                                                             \
+        va_list ap;                                                                               \
+        va_start(ap, op);                                                                         \
+        void *arg = va_arg(ap, void *);                                                           \
+        va_end(ap);                                                                               \
+        REAL(name);                                                                               \
+        bool locks = op == F_SETLK || op == F_GETLK;                                              \
+        bool copies = op == F_DUPFD_CLOEXEC || op == F_DUPFD;                                     \
         int error = fault(locks ? "fcntl+lock" : copies ? "fcntl+dup" : "fcntl", fd, NULL, HERE); \
-        if (error > 0) {                                                              \
-            errno = error;                                                            \
-            return -1;                                                                \
-        }                                                                             \
-        return real(fd, op, arg);                                                     \
+        if (error > 0) {                                                                          \
+            errno = error;                                                                        \
+            return -1;                                                                            \
+        }                                                                                         \
+        return real(fd, op, arg);                                                                 \
     }
 WRAP_FCNTL(fcntl)
 WRAP_FCNTL(fcntl64)
@@ -428,15 +431,15 @@ int memfd_create(const char *name, unsigned flags)
     return -1;
 }
 
-#define WRAP_MAP(name, off)                                                                     \
-    void *name(void *at, size_t n, int prot, int flags, int fd, off from)                       \
-    {                                                                                           \
-        REAL(name);                                                                             \
-        int error = fault("mmap", fd, NULL, HERE);                                              \
-        if (error <= 0)                                                                         \
-            return real(at, n, prot, flags, fd, from);                                          \
-        errno = error;                                                                          \
-        return MAP_FAILED;                                                                      \
+#define WRAP_MAP(name, off)                                               \
+    void *name(void *at, size_t n, int prot, int flags, int fd, off from) \
+    {                                                                     \
+        REAL(name);                                                       \
+        int error = fault("mmap", fd, NULL, HERE);                        \
+        if (error <= 0)                                                   \
+            return real(at, n, prot, flags, fd, from);                    \
+        errno = error;                                                    \
+        return MAP_FAILED;                                                \
     }
 WRAP_MAP(mmap, off_t)
 WRAP_MAP(mmap64, off64_t)
@@ -451,29 +454,29 @@ static pid_t forked(pid_t pid)
     return pid;
 }
 
-#define WRAP_FORK(name)                             \
-    pid_t name(void)                                \
-    {                                               \
-        REAL(name);                                 \
-        int error = fault("fork", -1, NULL, HERE);  \
-        if (error <= 0)                             \
-            return forked(real());                  \
-        errno = error;                              \
-        return -1;                                  \
+#define WRAP_FORK(name)                            \
+    pid_t name(void)                               \
+    {                                              \
+        REAL(name);                                \
+        int error = fault("fork", -1, NULL, HERE); \
+        if (error <= 0)                            \
+            return forked(real());                 \
+        errno = error;                             \
+        return -1;                                 \
     }
 WRAP_FORK(fork)
 WRAP_FORK(_Fork)
 
 /* Calls of the C library that make system calls themselves, which the shim does not see. */
-#define WRAP_POINTER(type, name, params, args, fd, path)       \
-    type *name params                                          \
-    {                                                          \
-        REAL(name);                                            \
-        int error_ = fault(#name, fd, path, HERE);             \
-        if (error_ <= 0)                                       \
-            return real args;                                  \
-        errno = error_;                                        \
-        return NULL;                                           \
+#define WRAP_POINTER(type, name, params, args, fd, path) \
+    type *name params                                    \
+    {                                                    \
+        REAL(name);                                      \
+        int error_ = fault(#name, fd, path, HERE);       \
+        if (error_ <= 0)                                 \
+            return real args;                            \
+        errno = error_;                                  \
+        return NULL;                                     \
     }
 struct dirent;
 typedef struct __dirstream DIR;
@@ -482,10 +485,11 @@ DIR *fdopendir(int fd);
 struct dirent *readdir(DIR *d);
 WRAP_POINTER(DIR, opendir, (const char *p), (p), -1, p)
 WRAP_POINTER(DIR, fdopendir, (int fd), (fd), fd, NULL)
-WRAP_POINTER(struct dirent, readdir, (DIR *d), (d), -1, NULL)
+WRAP_POINTER(struct dirent, readdir, (DIR * d), (d), -1, NULL)
 WRAP_POINTER(FILE, fopen, (const char *p, const char *m), (p, m), -1, p)
 
-int getaddrinfo(const char *node, const char *service, const struct addrinfo *hints, struct addrinfo **out)
+int getaddrinfo(const char *node, const char *service, const struct addrinfo *hints,
+                struct addrinfo **out)
 {
     REAL(getaddrinfo);
     int error = fault("getaddrinfo", -1, node, HERE);
@@ -513,7 +517,8 @@ int clock_gettime(clockid_t clock, struct timespec *now)
     int result = real(clock, now);
     if (result != 0 || shared == NULL || (clock != CLOCK_REALTIME && clock != CLOCK_BOOTTIME))
         return result;
-    int64_t more = atomic_load(clock == CLOCK_REALTIME ? &shared->realtime_ns : &shared->boottime_ns);
+    int64_t more =
+        atomic_load(clock == CLOCK_REALTIME ? &shared->realtime_ns : &shared->boottime_ns);
     int64_t sum = (int64_t)now->tv_sec * 1000000000 + now->tv_nsec + more;
     now->tv_sec = sum / 1000000000;
     now->tv_nsec = sum % 1000000000;
