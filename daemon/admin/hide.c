@@ -50,6 +50,8 @@ static void put_end(struct buf *out, const struct run_end *end)
         buf_puts(out, "timeout: ");
     else if (end->cut == RUN_CUT_FULL)
         buf_puts(out, "too much output: ");
+    else if (end->cut == RUN_CUT_MEMORY)
+        buf_puts(out, "no memory for the output: ");
     buf_puts(out, program_of(end));
     switch (end->kind) {
     case RUN_END_EXITED:

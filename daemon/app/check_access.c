@@ -140,7 +140,7 @@ int check_access_run(const struct check_access_params *p)
     for (size_t i = 0; i < a.n; i++)
         server_check_dispose(&a.checks[i]);
     helper_link_dispose(&a.link);
-    loop_finish(&a.loop);
+    (void)loop_finish(&a.loop);
     access_report_destroy(&a.report);
     free(a.checks);
     free(agent);

@@ -822,7 +822,9 @@ static void take_down(struct daemon *dm)
     sources_close(dm->sources);
     loop_cancel(&dm->progress);
     loop_cancel(&dm->retired);
-    loop_finish(&dm->loop);
+    /* A worker that a disk keeps from its end still uses the folder. */
+    if (loop_finish(&dm->loop))
+        folder_close(&dm->params.folder);
     control_destroy(&dm->control);
     hooks_fini(&dm->hooks);
     sources_destroy(&dm->sources);

@@ -26,7 +26,7 @@ struct daemon_params {
     int control_fd; /* of listener_bind(), taken; -1 = no control socket */
     /* Of metrics.listen, taken; NULL = none, whatever the configuration says. */
     struct monitoring_sockets *sockets;
-    const struct folder *folder; /* of the state; NULL: nothing is kept */
+    struct folder *folder; /* of the state, which daemon_run() closes; NULL: nothing is kept */
     /* If folder is NULL: why, when the state should be kept; else NULL. */
     const char *folder_reason;
     uid_t started_uid;

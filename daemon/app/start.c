@@ -214,9 +214,7 @@ static int run_with_state(const struct options *o, struct daemon_params *p, stru
     }
     p->folder = folder;
     p->folder_reason = folder == NULL && err->kind != ERR_OK ? err->text : NULL;
-    int code = daemon_run(p);
-    folder_close(&folder);
-    return code;
+    return daemon_run(p);
 }
 
 /* Without cgroups informerd works, but promises less of processes that leave their run

@@ -10,6 +10,24 @@
 #include "base/mem.h"
 #include "base/panic.h"
 
+bool buf_try_room(struct buf *b, size_t n)
+{
+    /* So that no sum or doubling below can overflow. */
+    ensure(n <= SIZE_MAX / 4 && b->len <= SIZE_MAX / 4);
+    if (b->cap - b->len >= n)
+        return true;
+    size_t cap = b->cap < 128 ? 128 : b->cap;
+
+    while (cap - b->len < n)
+        cap *= 2;
+    char *data = mem_try_realloc(b->data, cap);
+    if (data == NULL)
+        return false;
+    b->data = data;
+    b->cap = cap;
+    return true;
+}
+
 char *buf_reserve(struct buf *b, size_t n)
 {
     /* So that no sum or doubling below can overflow. */

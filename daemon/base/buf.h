@@ -6,6 +6,7 @@
 #ifndef BASE_BUF_H
 #define BASE_BUF_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -38,6 +39,10 @@ void buf_printf(struct buf *b, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
 /* Makes room for n more bytes, so that adding them does not move the buffer. */
 void buf_make_room(struct buf *b, size_t n);
+
+/* The same for a size that a peer chooses and that may be large: false, and b as it was, if there is no
+ * memory. */
+bool buf_try_room(struct buf *b, size_t n) MUST_CHECK;
 
 /* Makes room for n more bytes behind len, and returns where they go. The caller writes them, and
  * adds their number to len. */

@@ -16,6 +16,13 @@ static void *or_die(void *p, size_t n)
     return p;
 }
 
+/* reallocarray() and not realloc(), so that a test can have these allocations fail, and no others
+ * (tests/unit/play_memory.h). */
+void *mem_try_realloc(void *p, size_t n)
+{
+    return reallocarray(p, n > 0 ? n : 1, 1);
+}
+
 /* malloc(0) may return NULL, which would look like no memory. */
 void *mem_alloc(size_t n)
 {

@@ -2,7 +2,8 @@
 /*
  * mem - allocation that never returns NULL: without memory for its own small structures the program
  * aborts, and systemd starts it again (docs/design.md "Limits"). Sizes that a peer chooses are
- * limited before they come here. free() releases everything.
+ * limited before they come here; if they may still be large, mem_try_realloc() and buf_try_room() say that
+ * there is no memory. free() releases everything.
  */
 #ifndef BASE_MEM_H
 #define BASE_MEM_H
@@ -13,6 +14,10 @@
 
 /* Uninitialised memory of n bytes (n = 0 gives a pointer to free as well). */
 void *mem_alloc(size_t n) MUST_CHECK;
+
+/* As realloc(), for a size that a peer chooses and that may be large: NULL, and p as it was, if there is no
+ * memory. */
+void *mem_try_realloc(void *p, size_t n) MUST_CHECK;
 
 /* Zeroed memory of n bytes. */
 void *mem_zalloc(size_t n) MUST_CHECK;

@@ -40,6 +40,7 @@ enum run_cut {
     RUN_CUT_NONE,    /* main did not, or informerd is stopping */
     RUN_CUT_TIMEOUT, /* the timeout had passed */
     RUN_CUT_FULL,    /* the command printed more than an output file may have */
+    RUN_CUT_MEMORY,  /* ... than main has memory for */
     /* The command has succeeded, but no file could be made of its stdout; or informerd stops before
      * the run was started. */
     RUN_CUT_GIVEN_UP

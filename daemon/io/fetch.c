@@ -70,6 +70,9 @@ static enum err_kind collect(struct fetch *f, const char *data, size_t n, struct
 
     if (f->body.len + n > max)
         return err_set(err, ERR_TOO_BIG, 0, "the answer is larger than %zu bytes", max);
+    if (!buf_try_room(&f->body, n))
+        return err_set(err, ERR_TOO_BIG, 0,
+                       "there is no memory for an answer of more than %zu bytes", f->body.len);
     buf_append(&f->body, data, n);
     return ERR_OK;
 }

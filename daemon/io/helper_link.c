@@ -166,10 +166,11 @@ static void refuse(struct helper_link *l, const struct wire_request_image *head,
 }
 
 /* Must the message arrive? Without a COMMIT main and the helper would mean different things by a
- * number. */
+ * number, an OPEN that is lost has no answer, and a KILL that is lost leaves a run. Only a run that
+ * could not be asked for is told as such, and tried again. */
 static bool must_arrive(const struct message *m)
 {
-    return m->head.type >= WIRE_RELOAD;
+    return m->head.type != WIRE_RUN && m->head.type != WIRE_CLEAR;
 }
 
 /* Sends one request without blocking: one message of a SOCK_SEQPACKET socket. Returns 0 or an errno;

@@ -226,7 +226,7 @@ static void write_file(struct job *j)
 
     /* found when the rest was read, after the end of the command */
     if (run_output_is_full(j->output)) {
-        j->end.cut = RUN_CUT_FULL;
+        j->end.cut = run_output_cut(j->output);
         end_run(j);
     } else if (run_output_hand_on(j->output, &j->digest, fds, &err) == ERR_OK) {
         launch(j, RUN_PROGRAM_OUTPUT, fds);
@@ -236,14 +236,14 @@ static void write_file(struct job *j)
     }
 }
 
-/* More than a file may have: the command is stopped as at a timeout. */
+/* More than a file may have, or than there is memory for: the command is stopped as at a timeout. */
 static void on_full(void *arg)
 {
     struct job *j = arg;
 
     if (!is_alive(j))
         return;
-    j->cut = RUN_CUT_FULL;
+    j->cut = run_output_cut(j->output);
     enter(j, JOB_TERMINATING);
 }
 

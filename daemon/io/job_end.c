@@ -144,6 +144,8 @@ void job_end_put(char text[JOB_END_TEXT], const struct run_end *end, const struc
     text[0] = '\0';
     if (end->cut == RUN_CUT_FULL)
         n = snprintf(text, JOB_END_TEXT, "output over %d MiB: ", RUNNER_OUTPUT_MIB);
+    else if (end->cut == RUN_CUT_MEMORY)
+        n = snprintf(text, JOB_END_TEXT, "output larger than the memory that is left: ");
     else if (end->cut == RUN_CUT_TIMEOUT)
         n = snprintf(text, JOB_END_TEXT, "timeout after %" PRIu64 " ms: ", hook->timeout_ms);
     put_how(end, hook, file, text + n, JOB_END_TEXT - (size_t)n);

@@ -29,7 +29,7 @@ struct loop {
     size_t signal_count;
     loop_signal_cb *on_signal;
     void *signal_arg;
-    unsigned lookups; /* of names, under way */
+    unsigned work; /* in worker threads, under way */
     uv_prepare_t measure;
     struct loop_lag turns;
     uint64_t turn_ns; /* when the turn began, and the idle time of all turns before it */
@@ -176,13 +176,13 @@ static void count_handle(uv_handle_t *h, void *arg)
     ++*(unsigned *)arg;
 }
 
-/* Is nothing left on the loop but lookups? A sync of the state, for example, is waited for. */
-static bool has_only_lookups(struct loop *l)
+/* Is nothing left on the loop but work in threads? */
+static bool has_only_work(struct loop *l)
 {
     unsigned handles = 0;
 
     uv_walk(&l->uv, count_handle, &handles);
-    return handles == 0 && l->uv.active_reqs.count == l->lookups;
+    return handles == 0 && l->uv.active_reqs.count == l->work;
 }
 
 static void end_now(int status, void *arg)
@@ -192,30 +192,31 @@ static void end_now(int status, void *arg)
     _exit(status);
 }
 
-void loop_finish(struct loop **lp)
+bool loop_finish(struct loop **lp)
 {
     struct loop *l = *lp;
 
-    if (l->lookups == 0) {
+    if (l->work == 0) {
         loop_destroy(lp);
-        return;
+        return true;
     }
     *lp = NULL;
     close_handles(l);
-    while (!has_only_lookups(l))
+    while (!has_only_work(l))
         uv_run(&l->uv, UV_RUN_ONCE);
     (void)on_exit(end_now, NULL);
+    return false;
 }
 
-void loop_lookup_began(struct loop *l)
+void loop_work_began(struct loop *l)
 {
-    l->lookups++;
+    l->work++;
 }
 
-void loop_lookup_ended(struct loop *l)
+void loop_work_ended(struct loop *l)
 {
-    ensure(l->lookups > 0);
-    l->lookups--;
+    ensure(l->work > 0);
+    l->work--;
 }
 
 static void do_nothing(uv_work_t *work)

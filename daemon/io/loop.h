@@ -38,20 +38,21 @@ struct loop_task {
 struct loop *loop_create(void);
 
 /* Ends the loop and sets *l to NULL. Everything on the loop must have been disposed before, and no
- * task be queued. Waits for close callbacks and for name lookups that still run. If a handle was
+ * task be queued. Waits for close callbacks and for worker threads that still work. If a handle was
  * not closed, logs the types of such handles and panics. NULL is fine. */
 void loop_destroy(struct loop **l);
 
-/* The same at the end of the process, without a wait for name lookups, which may take minutes. If
- * one still runs, the memory of the loop stays, and exit() will end the process at once: otherwise
+/* The same at the end of the process, without a wait for worker threads: a lookup of a name may take
+ * minutes, and a disk may hang for ever. If a thread still works, returns false: the memory of the loop
+ * stays, the caller leaves to the thread what it uses, and exit() will end the process at once: otherwise
  * it would wait for libuv's threads. */
-void loop_finish(struct loop **l);
+bool loop_finish(struct loop **l);
 
-/* A lookup of a name was given to the worker threads: loop_finish() does not wait for it. */
-void loop_lookup_began(struct loop *l);
+/* Work was given to the worker threads: loop_finish() does not wait for it. */
+void loop_work_began(struct loop *l);
 
-/* The callback of such a lookup runs. */
-void loop_lookup_ended(struct loop *l);
+/* The callback of such work runs. */
+void loop_work_ended(struct loop *l);
 
 /* Runs until nothing is left to wait for, or until loop_stop(). May be called again. */
 void loop_run(struct loop *l);

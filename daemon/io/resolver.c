@@ -110,7 +110,7 @@ static void on_looked_up(uv_getaddrinfo_t *req, int status, struct addrinfo *fou
 {
     struct resolved_name *n = container_of(req, struct resolved_name, lookup);
 
-    loop_lookup_ended(n->loop);
+    loop_work_ended(n->loop);
     if (n->resolver == NULL) {
         uv_freeaddrinfo(found);
         free_name(n);
@@ -135,7 +135,7 @@ static void look_up(struct resolved_name *n)
     int e = uv_getaddrinfo(loop_uv(n->loop), &n->lookup, on_looked_up, n->name, NULL, &hints);
 
     if (e == 0) {
-        loop_lookup_began(n->loop);
+        loop_work_began(n->loop);
         enter(n, NAME_LOOKING);
         return;
     }

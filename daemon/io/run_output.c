@@ -42,8 +42,9 @@ struct run_output {
     struct run_output_params params;
     struct stream streams[STREAMS];
     struct buf captured;
-    bool is_full;           /* more than capture_max came: nothing is captured any more */
-    int spare;              /* stderr for the program that follows; -1 = no program follows */
+    bool is_full;      /* more than capture_max came, or than fits: nothing is captured any more */
+    bool lacks_memory; /* is_full, because there was no memory */
+    int spare;         /* stderr for the program that follows; -1 = no program follows */
     struct deadline *pause; /* of all streams that are PAUSED; NULL = there was none so far */
     int trouble;            /* of libuv, once logged: why a stream is not watched; 0 = none */
     size_t handles;         /* that libuv still knows */
@@ -103,7 +104,9 @@ static void capture(struct run_output *o, const char *data, size_t n)
 {
     if (o->is_full)
         return;
-    if (n <= o->params.capture_max - o->captured.len) {
+    o->lacks_memory =
+        n <= o->params.capture_max - o->captured.len && !buf_try_room(&o->captured, n);
+    if (n <= o->params.capture_max - o->captured.len && !o->lacks_memory) {
         buf_append(&o->captured, data, n);
         return;
     }
@@ -281,6 +284,11 @@ bool run_output_drain(struct run_output *o)
 bool run_output_is_full(const struct run_output *o)
 {
     return o->is_full;
+}
+
+enum run_cut run_output_cut(const struct run_output *o)
+{
+    return o->lacks_memory ? RUN_CUT_MEMORY : RUN_CUT_FULL;
 }
 
 enum err_kind run_output_hand_on(struct run_output *o, struct digest *digest, int fds[WIRE_RUN_FDS],

@@ -60,8 +60,11 @@ void run_output_watch(struct run_output *o);
  * closed that pipe, or nothing is captured: no on_captured comes then. */
 bool run_output_drain(struct run_output *o);
 
-/* Whether more came than capture_max. */
+/* Whether more came than capture_max, or than there was memory for. */
 bool run_output_is_full(const struct run_output *o);
+
+/* If it is full: why. */
+enum run_cut run_output_cut(const struct run_output *o);
 
 /* The capture ends: makes the descriptors of the program that writes the file, and the digest of its
  * bytes. Errors as above. */

@@ -129,6 +129,7 @@ static void start_work(struct state_driver *d, enum state_driver_state state, uv
 {
     d->state = state;
     d->worker_has_it = true;
+    loop_work_began(d->params.loop);
     ensure(uv_queue_work(loop_uv(d->params.loop), &d->work, work, done) == 0);
 }
 
@@ -244,6 +245,7 @@ static void on_written(uv_work_t *work, int status)
     struct state_driver *d = container_of(work, struct state_driver, work);
 
     (void)status;
+    loop_work_ended(d->params.loop);
     d->worker_has_it = false;
     if (d->state != STATE_DRIVER_DISPOSED) {
         if (d->result == ERR_OK)
@@ -276,6 +278,7 @@ static void on_closed(uv_work_t *work, int status)
     struct state_driver *d = container_of(work, struct state_driver, work);
 
     (void)status;
+    loop_work_ended(d->params.loop);
     d->worker_has_it = false;
     if (d->state != STATE_DRIVER_DISPOSED) {
         d->state = STATE_DRIVER_CLOSED;

@@ -58,6 +58,7 @@ static void on_done(uv_work_t *work, int status)
     struct state_driver_sync *d = container_of(work, struct state_driver_sync, work);
 
     (void)status;
+    loop_work_ended(d->loop);
     if (d->state == SYNC_DISPOSED) {
         free(d);
         return;
@@ -77,6 +78,7 @@ static void on_timer(void *arg)
     ensure(d->state == SYNC_DIRTY);
     d->state = SYNC_BUSY;
     d->checkpoint = d->wal_pages >= CHECKPOINT_PAGES;
+    loop_work_began(d->loop);
     ensure(uv_queue_work(loop_uv(d->loop), &d->work, on_work, on_done) == 0);
 }
 

@@ -35,12 +35,22 @@ static uint16_t size16(struct str s)
     return (uint16_t)s.n;
 }
 
-struct object *object_create(const struct object_parts *p)
+static size_t key_size(const struct object_parts *p)
 {
-    size_t key_n = (p->ns.n > 0 ? p->ns.n + 1 : 0) + p->name.n;
-    size_t n = sizeof(struct object) + key_n + 1 + p->uid.n + p->rv.n + p->generation.n +
-               p->api_version.n + p->kind.n + p->body.n;
-    struct object *o = mem_alloc(n);
+    return (p->ns.n > 0 ? p->ns.n + 1 : 0) + p->name.n;
+}
+
+/* The bytes of the object as a whole. */
+static size_t size_of(const struct object_parts *p)
+{
+    return sizeof(struct object) + key_size(p) + 1 + p->uid.n + p->rv.n + p->generation.n +
+           p->api_version.n + p->kind.n + p->body.n;
+}
+
+/* n: the bytes of the object. */
+static struct object *fill(struct object *o, size_t n, const struct object_parts *p)
+{
+    size_t key_n = key_size(p);
     char *at = o->data;
 
     meter_add(n + METER_BLOCK);
@@ -71,6 +81,21 @@ struct object *object_create(const struct object_parts *p)
     str_put(&at, p->kind);
     str_put(&at, p->body);
     return o;
+}
+
+struct object *object_create(const struct object_parts *p)
+{
+    size_t n = size_of(p);
+
+    return fill(mem_alloc(n), n, p);
+}
+
+struct object *object_try_create(const struct object_parts *p)
+{
+    size_t n = size_of(p);
+    struct object *o = mem_try_realloc(NULL, n);
+
+    return o != NULL ? fill(o, n, p) : NULL;
 }
 
 struct object *object_ref(struct object *o)

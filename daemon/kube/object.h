@@ -38,6 +38,9 @@ struct object_parts {
 /* Makes an object with one reference, the caller's. Never NULL. */
 struct object *object_create(const struct object_parts *p);
 
+/* The same for an object of a server; NULL if there is no memory for it. */
+struct object *object_try_create(const struct object_parts *p);
+
 /* The values that the object was made of, borrowed as long as it lives: for objects that are made
  * from another one. */
 struct object_parts object_parts_of(const struct object *o);

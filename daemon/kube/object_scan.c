@@ -587,6 +587,8 @@ enum object_scan_result object_scan_end(struct object_scan *s, struct str kind,
     }
     own_type(s, &kind, &api_version);
     complete(s, kind, api_version);
+    if (s->bytes.too_big)
+        return OBJECT_SCAN_TOO_BIG; /* there is no memory for its type */
     const struct object_parts parts = {
         .ns = buf_str(&s->id.ns),
         .name = buf_str(&s->id.name),
@@ -599,9 +601,11 @@ enum object_scan_result object_scan_end(struct object_scan *s, struct str kind,
         .rv_at = s->id.seen.rv_at,
         .generation_at = s->id.seen.generation_at,
     };
-    *out = object_create(&parts);
+    *out = object_try_create(&parts);
+    if (*out == NULL)
+        json_cut_give_up(&s->bytes);
     json_cut_done(&s->bytes);
-    return OBJECT_SCAN_OK;
+    return *out != NULL ? OBJECT_SCAN_OK : OBJECT_SCAN_TOO_BIG;
 }
 
 struct unusable object_scan_unusable(struct object_scan *s, const char *why)
@@ -609,7 +613,9 @@ struct unusable object_scan_unusable(struct object_scan *s, const char *why)
     struct unusable u = {.why = why, .key = ident_key(&s->id)};
 
     if (why == NULL)
-        u.why = s->bytes.too_big ? "it is larger than limits.object_size" : why_unusable(s);
+        u.why = s->bytes.no_memory ? "it is larger than the memory that is left"
+                : s->bytes.too_big ? "it is larger than limits.object_size"
+                                   : why_unusable(s);
     u.name = ident_name(&s->id);
     u.uid = ident_uid(&s->id);
     u.rv = ident_rv(&s->id);

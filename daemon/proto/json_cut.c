@@ -30,10 +30,24 @@ void json_cut_begin(struct json_cut *c, uint64_t end)
     c->begun = end - 1;
     c->pos = end - 1;
     c->too_big = false;
+    c->no_memory = false;
     c->cutting = false;
     c->any_member = false;
     c->open_comma = false;
     buf_clear(&c->kept);
+}
+
+/* The object is of no use: its memory is given back at once, as the rest of it may be large. */
+static void give_up(struct json_cut *c, bool no_memory)
+{
+    c->too_big = true;
+    c->no_memory = no_memory;
+    buf_free(&c->kept);
+}
+
+void json_cut_give_up(struct json_cut *c)
+{
+    give_up(c, true);
 }
 
 void json_cut_take(struct json_cut *c, uint64_t end)
@@ -41,12 +55,14 @@ void json_cut_take(struct json_cut *c, uint64_t end)
     if (end <= c->pos)
         return;
     ensure(c->pos >= c->start && end <= c->start + c->n);
-    if (!c->too_big && end - c->begun > c->limit) {
-        c->too_big = true;
-        buf_free(&c->kept); /* at once, as the rest of the object may be large */
-    }
+    size_t n = (size_t)(end - c->pos);
+
+    if (!c->too_big && end - c->begun > c->limit)
+        give_up(c, false);
+    if (!c->too_big && !c->cutting && !buf_try_room(&c->kept, n))
+        give_up(c, true);
     if (!c->too_big && !c->cutting)
-        buf_append(&c->kept, c->data + (c->pos - c->start), (size_t)(end - c->pos));
+        buf_append(&c->kept, c->data + (c->pos - c->start), n);
     c->pos = end;
 }
 
@@ -110,7 +126,11 @@ size_t json_cut_text(struct json_cut *c, uint64_t end, struct str text, bool quo
 
 void json_cut_put_front(struct json_cut *c, struct str members)
 {
-    char *end = buf_reserve(&c->kept, members.n);
+    if (!buf_try_room(&c->kept, members.n)) {
+        give_up(c, true);
+        return;
+    }
+    char *end = c->kept.data + c->kept.len;
     char *first = c->kept.data + 1;
 
     memmove(first + members.n, first, (size_t)(end - first));

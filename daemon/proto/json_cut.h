@@ -27,7 +27,8 @@ struct json_cut {
     uint64_t pos;    /* bytes before this position are in kept, or cut */
     uint64_t marked; /* end of the last member, kept or cut, or of the '{' before the first */
     size_t cut_at;   /* in kept: where the last member was cut */
-    bool too_big;    /* over limit: kept is of no use */
+    bool too_big;    /* over limit, or without memory: kept is of no use */
+    bool no_memory;  /* too_big, because there was none */
     bool cutting;    /* inside a member that is cut */
     /* Of the innermost opened object only. An object around it keeps the member that the inner
      * one is in, so its own two values are known. */
@@ -42,6 +43,9 @@ void json_cut_lend(struct json_cut *c, uint64_t start, const char *data, size_t 
 
 /* The lent chunk goes away. is_inside: an object has begun and not ended, so its bytes are copied. */
 void json_cut_save(struct json_cut *c, bool is_inside);
+
+/* There is no memory for the object: it counts as too big. */
+void json_cut_give_up(struct json_cut *c);
 
 /* Begins a new object, whose '{' ends at position end, in the lent chunk. */
 void json_cut_begin(struct json_cut *c, uint64_t end);

@@ -335,6 +335,19 @@ static void drop_rest(struct json_in *j)
     buf_free(&all);
 }
 
+/* There is no memory for the token: keeps its beginning, for which yajl needs little. */
+static void keep_beginning(struct json_in *j, bool quote)
+{
+    size_t most = j->held.len < KEEP_BYTES ? j->held.len : KEEP_BYTES;
+    size_t cut = quote ? cut_of_string(j->held.data, most, j->held_escape)
+                       : cut_of_number(j->held.data, most);
+
+    j->excess(j->arg, "it is larger than the memory that is left");
+    j->dropping = true;
+    j->dropped = j->held.len - cut;
+    j->held.len = cut;
+}
+
 /* Returns how many of these bytes belong to the token that is held back, its closing quote
  * included. *ends: the token ends among them. */
 static size_t span_of_token(struct json_in *j, const char *data, size_t n, bool *ends)
@@ -361,19 +374,25 @@ static size_t hold(struct json_in *j, const char *data, size_t n)
     bool escape = j->escape;
     bool quote = j->in_string;
     size_t used = span_of_token(j, data, n, &ends);
+    size_t dropped = ends && quote ? used - 1 : used; /* the closing quote stays */
 
     if (ends)
         j->in_string = j->in_number = false;
     if (j->dropping) {
-        j->dropped += ends && quote ? used - 1 : used;
+        j->dropped += dropped;
         return used;
     }
     if (ends && j->held.len == 0)
         return 0; /* no bytes are held, so yajl can read the rest in place */
     if (j->held.len == 0)
         j->held_escape = escape;
-    if (j->excess != NULL && j->held.len > LARGE_BYTES && j->max_token <= RESERVE_BYTES)
-        ensure(buf_reserve(&j->held, j->max_token) != NULL);
+    bool reserves = j->held.len > LARGE_BYTES && j->max_token <= RESERVE_BYTES;
+    if (j->excess != NULL && !(reserves && buf_try_room(&j->held, j->max_token)) &&
+        !buf_try_room(&j->held, used)) {
+        keep_beginning(j, quote);
+        j->dropped += dropped;
+        return used;
+    }
     buf_append(&j->held, data, used);
     j->grown = j->grown || j->held.len > KEEP_BYTES;
     if (!ends && j->excess != NULL && j->held.len > j->max_token &&
@@ -382,10 +401,24 @@ static size_t hold(struct json_in *j, const char *data, size_t n)
     return used;
 }
 
+/* yajl copies a token that it gets in parts, and decodes one with escapes into a second copy, in buffers that
+ * it doubles. It cannot go on without memory, so this asks first whether there is any. */
+static bool has_memory_for_yajl(const struct json_in *j)
+{
+    void *both = mem_try_realloc(NULL, 4 * j->held.len);
+
+    free(both);
+    return both != NULL;
+}
+
 /* Gives a token that was held back, and has ended now, to yajl. If a part was thrown away,
  * positions move on by its length, and a string still needs its closing quote. */
 static enum err_kind parse_held(struct json_in *j, bool quote, struct err *err)
 {
+    if (j->excess != NULL && !j->dropping && j->held.len > KEEP_BYTES && !has_memory_for_yajl(j)) {
+        keep_beginning(j, quote);
+        j->dropped -= quote; /* the closing quote stays */
+    }
     enum err_kind kind = j->held.len > 0 ? parse(j, j->held.data, j->held.len, err) : ERR_OK;
 
     if (kind == ERR_OK && j->dropping) {

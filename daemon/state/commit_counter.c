@@ -58,21 +58,38 @@ static bool put(int fd, const char *line, int n)
     return fd >= 0 && pwrite(fd, line, (size_t)n, PLACE) == n;
 }
 
-/* The line always has the same length, so nothing of an older line is left behind it. */
-void commit_counter_set(struct commit_counter *w, uint64_t commits)
+/* The line always has the same length, so nothing of an older line is left behind it. The descriptor
+ * from the start usually works. Only if neither descriptor takes the line, the lock file is opened anew:
+ * it may have become writable, or have been made anew. The descriptor from the start may be read-only,
+ * because the disk was mounted read-only then. */
+static void note(struct commit_counter *w)
 {
     char line[LINE_MAX];
-    int n = snprintf(line, sizeof(line), "%s %-20" PRIu64 "\n", w->boot, commits);
+    int n = snprintf(line, sizeof(line), "%s %-20" PRIu64 "\n", w->boot, w->commits);
 
-    bool is_new = w->boot[0] != '\0' && w->commits != commits;
-    w->commits = commits;
-    /* The descriptor from the start usually works. Only if neither descriptor takes the line, the
-     * lock file is opened anew: it may have become writable, or have been made anew. The descriptor
-     * from the start may be read-only, because the disk was mounted read-only then. */
-    if (!is_new || put(w->own, line, n) || put(w->lock, line, n))
+    if (w->boot[0] == '\0' || put(w->own, line, n) || put(w->lock, line, n))
         return;
     if (w->own >= 0)
         close(w->own);
     w->own = openat(w->dir, "lock", O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     put(w->own, line, n);
+}
+
+void commit_counter_set(struct commit_counter *w, uint64_t commits)
+{
+    bool is_new = w->commits != commits;
+
+    w->commits = commits;
+    if (is_new)
+        note(w);
+}
+
+void commit_counter_move(struct commit_counter *w, int dir, int lock)
+{
+    if (w->own >= 0)
+        close(w->own);
+    w->own = -1;
+    w->dir = dir;
+    w->lock = lock;
+    note(w);
 }

@@ -28,4 +28,8 @@ uint64_t commit_counter_commits(const struct commit_counter *w);
  * file then has a number that is too small, and a lost end may go unnoticed. */
 void commit_counter_set(struct commit_counter *w, uint64_t commits);
 
+/* Another folder has taken the place of the one that the counter was created with: writes the number into
+ * its lock file. */
+void commit_counter_move(struct commit_counter *w, int dir, int lock);
+
 #endif

@@ -14,8 +14,8 @@
 #include "base/mem.h"
 #include "base/panic.h"
 
-/* How long SQLite waits for a lock that our other connection has, or a person who looks at the file
- * with sqlite3. */
+/* How long SQLite waits for a lock that our other connection has, or a person who looked at the file
+ * with sqlite3 before informerd opened it. */
 enum { BUSY_MS = 5000 };
 
 enum err_kind db_fail(struct sqlite3 *db, int rc, struct err *err)
@@ -100,7 +100,7 @@ static enum err_kind system_error(struct err *err, const char *what)
 }
 
 /* Makes an empty state.db with mode 0600, as SQLite would make it readable for everybody. SQLite
- * gives state.db-wal and state.db-shm the same mode. */
+ * gives state.db-wal the same mode. */
 static enum err_kind make_file(const struct folder *f, struct err *err)
 {
     int fd = open(f->db, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -207,6 +207,14 @@ static int open_to_load(const struct folder *f, struct sqlite3 **out)
     return rc;
 }
 
+/* The VFS unix-excl locks the file for all connections of this process, and keeps the index of the
+ * log on their heap: a -shm file is mapped into memory, where somebody who truncates it ends the
+ * process by SIGBUS (docs/decisions.md "The index of the log is on the heap"). */
+static int open_to_write(const struct folder *f, struct sqlite3 **out)
+{
+    return sqlite3_open_v2(f->db, out, WRITE_FLAGS, "unix-excl");
+}
+
 enum err_kind db_open(const struct folder *f, enum db_mode mode, struct sqlite3 **out,
                       struct err *err)
 {
@@ -218,8 +226,7 @@ enum err_kind db_open(const struct folder *f, enum db_mode mode, struct sqlite3 
         return err->kind;
     if (look_at_file(f, err) != ERR_OK)
         return err->kind;
-    int rc =
-        mode == DB_LOAD ? open_to_load(f, out) : sqlite3_open_v2(f->db, out, WRITE_FLAGS, NULL);
+    int rc = mode == DB_LOAD ? open_to_load(f, out) : open_to_write(f, out);
     enum err_kind kind = rc == SQLITE_OK ? ERR_OK : db_fail(*out, rc, err);
     if (kind == ERR_OK && mode != DB_LOAD)
         kind = check_writable(f, *out, err);
@@ -236,6 +243,8 @@ enum err_kind db_open(const struct folder *f, enum db_mode mode, struct sqlite3 
         kind = db_exec(*out, set_up[mode], err);
     if (kind != ERR_OK)
         db_drop(out);
+    else if (mode == DB_WRITE)
+        unlink(f->shm); /* an older release that was killed left it; the lock is ours now */
     return kind;
 }
 

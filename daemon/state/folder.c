@@ -264,35 +264,47 @@ static enum err_kind lock(int dir, const char *path, int *out, struct err *err)
     return err->kind;
 }
 
-enum err_kind folder_open(const char *path, struct folder **out, struct err *err)
+/* Opens the folder, closes it to other users, and locks it. On a read-only file system the mode cannot
+ * be changed, and the state is still worth reading. */
+static enum err_kind take(const char *path, struct folder_lock *out, struct err *err)
 {
     struct stat st = {0};
-    int dir = -1;
-    int fd = -1;
 
-    *out = NULL;
-    if (make(path, err) != ERR_OK || open_dir(path, &dir, &st, err) != ERR_OK)
+    if (open_dir(path, &out->dir, &st, err) != ERR_OK)
         return err->kind;
-    enum err_kind kind = check_owner(path, dir, &st, geteuid(), err);
-    /* Closes the folder to other users. On a read-only file system the mode cannot be changed, and
-     * the state is still worth reading. */
-    if (kind == ERR_OK && !is_closed(&st) && fchmod(dir, FOLDER_MODE) != 0 && errno != EROFS)
+    enum err_kind kind = check_owner(path, out->dir, &st, geteuid(), err);
+    if (kind == ERR_OK && !is_closed(&st) && fchmod(out->dir, FOLDER_MODE) != 0 && errno != EROFS)
         kind = fail(err, path, "cannot be closed to other users");
     if (kind == ERR_OK)
-        kind = lock(dir, path, &fd, err);
-    if (kind != ERR_OK) {
-        close(dir);
-        return kind;
-    }
+        kind = lock(out->dir, path, &out->file, err);
+    if (kind != ERR_OK)
+        close(out->dir);
+    return kind;
+}
+
+static void let_go(struct folder_lock *l)
+{
+    close(l->file);
+    close(l->dir);
+}
+
+enum err_kind folder_open(const char *path, struct folder **out, struct err *err)
+{
+    struct folder_lock taken = {-1, -1};
+
+    *out = NULL;
+    if (make(path, err) != ERR_OK || take(path, &taken, err) != ERR_OK)
+        return err->kind;
     /* Only now does this process own the lock file, and may read the number of commits and write
      * its own process number. */
-    struct commit_counter *commit_counter = commit_counter_create(dir, fd);
-    say_pid(fd);
+    struct commit_counter *commit_counter = commit_counter_create(taken.dir, taken.file);
+    say_pid(taken.file);
     *out = MEM_NEW(struct folder, .path = mem_strdup(path), .db = mem_printf("%s/state.db", path),
                    .wal = mem_printf("%s/state.db-wal", path),
                    .shm = mem_printf("%s/state.db-shm", path),
                    .aside = mem_printf("%s/state.db.aside", path),
-                   .aside_wal = mem_printf("%s/state.db.aside-wal", path), .lock = fd, .dir = dir,
+                   .aside_wal = mem_printf("%s/state.db.aside-wal", path),
+                   .lock = MEM_NEW(struct folder_lock, taken.file, taken.dir),
                    .commit_counter = commit_counter);
     return ERR_OK;
 }
@@ -305,8 +317,8 @@ void folder_close(struct folder **fp)
         return;
     *fp = NULL;
     commit_counter_destroy(&f->commit_counter);
-    close(f->lock);
-    close(f->dir);
+    let_go(f->lock);
+    free(f->lock);
     free(f->path);
     free(f->db);
     free(f->wal);
@@ -335,8 +347,30 @@ static int rename_away(const char *path, const char *aside)
     return -1;
 }
 
+/* Locks the folder that somebody put in the place of the one that is locked: otherwise a second informerd
+ * could use it as well, and the number of commits in its lock file would be another state's. */
+static enum err_kind follow(const struct folder *f, struct err *err)
+{
+    struct folder_lock taken = {-1, -1};
+    struct stat here;
+    struct stat ours;
+
+    if (stat(f->path, &here) != 0 || fstat(f->lock->dir, &ours) != 0 ||
+        (here.st_ino == ours.st_ino && here.st_dev == ours.st_dev))
+        return ERR_OK;
+    if (take(f->path, &taken, err) != ERR_OK)
+        return err->kind;
+    let_go(f->lock);
+    *f->lock = taken;
+    commit_counter_move(f->commit_counter, taken.dir, taken.file);
+    say_pid(taken.file);
+    return ERR_OK;
+}
+
 enum err_kind folder_set_aside(const struct folder *f, struct err *err)
 {
+    if (follow(f, err) != ERR_OK)
+        return err->kind;
     if (rename_away(f->db, f->aside) != 0 && errno != ENOENT)
         return fail(err, f->path, "state.db cannot be renamed");
     /* A log beside another database file would be read as that file's, so the log is renamed
@@ -345,8 +379,8 @@ enum err_kind folder_set_aside(const struct folder *f, struct err *err)
     unlink(f->aside_wal);
     if (rename_away(f->wal, f->aside_wal) != 0 && errno != ENOENT)
         return fail(err, f->path, "state.db-wal cannot be renamed");
-    /* The -shm file is only an index that SQLite makes anew. It is renamed only if it cannot be
-     * deleted: then it is a folder. */
+    /* The -shm file is an index of the log, which an older release left. It is renamed only if it cannot
+     * be deleted: then it is a folder. */
     if (unlink(f->shm) != 0 && errno != ENOENT && rename_away(f->shm, f->aside_wal) != 0)
         return fail(err, f->path, "state.db-shm cannot be deleted");
     /* The next file begins with its first commit. */

@@ -13,16 +13,22 @@
 #include "base/err.h"
 #include "state/commit_counter.h"
 
-/* Does not change while it is open, except for the commit counter, so other threads may read it. */
+/* The descriptors that are locked. */
+struct folder_lock {
+    int file;
+    int dir; /* the folder itself; locked as well, as somebody may delete the lock file */
+};
+
+/* Does not change while it is open, except for the commit counter, so other threads may read it.
+ * folder_set_aside() changes the lock. */
 struct folder {
     char *path;
     char *db;    /* the database file */
     char *wal;   /* SQLite's write-ahead log */
-    char *shm;   /* SQLite's index of the log */
+    char *shm;   /* SQLite's index of the log, as older releases kept it */
     char *aside; /* the name that a database file gets that cannot be used */
     char *aside_wal;
-    int lock;
-    int dir; /* the folder itself; locked as well, as somebody may delete the lock file */
+    struct folder_lock *lock;
     struct commit_counter *commit_counter; /* used by the loader, then by the writer */
 };
 
@@ -51,7 +57,8 @@ void folder_close(struct folder **f);
 
 /* Renames the database file and its log to state.db.aside and state.db.aside-wal, over the files
  * that were set aside before, and sets the commit counter to 0. No connection may be open. If there
- * is no file, that is no error. */
+ * is no file, that is no error. If somebody put another folder in the place of this one, locks that one
+ * first; errors then as of folder_open(). */
 enum err_kind folder_set_aside(const struct folder *f, struct err *err) MUST_CHECK;
 
 #endif

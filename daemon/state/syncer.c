@@ -27,7 +27,7 @@ static bool is_log(int fd)
 }
 
 /* Syncs the log. When a process closes a file, the kernel drops all its POSIX locks on that file;
- * SQLite's are on state.db and state.db-shm, so opening and closing the log here is safe. */
+ * SQLite's are on state.db, so opening and closing the log here is safe. */
 static enum err_kind sync_log(const struct folder *f, struct err *err)
 {
     enum err_kind kind = ERR_OK;
@@ -48,8 +48,8 @@ static enum err_kind sync_log(const struct folder *f, struct err *err)
 /* Moves the log's pages into state.db in two steps: PASSIVE while the writer goes on, then FULL,
  * which holds the writer up but has only the few pages to move that were added meanwhile. FULL is
  * needed: only a log that was moved completely begins anew, and under a busy writer it would grow
- * for ever. A person who reads the file with sqlite3 may need old pages of the log; the writer does
- * not wait for that, and the next checkpoint tries again. */
+ * for ever. If a reader needs old pages of the log, the writer does not wait for that, and the next
+ * checkpoint tries again. */
 static enum err_kind move_pages(struct sqlite3 *db, struct err *err)
 {
     int in_log;

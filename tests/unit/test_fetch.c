@@ -13,6 +13,7 @@
 #include "io/loop.h"
 #include "loop_until.h"
 #include "play_clock.h"
+#include "play_memory.h"
 #include "request_probe.h"
 #include "server.h"
 
@@ -192,6 +193,28 @@ static void test_a_good_body_is_bounded(void **state)
 }
 
 /* The longer one of header and Status counts. */
+static void test_no_memory_for_an_answer(void **state)
+{
+    enum { BYTES = 200 * 1024 };
+    struct buf text = {0};
+    struct rig r;
+
+    (void)state;
+    buf_puts(&text, SERVER_OK_HEAD);
+    for (int i = 0; i < BYTES; i++)
+        buf_putc(&text, 'x');
+    const struct server_step script[] = SERVER_SAYS(buf_cstr(&text), SERVER_CLOSE);
+    set_up(&r, script, (struct fetch_params){.max_bytes = 2 * (size_t)BYTES});
+    play_memory_fail(1, BYTES);
+    loop_run(r.on.loop);
+    play_memory_fail(0, 0);
+    assert_true(r.answers == 1 && r.answer.outcome == FETCH_FAILED);
+    assert_int_equal(r.answer.err.kind, ERR_TOO_BIG);
+    assert_non_null(strstr(r.answer.err.text, "there is no memory for an answer"));
+    tear_down(&r);
+    buf_free(&text);
+}
+
 static void test_how_long_the_server_wants_to_be_left_alone(void **state)
 {
     static const struct server_step *const scripts[] = {busy, very_busy};
@@ -303,6 +326,7 @@ int main(void)
         cmocka_unit_test(test_a_post_creates_its_answer),
         cmocka_unit_test(test_a_post_on_a_stale_connection_is_repeated),
         cmocka_unit_test(test_a_good_body_is_bounded),
+        cmocka_unit_test(test_no_memory_for_an_answer),
         cmocka_unit_test(test_how_long_the_server_wants_to_be_left_alone),
         cmocka_unit_test(test_somebody_else_takes_the_body),
         cmocka_unit_test(test_an_answer_that_does_not_come),

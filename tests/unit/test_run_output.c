@@ -18,6 +18,7 @@
 #include "base/mem.h"
 #include "io/run_output.h"
 #include "play_clock.h"
+#include "play_memory.h"
 
 enum { AT_ONCE = 1024 * 1024 }; /* bytes that are read in one turn */
 
@@ -269,11 +270,34 @@ static void test_too_much_for_a_file(void **state)
     print(s, 1, "7");
     assert_false(run_output_drain(s->output));
     assert_true(run_output_is_full(s->output) && s->full == 1);
+    assert_int_equal(run_output_cut(s->output), RUN_CUT_FULL);
     close_one(s, 1);
     close_one(s, 2);
     assert_true(run_output_drain(s->output));
     run_output_finish(s->output, &result);
     assert_true(run_output_is_over(s->output)); /* the copy of stderr is closed */
+    assert_int_equal(s->captured, 0);
+}
+
+static void test_no_memory_for_a_file(void **state)
+{
+    enum { BYTES = 60000 };
+    struct scene *s = *state;
+    struct run_result result = {0};
+    char *text = mem_zalloc(BYTES);
+
+    begin(s, 1000, BYTES);
+    assert_int_equal(write(s->fds[1], text, BYTES), BYTES);
+    play_memory_fail(1, BYTES);
+    assert_false(run_output_drain(s->output));
+    play_memory_fail(0, 0);
+    free(text);
+    assert_true(run_output_is_full(s->output) && s->full == 1);
+    assert_int_equal(run_output_cut(s->output), RUN_CUT_MEMORY);
+    close_one(s, 1);
+    close_one(s, 2);
+    assert_true(run_output_drain(s->output));
+    run_output_finish(s->output, &result);
     assert_int_equal(s->captured, 0);
 }
 
@@ -455,6 +479,7 @@ int main(void)
         TEST(test_the_captured_bytes_go_to_the_next_program),
         TEST(test_the_captured_bytes_may_be_taken),
         TEST(test_too_much_for_a_file),
+        TEST(test_no_memory_for_a_file),
         TEST(test_disposed_when_the_capture_ends),
         TEST(test_a_flood_is_read_in_parts),
         TEST(test_a_program_that_prints_without_an_end_is_read_slowly),

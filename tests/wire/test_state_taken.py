@@ -23,24 +23,30 @@ def patient(api, daemon, new_hook):
 
 
 def committed(p):
-    """The number of objects in the running daemon's state file, which is opened by its name."""
+    """The number of objects in the running daemon's state file. The daemon locks the file, so a copy
+    is read; one that was made during a write may be unusable, and the caller asks again."""
+    copy = p.state.parent / "copy"
+    copy.mkdir(exist_ok=True)
     try:
-        db = sqlite3.connect(f"file:{p.path(DB)}?mode=ro", uri=True, timeout=PATIENCE)
+        for name in (DB, WAL):
+            shutil.copy(p.path(name), copy / name)
+        db = sqlite3.connect(copy / DB)
         try:
             return db.execute("SELECT count(*) FROM object").fetchone()[0]
         finally:
             db.close()
-    except sqlite3.Error:
+    except (sqlite3.Error, OSError):
         return 0
+    finally:
+        shutil.rmtree(copy)
 
 
 # ---- While the daemon runs
 
 TAKEN = {
     "file deleted": lambda p: p.path(DB).unlink(),
-    "all deleted": lambda p: [p.path(name).unlink() for name in (DB, WAL, SHM, LOCK)],
+    "all deleted": lambda p: [p.path(name).unlink() for name in (DB, WAL, LOCK)],
     "log deleted": lambda p: p.path(WAL).unlink(),
-    "log and index deleted": lambda p: [p.path(name).unlink() for name in (WAL, SHM)],
     "file renamed": lambda p: p.path(DB).rename(p.path("mine")),
     "file moved out": lambda p: p.path(DB).rename(p.state.parent / "mine"),
     "another file": lambda p: other_file(p),
@@ -107,6 +113,27 @@ def test_files_are_truncated_while_the_daemon_runs(patient, name, then):
     p.remembers("kill")
 
 
+def test_every_file_of_the_folder_is_truncated_while_the_daemon_runs(patient):
+    """As by truncate -s 0 *. If one were mapped into memory, it would end the process by SIGBUS."""
+    p = patient.mark()
+    for path in p.state.iterdir():
+        os.truncate(path, 0)
+    p.change()
+    p.d.caught_up(p.api)
+    wait_until(lambda: p.warnings(), what="it says so")
+    wait_until(lambda: committed(p) == COUNT, what="all is written anew")
+    p.one_warning()
+    p.follows().well().remembers("kill")
+
+
+def test_the_index_that_an_older_release_left_is_deleted(patient):
+    """Up to now SQLite kept the index of its log in a file, which a kill left behind."""
+    p = patient.down("kill")
+    p.path(SHM).write_bytes(bytes(32768))
+    p.change().up().well().remembers("kill")
+    assert not p.path(SHM).exists()
+
+
 @pytest.mark.parametrize("then", ["stop", "kill"])
 def test_the_folder_is_deleted_while_running(patient, then):
     p = patient.mark()
@@ -138,29 +165,63 @@ def test_the_folder_is_moved_while_running_and_comes_back(patient):
     p.remembers("kill")
 
 
-def test_another_process_reads_the_file_all_the_time(patient):
-    """An open reader keeps SQLite from starting its log anew; it must not delay anything else."""
+def test_another_folder_takes_the_place_of_the_state(patient):
+    """An administrator has put an older copy, or an empty folder, in its place by rename."""
     p = patient.mark()
-    db = sqlite3.connect(p.path(DB))
-    db.execute("BEGIN")
-    db.execute("SELECT count(*) FROM object").fetchall()
+    other = p.state.parent / "other"
+    other.mkdir(mode=0o700)
+    p.state.rename(p.state.parent / "away")
+    other.rename(p.state)
     p.change()
     p.d.caught_up(p.api)
-    p.well().follows().well()
+    wait_until(lambda: p.warnings(), what="it says so")
+    p.wait_writable()
+    code, text = second(p)
+    assert code == 1 and "in use" in text and str(p.d.pid) in text, text
+    p.well().follows().well().remembers("kill")
+
+
+def test_a_copy_of_the_folder_takes_its_place(patient):
+    p = patient
+    p.wait_kept()
+    copy = p.state.parent / "copy"
+    shutil.copytree(p.state, copy)
+    copy.chmod(0o700)
+    p.change()
+    p.d.caught_up(p.api)
+    p.mark()
+    p.state.rename(p.state.parent / "away")
+    copy.rename(p.state)
+    p.follows().well()
+    wait_until(lambda: p.warnings(), what="it says so")
+    p.wait_writable()
+    p.follows_more().well().remembers("kill")
+
+
+def test_no_other_process_opens_the_file(patient):
+    """SQLite refuses a person who looks at the file of a running daemon, and the daemon does not
+    notice. docs/decisions.md "The index of the log is on the heap" says how to look at a copy."""
+    p = patient.mark()
+    db = sqlite3.connect(p.path(DB), timeout=0)
+    with pytest.raises(sqlite3.OperationalError, match="locked"):
+        db.execute("SELECT count(*) FROM object").fetchall()
+    p.change()
+    p.d.caught_up(p.api)
     db.close()
+    p.well().follows().well()
+    assert committed(p) > 0
     p.no_warning()
     p.remembers("kill").tidy()
 
 
 @pytest.mark.slow
-def test_another_process_locks_the_file(patient):
-    """A sqlite3 shell holds a lock: hooks run, health reports it after a while, and in the end all
-    is written."""
-    p = patient.mark()
+def test_another_process_has_locked_the_file_before(patient):
+    """A sqlite3 shell of before the start holds a lock: hooks run, health reports it after a while,
+    and in the end all is written."""
+    p = patient.down("stop")
     db = sqlite3.connect(p.path(DB), isolation_level=None)
     db.execute("BEGIN IMMEDIATE")
-    p.change()
-    p.d.caught_up(p.api)
+    p.change().up()
     p.well().wait_degraded()
     p.one_warning("another process")
     db.execute("ROLLBACK")
