@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/netlink.h>
 #include <linux/sched.h>
 #include <netdb.h>
@@ -41,9 +42,9 @@
 #include "base/mem.h"
 #include "temp_folder.h"
 
-static char *state;   /* may be written */
-static char *outside; /* may not be read */
-static char *secret;  /* a file in there */
+static char state[64];   /* may be written */
+static char outside[64]; /* may not be read */
+static char secret[80];  /* a file in there */
 
 /* How an attempt ended. */
 struct end {
@@ -509,9 +510,15 @@ static int open_and_close(const char *path, int flags)
     return 0;
 }
 
-static char *in(const char *folder, const char *name)
+/* A path that is good until the third call from now. */
+static const char *in(const char *folder, const char *name)
 {
-    return mem_printf("%s/%s", folder, name);
+    static char paths[3][PATH_MAX];
+    static size_t at;
+
+    at = (at + 1) % ARRAY_LEN(paths);
+    snprintf(paths[at], sizeof(paths[at]), "%s/%s", folder, name);
+    return paths[at];
 }
 
 static int attempt_read_outside(void)
@@ -521,7 +528,7 @@ static int attempt_read_outside(void)
 
 static int attempt_read_outside_by_proc(void)
 {
-    return open_and_close(mem_printf("/proc/self/root%s", secret), O_RDONLY);
+    return open_and_close(in("/proc/self/root", secret), O_RDONLY);
 }
 
 static int attempt_read_outside_by_link(void)
@@ -789,18 +796,18 @@ static void threads_from_before_are_limited_too(void **unused)
     assert_string_equal(end.refused, "unshare");
 }
 
+/* Processes are killed here as they should be. */
 static int make_folders(void **unused)
 {
     int error = temp_folder_enter(unused);
     struct rlimit core;
 
-    /* Processes are killed here as they should be. */
     assert_int_equal(getrlimit(RLIMIT_CORE, &core), 0);
     core.rlim_cur = 0;
     assert_int_equal(setrlimit(RLIMIT_CORE, &core), 0);
-    state = in(temp_folder_path(), "state");
-    outside = in(temp_folder_path(), "outside");
-    secret = in(outside, "secret");
+    snprintf(state, sizeof(state), "%s/state", temp_folder_path());
+    snprintf(outside, sizeof(outside), "%s/outside", temp_folder_path());
+    snprintf(secret, sizeof(secret), "%s/outside/secret", temp_folder_path());
     return error != 0 || mkdir(state, 0700) != 0 || mkdir(outside, 0700) != 0;
 }
 
