@@ -42,6 +42,11 @@ def is_sanitized():
     return b"__asan_init" in INFORMERD.read_bytes()
 
 
+def has_sandbox():
+    """Builds with sanitizers or coverage have none: cmake/build_flags.cmake."""
+    return not is_sanitized() and b".gcda" not in INFORMERD.read_bytes()
+
+
 def hook_settings(hook, **more):
     """The settings of a recording hook, which may be blocked for long; more settings as
     keywords."""
