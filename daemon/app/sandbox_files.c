@@ -67,6 +67,10 @@ static int create_ruleset(const struct attributes *a, size_t size, uint32_t flag
  * service and what they read; unit files and programs, for informerctl doctor; of /proc also its own numbers. */
 static const char *const readable[] = {"/etc", "/usr", "/lib", "/lib64", "/run", "/proc"};
 
+/* Lookups of names read these, which may be links to anywhere. */
+static const char *const links[] = {"/etc/resolv.conf", "/etc/nsswitch.conf", "/etc/hosts",
+                                    "/etc/host.conf", "/etc/gai.conf"};
+
 /* A name that nobody has is no error: it could not be opened anyway. */
 static void allow(const struct ruleset *r, const char *path, uint64_t rights)
 {
@@ -93,10 +97,22 @@ static void allow_around(const struct ruleset *r, const char *path, uint64_t rig
     free(copy);
 }
 
+static void allow_links(const struct ruleset *r)
+{
+    for (size_t i = 0; i < ARRAY_LEN(links); i++) {
+        char *file = realpath(links[i], NULL);
+
+        if (file != NULL)
+            allow_around(r, file, FILE_READ);
+        free(file);
+    }
+}
+
 static void allow_all(const struct ruleset *r, const struct sandbox_files *files)
 {
     for (size_t i = 0; i < ARRAY_LEN(readable); i++)
         allow(r, readable[i], READ);
+    allow_links(r);
     allow(r, "/dev/urandom", FILE_READ);
     allow(r, "/dev/null", FILE_READ | LANDLOCK_ACCESS_FS_WRITE_FILE);
     if (files->state_dir != NULL)

@@ -124,6 +124,13 @@ class Switch:
     def start(self, d):
         start_with_mounts(d.start, ["--bind", self.path, "/etc/nsswitch.conf"])
 
+    def start_with_link(self, d):
+        """/etc/nsswitch.conf is a link to this file, which is in none of the folders of the system."""
+        etc = self.path.parent / "etc"
+        etc.mkdir()
+        (etc / "nsswitch.conf").symlink_to(self.path)
+        start_with_mounts(d.start, ["-t", "overlay", "-o", f"lowerdir={etc}:/etc", "none", "/etc"])
+
 
 @pytest.fixture
 def switch(tmp_path):
@@ -154,6 +161,16 @@ def test_modules_of_the_name_service_are_there_before_main_is_limited(api, facto
     wait_until((kept.folder / "status").exists)
     assert any("libnss_hesiod" in line for line in code_of(d.pid))
     assert of_threads(d.pid) == {limited()}
+
+
+@as_root
+def test_a_file_of_the_name_service_may_be_a_link_to_anywhere(api, factory, kept, switch):
+    api.apply(service("n/a"))
+    switch.set("hesiod files")
+    d = named(factory, api, kept)
+    switch.start_with_link(d)
+    wait_until((kept.folder / "status").exists)
+    assert any("libnss_hesiod" in line for line in code_of(d.pid))
 
 
 @as_root
