@@ -18,6 +18,7 @@ need_module(YAML yaml-0.1 libyaml-dev)
 need_module(SQLITE "sqlite3>=3.40" libsqlite3-dev)
 need_module(XXHASH libxxhash libxxhash-dev)
 need_module(ZLIB zlib zlib1g-dev)
+need_module(SECCOMP "libseccomp>=2.5" libseccomp-dev)
 find_package(MbedTLS REQUIRED)
 find_package(LLHTTP REQUIRED)
 

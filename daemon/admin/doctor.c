@@ -68,6 +68,9 @@ static const struct remedy {
         {"unit_order",
                         "call `systemctl try-reload-or-restart`; docs/haproxy.md \"At boot\" says why"               },
     [FINDING_SECRET_FIELD] = {"secret_field", "take it from the input (stdin) instead of fields"                           },
+    [FINDING_SANDBOX] =
+        {"sandbox",
+                        "if informerd or a module of the name service needs it: sandbox = \"off\", and report it"    },
 };
 
 const char *doctor_word(enum finding_id id)

@@ -38,6 +38,7 @@ enum finding_id {
     FINDING_DESCRIPTORS,  /* nearly all descriptors are in use */
     FINDING_UNIT_ORDER,   /* a hook waits for a unit that waits for informerd */
     FINDING_SECRET_FIELD, /* a field takes data of a Secret */
+    FINDING_SANDBOX,      /* the sandbox has refused system calls */
     FINDINGS,
 };
 

@@ -23,6 +23,7 @@
 #include "app/reload_wait.h"
 #include "app/reloader.h"
 #include "app/replay_player.h"
+#include "app/sandbox.h"
 #include "app/sources.h"
 #include "app/watchdog.h"
 #include "base/log.h"
@@ -116,6 +117,7 @@ static void tell_status(void *arg)
 {
     struct daemon *dm = arg;
 
+    sandbox_tell();
     control_look(dm->control);
     send_status(dm);
     deadline_start(dm->retell, STATUS_AGAIN_MS);

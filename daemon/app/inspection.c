@@ -14,6 +14,7 @@
 #include "app/other_daemon.h"
 #include "app/process_stat.h"
 #include "app/programs.h"
+#include "app/sandbox.h"
 #include "app/unit_order.h"
 #include "base/buf.h"
 #include "base/compiler.h"
@@ -135,6 +136,21 @@ static void look_at_others(const struct inspection *to)
     buf_free(&config);
 }
 
+/* Something does not work, or somebody else works in main. */
+static void look_at_sandbox(const struct inspection *to)
+{
+    struct buf text = {0};
+    char *name;
+
+    for (size_t i = 0; (name = sandbox_refused(i)) != NULL; i++) {
+        buf_printf(&text, "%s%s", i > 0 ? ", " : "the sandbox has refused system calls: ", name);
+        free(name);
+    }
+    if (text.len > 0)
+        tell(to, FINDING_SANDBOX, "informerd", "", buf_cstr(&text));
+    buf_free(&text);
+}
+
 static const char by_node[] = "${node_name}";
 
 static bool selects_by_node(const struct conf_watch *w)
@@ -200,6 +216,7 @@ void inspection_run(const struct conf *conf, const struct admin_watch *watches,
         look_at_node_name(&to, conf, i, watches[i].watch, node_name);
     look_at_state(&to, conf);
     look_at_descriptors(&to);
+    look_at_sandbox(&to);
     for (size_t i = 0; i < conf->n_hooks; i++)
         look_at_hook(&to, conf, &conf->hooks[i]);
 }

@@ -22,7 +22,9 @@
 #include "app/monitoring.h"
 #include "app/rbac.h"
 #include "app/replay_plan.h"
+#include "app/sandbox.h"
 #include "base/capability.h"
+#include "base/compiler.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "conf/conf_print.h"
@@ -92,21 +94,24 @@ static rlim_t raise_descriptors(void)
 }
 
 /* Makes the folder of the state for the user that main becomes, as that user often may not. Root
- * does so only where nobody else could have put a link. If the folder is not right, folder_open()
- * will say so. */
-static void prepare_state(const struct conf *conf, const struct identity *id)
+ * does so only where nobody else could have put a link. An ordinary user makes it here, too: the sandbox
+ * needs a folder that is there. If the folder is not right, folder_open() will say so. */
+static void prepare_state(const struct conf *conf)
 {
+    struct identity id = {.uid = geteuid(), .gid = getegid()};
     const char *path = conf_state_folder(conf);
-    struct err err;
+    struct err err = {0};
 
     if (path == NULL)
         return;
-    if (path_trust_check(path, NULL, &err) != ERR_OK ||
-        folder_prepare(path, id->uid, id->gid, &err) != ERR_OK)
+    if ((id.uid == 0 && (identity_find(conf->user.v, "", &id, &err) != ERR_OK ||
+                         path_trust_check(path, NULL, &err) != ERR_OK)) ||
+        folder_prepare(path, id.uid, id.gid, &err) != ERR_OK)
         log_debug("state_dir is not prepared", KV_ERR(&err));
+    identity_fini(&id);
 }
 
-static enum err_kind drop_privileges(const struct conf *conf, bool with_state, struct err *err)
+static enum err_kind drop_privileges(const struct conf *conf, struct err *err)
 {
     struct identity id;
 
@@ -114,11 +119,60 @@ static enum err_kind drop_privileges(const struct conf *conf, bool with_state, s
         return ERR_OK;
     if (identity_find(conf->user.v, "", &id, err) != ERR_OK)
         return err->kind;
-    if (with_state)
-        prepare_state(conf, &id);
     enum err_kind kind = identity_become(&id, err);
     identity_fini(&id);
     return kind;
+}
+
+static bool has_sandbox(const struct conf *conf)
+{
+#ifdef NO_SANDBOX
+    (void)conf;
+    return false;
+#else
+    return conf->sandbox.v == SANDBOX_ON;
+#endif
+}
+
+/* The programs of hooks, for informerctl doctor. Those that a reload adds count from the next start on. */
+static void limit_files(const struct conf *conf, bool is_daemon)
+{
+    const char **programs = mem_array(3 * conf->n_hooks + 1, sizeof(*programs));
+    struct sandbox_files files = {.programs = programs};
+
+    for (size_t i = 0; i < conf->n_hooks; i++) {
+        const struct conf_hook *h = &conf->hooks[i];
+        const struct conf_list *const all[] = {&h->command, &h->check, &h->apply};
+
+        for (size_t j = 0; j < ARRAY_LEN(all); j++)
+            if (all[j]->n > 0)
+                programs[files.program_count++] = all[j]->v[0].v;
+    }
+    if (is_daemon) {
+        files.state_dir = conf_state_folder(conf);
+        files.socket = conf->control.socket.v;
+    }
+    sandbox_limit_files(&files);
+    free(programs);
+}
+
+/* From here on this process is main, and gives up what main does not need. The order matters: the folder of the
+ * state is made with the rights of the start. Landlock limits the threads that come after it. libuv's threads
+ * start while no limit of processes stops them (docs/decisions.md "Worker threads start before root's rights are
+ * dropped"). seccomp also refuses to change the user, so it is last. All this is before main opens the state
+ * or a connection. */
+static enum err_kind become_main(const struct conf *conf, bool is_daemon, struct err *err)
+{
+    if (is_daemon)
+        prepare_state(conf);
+    if (has_sandbox(conf))
+        limit_files(conf, is_daemon);
+    loop_start_workers();
+    if (drop_privileges(conf, err) != ERR_OK)
+        return err->kind;
+    if (has_sandbox(conf))
+        sandbox_limit_calls();
+    return ERR_OK;
 }
 
 /* Opens the state. That the state is in use is an error, except for --once and --dry-run, which are
@@ -302,8 +356,7 @@ static int start_replay(const struct options *o, const struct conf *conf,
     } else if (fork_helper(o, &helper, NULL, &p.helper_fd, &pid, &err) != ERR_OK) {
         code = complain(&err);
     } else {
-        loop_start_workers();
-        if (drop_privileges(conf, false, &err) == ERR_OK) {
+        if (become_main(conf, false, &err) == ERR_OK) {
             code = daemon_run(&p);
         } else {
             code = complain(&err);
@@ -342,9 +395,7 @@ static enum err_kind bind_all(const struct options *o, const struct conf *conf,
 
 /* Starts the helper, then the daemon. The order matters: users are looked up and the sockets are
  * bound with the rights of the start; the helper is forked before there are threads, and keeps
- * these rights; libuv's threads start while no limit of processes stops them
- * (docs/decisions.md "Worker threads start before root's rights are dropped"); then main drops the
- * rights, before it opens the state or a connection. */
+ * these rights, which main then drops (become_main()). */
 static int start_daemon(const struct options *o, const struct conf *conf,
                         const struct cluster_access_list *cluster_access, const char *node_name)
 {
@@ -378,8 +429,7 @@ static int start_daemon(const struct options *o, const struct conf *conf,
     free(path); /* the helper has its own copy of this memory */
     if (kind != ERR_OK)
         return complain(&err);
-    loop_start_workers();
-    if (drop_privileges(conf, true, &err) != ERR_OK)
+    if (become_main(conf, true, &err) != ERR_OK)
         return complain(&err);
     int code = run_with_state(o, &p, &err);
     monitoring_unbind(&sockets);
@@ -404,11 +454,10 @@ static int check_access(const struct options *o, const struct conf *conf,
     }
     if (fork_helper(o, &helper, NULL, &p.helper_fd, &pid, &err) != ERR_OK)
         return complain(&err);
-    loop_start_workers();
     /* Reads credentials, perhaps as root. */
     p.nodes = check_access_nodes(cluster_access);
     int code = EXIT_CODE_FAILED;
-    if (drop_privileges(conf, false, &err) != ERR_OK) {
+    if (become_main(conf, false, &err) != ERR_OK) {
         code = complain(&err);
         close(p.helper_fd);
     } else {

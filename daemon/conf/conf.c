@@ -467,6 +467,7 @@ void conf_keep(struct conf *c, const struct conf *running)
 {
     keep_text(&c->user, &running->user);
     keep_text(&c->state_dir, &running->state_dir);
+    c->sandbox.v = running->sandbox.v;
     c->log.format.v = running->log.format.v;
     keep_text(&c->control.socket, &running->control.socket);
     keep_text(&c->control.group, &running->control.group);

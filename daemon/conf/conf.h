@@ -56,11 +56,15 @@ struct conf_file {
     bool stands_in; /* the text that was read is that of another file (file_set_put()) */
 };
 
+/* Whether main gives up what it does not need (app/sandbox.h). */
+enum conf_sandbox { SANDBOX_ON, SANDBOX_OFF };
+
 struct conf {
     struct conf_list include; /* globs, relative to the main file's folder */
     struct conf_str user;
     struct conf_str node_name; /* "" = found out at the start (app/cluster_access.h) */
     struct conf_str state_dir; /* absolute, or "none": nothing is kept over restarts */
+    struct conf_word sandbox;  /* enum conf_sandbox */
     struct conf_log log;
     struct conf_control control;
     struct conf_limits limits;

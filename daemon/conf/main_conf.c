@@ -21,6 +21,9 @@ enum { FOLDER_PATH_MAX = 4000 }; /* PATH_MAX (4096) less room for the names of t
 #define MIB (KIB * KIB)
 #define GIB (KIB * MIB)
 
+/* enum conf_sandbox */
+static const char *const sandbox_words[] = {"on", "off", NULL};
+
 static const char *state_dir_fault(const char *text)
 {
     if (strcmp(text, "none") == 0 || check_path(text) == NULL)
@@ -113,6 +116,8 @@ const struct setting main_conf_settings[] = {
                 .change = SETTING_RESTARTS),
     SETTING_ROW(STR, state_dir, SETTING_DEFAULT("\"/var/lib/informerd\""),
                 SETTING_RANGE(1, FOLDER_PATH_MAX), .check = state_dir_fault,
+                .change = SETTING_RESTARTS),
+    SETTING_ROW(WORD, sandbox, SETTING_DEFAULT("\"on\""), .words = sandbox_words,
                 .change = SETTING_RESTARTS),
     SETTING_ROW(GROUP, log, .group = log_settings),
     SETTING_ROW(GROUP, control, .group = control_settings, .change = SETTING_RESTARTS),

@@ -13,8 +13,8 @@ uint64_t capability_needs_of_files(void)
     return CAPABILITY_BIT(READ) | CAPABILITY_BIT(CAP_DAC_OVERRIDE) | CAPABILITY_BIT(CAP_FOWNER);
 }
 
-/* KILL and SYS_PTRACE: a program, and what it leaves behind, may have another user than the helper.
- * They are found by their environment, and killed. FOWNER: the pipes of a run, which belong to main,
+/* KILL: the processes of a run may have another user than the helper. SYS_PTRACE: so that the helper sees
+ * them in a /proc that shows each user its own only (ProtectProc=invisible). FOWNER: the pipes of a run, which belong to main,
  * get another mode. READ: a program may lie where only its own user may look. */
 static uint64_t of_programs(const struct helper_hook *h)
 {

@@ -40,7 +40,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 LISTS = [pathlib.Path(__file__).with_name(name) for name in ("mutations.txt", "security.txt")]
 WIRE = ["test_list.py", "test_events.py", "test_ends.py", "test_stream.py", "test_cache.py",
         "test_renew.py", "test_check_access.py", "test_config.py", "test_replay.py",
-        "test_reload_switch.py"]
+        "test_reload_switch.py", "test_sandbox.py"]
 
 # A test hangs when it takes longer than HANG_S plus HANG_TIMES its time without a mutation.
 HANG_S, HANG_TIMES = 60, 50

@@ -239,6 +239,11 @@ class Unit:
     def helper(self):
         return wait_until(lambda: sorted(children(self.main)), what="a helper")[0]
 
+    def main_filters(self):
+        """How many filters of system calls main has more than the helper: 1 for its sandbox."""
+        main, helper = (int(status(pid)["Seccomp_filters"]) for pid in (self.main, self.helper))
+        return main - helper
+
     def _outside(self, inner):
         """The pid, outside of the container, of the process that has pid `inner` inside."""
         todo, seen = [self.machine.pid], set()

@@ -155,6 +155,7 @@ def test_a_service_that_is_started_before_there_is_a_kubeconfig_waits_for_it(fre
     wait_until(lambda: unit.state() == ("active", "running"))
     assert unit.show("MainPID") == main and unit.show("NRestarts") == "0"
     wait_until(lambda: unit.show("StatusText") == "1 of 1 watches synced, 1 hook")
+    assert unit.main_filters() == 1
 
 
 def test_a_reload_takes_a_new_file_and_a_bad_one_changes_nothing(running, fresh):

@@ -63,6 +63,7 @@ def test_informerd_does_all_it_promises(node, api, sandbox, name):
         assert started.returncode == 0, (started.stderr, node.unit.messages())
         node.wait_out("print")
         node.wait_out("boot")
+        assert node.unit.main_filters() == 1
         assert "handled" in node.machine.check("informerctl", "why", "print", "n/a")
         assert node.unit.reload().returncode == 0
         node.machine.check("systemctl", "restart", node.unit.name)

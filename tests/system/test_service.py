@@ -22,6 +22,12 @@ def test_systemd_understands_the_unit(node):
     assert (done.returncode, done.stderr) == (0, ""), done.stderr
 
 
+def test_main_is_in_its_sandbox(node):
+    node.configure()
+    assert node.unit.start().returncode == 0
+    assert node.unit.main_filters() == 1
+
+
 def test_ready_comes_after_the_first_runs_and_status_counts_the_watches(node, api):
     api.apply(service("n/a"))
     node.configure(hooks={"h": node.hook("h", BLOCK)})

@@ -33,12 +33,18 @@ RETRY = {"initial": "20ms", "factor": 2.0, "max": "160ms"}
 ONCE = {"initial": "1h", "max": "1h"}       # a run that failed is not tried again within a test
 NOW = {"settle": ["0s", "0s"]}              # a run does not wait for more changes
 MODES = ["object", "batch", "snapshot"]
+REFUSED = "the sandbox refused a system call"
 SANITIZER = ("AddressSanitizer", "LeakSanitizer", "runtime error:", "UndefinedBehavior")
 
 
 def is_sanitized():
     """Whether the binary is an ASan build, which needs more memory and time."""
     return b"__asan_init" in INFORMERD.read_bytes()
+
+
+def has_sandbox():
+    """Builds with sanitizers or coverage have none: cmake/build_flags.cmake."""
+    return not is_sanitized() and b".gcda" not in INFORMERD.read_bytes()
 
 
 def hook_settings(hook, **more):
@@ -70,6 +76,7 @@ class Daemon:
         self.launcher = []      # a command in front of informerd, which becomes it by exec
         self.process = None
         self.expected_exit = 0
+        self.may_be_refused = False     # system calls of main, by its sandbox
         self._descendants = set()
         self._born = 0      # the offset in the log at which the present process begins
         self.write_config()
@@ -191,6 +198,8 @@ class Daemon:
             self.process.wait()
         text = self.stderr()
         problems += [f"sanitizer report: {word}" for word in SANITIZER if word in text]
+        if REFUSED in text and not self.may_be_refused:
+            problems.append(f"{REFUSED}: {self.log(msg=REFUSED)}")
         self._descendants -= {pid for pid in self._descendants if proctree.reap(pid)}
         left = {pid for pid in self._descendants if proctree.exists(pid)}
         problems += [f"left running: {pid} {proctree.command(pid)}" for pid in left]

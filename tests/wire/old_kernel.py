@@ -13,8 +13,11 @@ import sys
 
 AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 # From 424 on every architecture has the same numbers.
-CALLS = {"pidfd_send_signal": 424, "pidfd_open": 434, "close_range": 436, "openat2": 437}
+CALLS = {"pidfd_send_signal": 424, "pidfd_open": 434, "close_range": 436, "openat2": 437,
+         "landlock_create_ruleset": 444}
+# These numbers differ.
 MEMFD_CREATE = {"x86_64": 319, "aarch64": 279}
+SECCOMP = {"x86_64": 317, "aarch64": 277}
 # Not a call, but a flag that memfd_create() refuses with EINVAL before Linux 6.3.
 NOEXEC_SEAL = "MFD_NOEXEC_SEAL"
 
@@ -35,7 +38,8 @@ def program(calls):
            op(LOAD, NUMBER_AT)]
     for name in calls:
         if name != NOEXEC_SEAL:
-            number = MEMFD_CREATE[machine] if name == "memfd_create" else CALLS[name]
+            number = {"memfd_create": MEMFD_CREATE[machine], "seccomp": SECCOMP[machine],
+                      **CALLS}[name]
             out += [op(EQUAL, number, 0, 1), op(RETURN, ERRNO | errno.ENOSYS)]
     if NOEXEC_SEAL in calls:
         out += [op(EQUAL, MEMFD_CREATE[machine], 0, 3), op(LOAD, SECOND_ARGUMENT_AT),
