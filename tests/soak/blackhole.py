@@ -164,7 +164,7 @@ class Campaign:
     def cut(self, peer):
         peer.gone = time.monotonic()
         if peer.kind != "power":
-            self.cable.drop(peer.address)
+            self.cable.begin("drop", peer.address)
             return
         peer.away_s = self.rng.uniform(*AWAY_S)
         self.cable.remove_address(self.cable.server, f"{peer.address}/32")
@@ -189,7 +189,7 @@ class Campaign:
         from fakeapi import service, simple
         for peer in self.peers:
             if not peer.back and peer.kind != "power":
-                self.cable.pass_again(peer.address)
+                self.cable.end("drop", peer.address)
                 peer.back = time.monotonic()
         self.peers[0].api.apply(service("n/last"), simple("ConfigMap", "n/last"))
 
