@@ -3,6 +3,7 @@
 breaks the network between them."""
 import contextlib
 import ctypes
+import json
 import os
 import socket
 import tempfile
@@ -35,6 +36,12 @@ def cable():
 
 def attempts(d):
     return len(d.log(msg="connection", state="connecting"))
+
+
+def page_row(d):
+    """The row of the watch on the status page."""
+    [row] = json.loads(d.control.ask("/page.json")[2])["watches"]
+    return row
 
 
 def copy_of(pid, number):

@@ -19,7 +19,7 @@ RULES = f"""
 table inet cable {{
     set deaf {{ type ipv4_addr; }}
     set mute {{ type ipv4_addr; }}
-    set reset {{ type ipv4_addr; }}
+    set refusing {{ type ipv4_addr; }}
     set unreachable {{ type ipv4_addr; }}
     set narrow {{ type ipv4_addr; }}
     set tried {{ type ipv4_addr . inet_service; flags dynamic; size 65535; }}
@@ -27,7 +27,7 @@ table inet cable {{
         type filter hook input priority 0;
         tcp flags & (fin|syn|rst|ack) == syn add @tried {{ ip daddr . tcp sport }}
         ip daddr @deaf drop
-        ip daddr @reset reject with tcp reset
+        ip daddr @refusing reject with tcp reset
         ip daddr @unreachable reject with icmp type host-unreachable
         ip daddr @narrow meta length > {NARROW_BYTES} drop
     }}
@@ -41,7 +41,7 @@ table inet cable {{
 # The sets of each fault: all packets are lost, only those to the server, only those from it; packets
 # to it are answered by RST or by ICMP; those of full size are lost, and no ICMP says so.
 FAULTS = {"drop": ("deaf", "mute"), "requests lost": ("deaf",), "answers lost": ("mute",),
-          "reset": ("reset",), "unreachable": ("unreachable",), "narrow": ("narrow",)}
+          "reset": ("refusing",), "unreachable": ("unreachable",), "narrow": ("narrow",)}
 
 
 def missing():

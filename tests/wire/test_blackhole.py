@@ -5,19 +5,13 @@ import json
 
 import pytest
 from control import wait_until
-from far import attempts, check_went_on, shortened
+from far import attempts, check_went_on, page_row, shortened
 from fakeapi import service
 from netns import SERVER_IP
 
 
 def metrics(d):
     return d.control.ask("/metrics")[2].decode()
-
-
-def page_row(d):
-    """The row of the watch on the status page."""
-    [row] = json.loads(d.control.ask("/page.json")[2])["watches"]
-    return row
 
 
 def reasons(d):
