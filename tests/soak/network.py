@@ -47,7 +47,7 @@ KINDS = [
 FIRST_HOST = {"informerd": 10, "client-go": 100}
 SPREAD_S, AWAY_S, RATE, LOOK_S = 10, 20, 10, 0.1
 FLAP_S = (0.3, 12)      # how long the network is up, and how long it is down
-BACK_S = 120            # clients that are not back then have lost the rest
+BACK_S = 90            # clients that are not back then have lost the rest
 
 
 class Load(threading.Thread):
@@ -142,6 +142,8 @@ class Campaign:
             peer.follow()
         self.load = Load(self.peers[0].api, self.rng)
         self.load.change("idle")
+        for peer in self.peers:     # after the first minute each watch has had one
+            peer.api.bookmark()
         self.load.start()
         self.suffer()
         self.load.end()

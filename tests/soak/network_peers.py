@@ -91,10 +91,10 @@ class Peer:
         self.gone = time.monotonic()
         if fault == "power":
             self.cable.remove_address(self.cable.server, f"{self.address}/32")
-            self.cut_all()
+            self.fall()
         elif fault == "cut":
             self.budget.is_over = False
-            self.cut_all()
+            self.relay.drop()
         elif fault == "certificate":
             self.take(campaign.foreign_leaf)
         elif fault == "ca":
@@ -107,7 +107,7 @@ class Peer:
         fault = self.kind.fault
         if fault == "power":
             self.cable.add_address(self.cable.server, f"{self.address}/32")
-            self.restart()
+            self.rise()
         elif fault == "cut":
             self.budget.is_over = True
         elif fault == "certificate":
@@ -168,10 +168,10 @@ class InformerdPeer(Peer):
         return {watcher.exchange.conn.transport.get_extra_info("peername")[1]
                 for watcher in list(self.api.watchers)}     # other connections end when they are idle
 
-    def cut_all(self):
+    def fall(self):
         self.api.drop("rst")
 
-    def restart(self):
+    def rise(self):
         pass
 
     def take(self, leaf):
@@ -225,9 +225,9 @@ class GoPeer(Peer):
         self.port = self._taken.getsockname()[1]
         self.front = None
         self.leaf = leaf
-        self.raise_front()
+        self.rise()
 
-    def raise_front(self):
+    def rise(self):
         with self.cable.inside(self.cable.server):
             self.front = subprocess.Popen(
                 [self.campaign.go / "front", f"{self.address}:{self.port}", self.leaf.cert_file,
@@ -235,7 +235,7 @@ class GoPeer(Peer):
                 stderr=subprocess.DEVNULL)
         assert self.front.stdout.readline() == b"ready\n"
 
-    def fell_front(self):
+    def fall(self):
         self.front.kill()
         self.front.wait()
         self.front.stdout.close()
@@ -249,21 +249,13 @@ class GoPeer(Peer):
         self.reader = GoReader(process)
         assert self.reader.synced.wait(60)
 
-    def cut_all(self):
-        self.fell_front()
-        if self.kind.fault != "power":
-            self.raise_front()
-
-    def restart(self):
-        self.raise_front()
-
     def take(self, leaf):
         self.leaf = leaf
-        self.fell_front()
-        self.raise_front()
+        self.fall()
+        self.rise()
 
     def stop(self):
         super().stop()
         with contextlib.suppress(AttributeError):
-            self.fell_front()
+            self.fall()
         self._taken.close()

@@ -35,14 +35,18 @@ class Relay:
         return self
 
     def __exit__(self, *_exc):
-        async def close():
-            self._server.close()
-            for writer in list(self._writers):
-                writer.transport.abort()
-        self._call(close())
+        self._loop.call_soon_threadsafe(self._server.close)
+        self.drop()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(PATIENCE)
         self._taken.close()
+
+    def drop(self):
+        """Resets all connections."""
+        async def reset():
+            for writer in list(self._writers):
+                self._end(writer, True)
+        self._call(reset())
 
     def _call(self, coroutine):
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(PATIENCE)
@@ -58,7 +62,11 @@ class Relay:
     async def _serve(self, reader, writer):
         self.accepted += 1
         to_server, to_client = self.budget()
-        there, out = await asyncio.open_connection(self.host, self.target)
+        try:
+            there, out = await asyncio.open_connection(self.host, self.target)
+        except OSError:
+            self._end(writer, True)
+            return
         self._writers |= {writer, out}
         for end in (writer, out):
             end.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
