@@ -46,7 +46,7 @@ KINDS = [
 ]
 FIRST_HOST = {"informerd": 10, "client-go": 100}
 SPREAD_S, AWAY_S, RATE, LOOK_S = 10, 20, 10, 0.1
-FLAP_S = (0.3, 12)      # how long the network is up, and how long it is down
+UP_S, DOWN_S = (0.3, 15), (0.3, 60)     # of the network that goes up and down
 BACK_S = 90            # clients that are not back then have lost the rest
 
 
@@ -156,6 +156,8 @@ class Campaign:
         for peer in self.peers:
             peer.counted = peer.tries()
         self.judge()
+        for peer in self.peers:
+            peer.stop()
         code, _seconds = self.daemon.stop()
         self.problems += [f"exit code {code} after SIGTERM"] if code else []
 
@@ -174,10 +176,10 @@ class Campaign:
 
     def flaps(self, peer, begin, end):
         plan, at = [], begin
-        while at < end - 2 * FLAP_S[1]:
-            for change in (self.cable.begin, self.cable.end):
-                at += self.rng.uniform(*FLAP_S)
-                plan.append((at, lambda change=change: change("drop", peer.address)))
+        while at < end:
+            for change, after_s in ((self.cable.begin, UP_S), (self.cable.end, DOWN_S)):
+                at += self.rng.uniform(*after_s)
+                plan.append((min(at, end), lambda change=change: change("drop", peer.address)))
         return plan
 
     def suffer(self):
@@ -210,11 +212,11 @@ class Campaign:
     def stop(self):
         if self.load is not None and self.load.is_alive():
             self.load.end()
-        self.problems += put_away(self.subject, self.peers[0].api)
         for peer in self.peers:
             peer.stop()
-            if peer is not self.peers[0]:
-                peer.api.stop()
+        self.problems += put_away(self.subject, self.peers[0].api)
+        for peer in self.peers[1:]:
+            peer.api.stop()
             self.problems += [f"fake server: {error}" for error in peer.api.errors]
 
 

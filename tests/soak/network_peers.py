@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A server of network.py and its one client: informerd, or an informer of client-go."""
 import collections
-import contextlib
 import shutil
 import socket
 import subprocess
@@ -50,7 +49,7 @@ class Peer:
     def __init__(self, kind, number, address, campaign):
         self.kind, self.name, self.address, self.campaign = kind, f"p{number}", address, campaign
         self.cable = campaign.cable
-        self.api = self.reader = self.port = self.relay = None
+        self.api = self.reader = self.port = self.relay = self.front = None
         self.ports, self.tried = set(), set()
         self.gone = self.found = self.stale = self.over = None      # times
         self.counted = "-"      # connections that were tried
@@ -72,10 +71,12 @@ class Peer:
                 self.relay = Relay(self.port, self.budget, host=self.address).__enter__()
 
     def stop(self):
-        if self.reader is not None:
+        """Ends all that belongs to this peer, but not its fake server. Once is enough."""
+        if self.reader is not None and self.reader.is_alive():
             self.reader.end()
         if self.relay is not None:
-            self.relay.__exit__()
+            self.relay, relay = None, self.relay
+            relay.__exit__()
 
     def ports_here(self):
         """Of the connections to this server, on the client's side."""
@@ -132,14 +133,17 @@ class Peer:
         return len(self.cable.tried(self.address) - self.tried)
 
     def told(self):
-        """(changes that were never told, changes that were told more than once)."""
-        wanted = collections.Counter(self.campaign.told_in(self.kind.namespace))
-        told = collections.Counter(self.reader.told)
+        """(changes that were never told, changes that were told more than once). Whether a change is
+        ADDED or MODIFIED depends on the client's cache; STALE and FRESH are no changes."""
+        def count(changes):
+            return collections.Counter((kind == "DELETED", key, rv) for kind, key, rv in changes
+                                       if kind in ("ADDED", "MODIFIED", "DELETED"))
+        wanted = count(self.campaign.told_in(self.kind.namespace))
+        told = count(self.reader.told)
         return sum((wanted - told).values()), sum((told - wanted).values())
 
     def is_back(self):
-        return bool(self.reader.told) and self.reader.told[-1] == \
-            self.campaign.told_in(self.kind.namespace)[-1]
+        return self.campaign.told_in(self.kind.namespace)[-1] in self.reader.told[-3:]
 
     def back_s(self):
         after = [at for at in self.reader.times if at > self.over]
@@ -223,7 +227,6 @@ class GoPeer(Peer):
         self.api.start()
         self._taken = take_port(self.address)
         self.port = self._taken.getsockname()[1]
-        self.front = None
         self.leaf = leaf
         self.rise()
 
@@ -256,6 +259,6 @@ class GoPeer(Peer):
 
     def stop(self):
         super().stop()
-        with contextlib.suppress(AttributeError):
+        if self.front is not None:
             self.fall()
         self._taken.close()
