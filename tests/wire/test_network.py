@@ -85,10 +85,9 @@ def test_s59_a_network_that_rejects_packets_is_told_and_the_watch_goes_on(far, c
 def test_s59_an_event_that_came_while_requests_were_lost_is_not_delivered_again(far, cable, hook):
     """The server's packets arrive, so the event does; the server hears of that never."""
     api, d = far
-    before = attempts(d)
-    with follow(d) as f, shortened(api, d):
+    before, changes = attempts(d), Changes(api)
+    with shortened(api, d):
         cable.begin("requests lost", SERVER_IP)
-        changes = Changes(api)
         changes.make()
         hook.wait(3)
     with follow(d) as f:
@@ -160,8 +159,10 @@ def test_s59_a_path_that_loses_full_packets_is_found_by_the_silence(far, cable, 
     depends on the size of its handshake."""
     api, d = far
     cable.begin("narrow", SERVER_IP)
-    d.hear_newer_bookmark(api)
+    api.rv += 1
     rv = api.rv
+    wait_until(lambda: (api.bookmark(), d.control.watch("services")["resource_version"])[1] == str(rv),
+               what="the watch had a bookmark", interval=0.05)
     api.apply(service("n/c", annotations={"pad": "x" * 4000}))
     wait_until(lambda: d.log(msg=OVERDUE), what="the silence is told")
     assert len(hook.runs()) == 2
