@@ -2,7 +2,6 @@
 """A server of network.py and its one client: informerd, or an informer of client-go."""
 import collections
 import shutil
-import socket
 import subprocess
 import threading
 import time
@@ -10,21 +9,8 @@ import time
 import truth
 from fakeapi import FakeApi
 from fakeapi.server import take_port
+from proctree import connected
 from relays import Relay
-
-ESTABLISHED = "01"      # in /proc/net/tcp
-
-
-def connected(pid):
-    """{(local port, remote address)} of the TCP connections in the namespace of this process."""
-    found = set()
-    with open(f"/proc/{pid}/net/tcp") as table:
-        for line in table.readlines()[1:]:
-            _number, local, remote, state = line.split()[:4]
-            if state == ESTABLISHED:
-                address = socket.inet_ntoa(bytes.fromhex(remote.partition(":")[0])[::-1])
-                found.add((int(local.partition(":")[2], 16), address))
-    return found
 
 
 class Budget:
