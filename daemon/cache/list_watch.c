@@ -430,7 +430,7 @@ static struct list_watch_action stopped(struct list_watch *lw, enum ingest_stop 
     case INGEST_GOES_ON:
         break;
     }
-    return act(lw, reflector_ended(lw->reflector, lw->others, now_ms));
+    return act(lw, reflector_ended(lw->reflector, false, lw->others, now_ms));
 }
 
 /* The list or the initial events are complete as of rv, and are committed if nothing is in the way:
@@ -622,7 +622,7 @@ struct list_watch_action list_watch_end(struct list_watch *lw, const struct err 
     }
     if (lw->response == RESPONSE_GOOD && lw->events != NULL && !is_spoilt(err))
         /* Complete or cut off: it goes on from its version. */
-        return act(lw, reflector_ended(lw->reflector, others, now.ms));
+        return act(lw, reflector_ended(lw->reflector, err != NULL, others, now.ms));
     if (err != NULL)
         return failed(lw, err);
     ensure(lw->response == RESPONSE_GOOD);

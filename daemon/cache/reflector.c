@@ -7,7 +7,7 @@
 #include "base/panic.h"
 #include "kube/rv.h"
 
-/* A watch that ends sooner and without an event was not really served
+/* A watch that ends sooner and without an event was not really served, unless it was cut off
  * (docs/kubernetes-protocol.md "Very short watches"). */
 #define VERY_SHORT_MS 1000
 
@@ -67,6 +67,7 @@ struct reflector {
     unsigned broken;     /* streaming lists in a row that broke off */
     unsigned silent;     /* watches in a row without an event or bookmark */
     unsigned hasty;      /* watches in a row that ended before their time */
+    unsigned cuts;       /* watches in a row that were cut off at once, without an event */
     unsigned holds;      /* lists in a row that the guard held */
     unsigned fulls;      /* stops by limits.memory since the cache was complete */
     unsigned looks;      /* for room, since the last of them */
@@ -574,7 +575,18 @@ static enum reflector_do after_watch(struct reflector *r)
     return r->silent >= SILENT_STREAMS ? REFLECTOR_PROBE : REFLECTOR_WATCH;
 }
 
-struct reflector_action reflector_ended(struct reflector *r, unsigned others, uint64_t now_ms)
+/* Was the watch over at once, without an event? The network may have cut it off, which says nothing
+ * about the version; but if it does so again and again, a proxy may have spoilt an empty answer. */
+static bool was_unserved(struct reflector *r, bool is_cut, uint64_t lived_ms)
+{
+    bool at_once = r->events == 0 && lived_ms < VERY_SHORT_MS;
+
+    r->cuts = at_once && is_cut ? r->cuts + 1 : 0;
+    return at_once && (!is_cut || r->cuts > HASTY_STREAMS);
+}
+
+struct reflector_action reflector_ended(struct reflector *r, bool is_cut, unsigned others,
+                                        uint64_t now_ms)
 {
     uint64_t lived_ms = now_ms - r->since_ms;
     /* A watch that the server ends at its timeoutSeconds, or up to a second sooner, is not
@@ -583,18 +595,20 @@ struct reflector_action reflector_ended(struct reflector *r, unsigned others, ui
 
     if (r->state == REFLECTOR_STREAMING)
         return stream_broken(r, others, now_ms);
+    bool unserved = was_unserved(r, is_cut, lived_ms);
     r->untried = false;
     note_health(r, now_ms);
-    /* A watch whose server died says nothing about the version, however short it was. */
+    /* A watch whose server died says nothing about the version, however short it was; nor does one
+     * that the network cut. */
     bool elsewhere = goes_elsewhere(r, others);
-    if (!elsewhere || lived_ms >= HASTY_MS)
+    if ((!elsewhere && !is_cut) || lived_ms >= HASTY_MS)
         r->silent = r->events == 0 ? r->silent + 1 : 0;
     if (!elsewhere)
         r->hasty = early ? r->hasty + 1 : 0;
     enum reflector_do next = after_watch(r);
     /* This needs after_watch() first, which forgets the version of a watch that was not
      * compared. */
-    if (!elsewhere && r->events == 0 && lived_ms < VERY_SHORT_MS) {
+    if (!elsewhere && unserved) {
         need_list(r, RELIST_EMPTY);
         return wait_to_list(r, 0);
     }

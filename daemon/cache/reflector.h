@@ -155,9 +155,11 @@ struct reflector_action reflector_renew(struct reflector *r, uint64_t now_ms);
 void reflector_renewed(struct reflector *r);
 
 /* An established watch or streaming list ended: cleanly, cut off, or by a deadline
- * (docs/kubernetes-protocol.md "End of a watch"). others: its server has failed, and so many others
- * can be tried, without a wait, and each once at most; 0 = none, or the server is well. */
-struct reflector_action reflector_ended(struct reflector *r, unsigned others, uint64_t now_ms);
+ * (docs/kubernetes-protocol.md "End of a watch"). is_cut: its answer is not complete. others: its
+ * server has failed, and so many others can be tried, without a wait, and each once at most; 0 =
+ * none, or the server is well. */
+struct reflector_action reflector_ended(struct reflector *r, bool is_cut, unsigned others,
+                                        uint64_t now_ms);
 
 /* The list or the start of the watch failed, or the watch did by an ERROR event or broken bytes.
  * retry_after_ms: what the server asked for, 0 = nothing

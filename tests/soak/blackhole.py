@@ -20,7 +20,6 @@ import collections
 import pathlib
 import random
 import shutil
-import socket
 import statistics
 import sys
 import time
@@ -31,6 +30,7 @@ sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "wire"), str(ROOT / "t
 import truth  # noqa: E402
 from control import wait_until  # noqa: E402
 from netns import SERVER_NET, Cable, missing  # noqa: E402
+from proctree import connected  # noqa: E402
 from victims import Subject, options_of, perform, point_at, put_away  # noqa: E402
 
 KINDS = ["idle", "busy", "power"]
@@ -40,18 +40,6 @@ AWAY_S = (5, 60)
 EVENTS_PER_S = 20
 LOOK_S = 0.1
 FIRST_HOST = 10
-ESTABLISHED = "01"      # in /proc/net/tcp
-
-
-def connected(pid):
-    """{(local port, remote address)} of the TCP connections in the namespace of this process."""
-    found = set()
-    for line in pathlib.Path(f"/proc/{pid}/net/tcp").read_text().splitlines()[1:]:
-        _number, local, remote, state = line.split()[:4]
-        if state == ESTABLISHED:
-            address = socket.inet_ntoa(bytes.fromhex(remote.partition(":")[0])[::-1])
-            found.add((int(local.partition(":")[2], 16), address))
-    return found
 
 
 class Peer:
@@ -164,7 +152,7 @@ class Campaign:
     def cut(self, peer):
         peer.gone = time.monotonic()
         if peer.kind != "power":
-            self.cable.drop(peer.address)
+            self.cable.begin("drop", peer.address)
             return
         peer.away_s = self.rng.uniform(*AWAY_S)
         self.cable.remove_address(self.cable.server, f"{peer.address}/32")
@@ -189,7 +177,7 @@ class Campaign:
         from fakeapi import service, simple
         for peer in self.peers:
             if not peer.back and peer.kind != "power":
-                self.cable.pass_again(peer.address)
+                self.cable.end("drop", peer.address)
                 peer.back = time.monotonic()
         self.peers[0].api.apply(service("n/last"), simple("ConfigMap", "n/last"))
 

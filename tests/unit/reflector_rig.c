@@ -53,10 +53,21 @@ void reflector_rig_sync_at(const char *rv)
     reflector_rig_listed(rv, "");
 }
 
-void reflector_rig_ended_after(uint64_t ms)
+static void end_after(uint64_t ms, bool is_cut)
 {
     reflector_rig.now += ms;
-    reflector_rig.last = reflector_ended(reflector_rig.r, reflector_rig.others, reflector_rig.now);
+    reflector_rig.last =
+        reflector_ended(reflector_rig.r, is_cut, reflector_rig.others, reflector_rig.now);
+}
+
+void reflector_rig_ended_after(uint64_t ms)
+{
+    end_after(ms, false);
+}
+
+void reflector_rig_cut_after(uint64_t ms)
+{
+    end_after(ms, true);
 }
 
 void reflector_rig_failed_asking(enum err_kind kind, uint64_t retry_after_ms)

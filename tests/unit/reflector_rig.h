@@ -47,6 +47,8 @@ void reflector_rig_listed(const char *rv, const char *next);
 void reflector_rig_sync_at(const char *rv);
 /* The watch or streaming list under way ends after ms more. */
 void reflector_rig_ended_after(uint64_t ms);
+/* It is cut off after ms more. */
+void reflector_rig_cut_after(uint64_t ms);
 /* The request under way failed. */
 void reflector_rig_failed(enum err_kind kind);
 /* The request under way failed, and the server asked for a wait. */

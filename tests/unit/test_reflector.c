@@ -233,6 +233,30 @@ static void test_a_very_short_watch_waits_and_lists(void **state)
     reflector_rig_want("L(7)");
 }
 
+/* A reset says nothing about the version. If it comes again and again, the answer may be an empty
+ * one that a proxy has spoilt. */
+static void test_a_very_short_watch_that_was_cut_lists_only_after_five_of_them(void **state)
+{
+    (void)state;
+    reflector_rig_sync_at("7");
+    for (int cut = 0; cut < 5; cut++) {
+        reflector_rig_cut_after(10);
+        reflector_rig_want("W(7)");
+    }
+    reflector_rig_seen("8"); /* the sixth one had an event */
+    reflector_rig_cut_after(10);
+    reflector_rig_want_wait_then(800, "W(8)");
+    for (int cut = 0; cut < 5; cut++) {
+        reflector_rig_cut_after(10);
+        reflector_rig_timer();
+        reflector_rig_want("W(8)");
+    }
+    assert_int_equal(reflector_rig_all_relists(), 0);
+    reflector_rig_cut_after(10);
+    reflector_rig_timer();
+    reflector_rig_want("L(8)");
+}
+
 static void test_a_short_watch_with_an_event_or_an_empty_one_of_a_second_goes_on(void **state)
 {
     (void)state;
@@ -294,6 +318,7 @@ int main(void)
         TEST(test_watches_that_follow_each_other_are_healthy_together),
         TEST(test_only_health_resets_the_backoff),
         TEST(test_a_very_short_watch_waits_and_lists),
+        TEST(test_a_very_short_watch_that_was_cut_lists_only_after_five_of_them),
         TEST(test_a_short_watch_with_an_event_or_an_empty_one_of_a_second_goes_on),
         TEST(test_the_last_version_counts_not_the_largest),
         TEST(test_watch_timeouts_are_spread_over_their_range),

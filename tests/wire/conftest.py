@@ -14,6 +14,7 @@ from guarded import pytest_configure  # noqa: E402, F401: before all that starts
 import harness  # noqa: E402
 import outputs  # noqa: E402
 from control import wait_until  # noqa: E402
+from far import cable, far, systemd  # noqa: E402, F401
 from fakeapi import service  # noqa: E402
 from proxies import Proxy  # noqa: E402
 from shared_fixtures import (  # noqa: E402, F401

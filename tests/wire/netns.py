@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two network namespaces for one test, with one cable between them, which can be cut."""
+"""Two network namespaces for one test, with one cable between them, which can be cut and
+have other faults."""
 import contextlib
 import ctypes
+import json
 import os
 import pathlib
 import shutil
@@ -10,14 +12,36 @@ import subprocess
 CLONE_NEWNET = 0x40000000
 CLIENT_IP, SERVER_IP = "192.0.2.1", "192.0.2.2"
 SERVER_NET = "192.0.2.{}"       # more addresses of the server's side
-# Drops all packets from and to the addresses in the set "silent".
-RULES = """
-table inet cable {
-    set silent { type ipv4_addr; }
-    chain in { type filter hook input priority 0; ip daddr @silent drop; }
-    chain out { type filter hook output priority 0; ip saddr @silent drop; }
-}
+NARROW_BYTES = 576              # larger packets are lost on a narrow path
+# Each set holds the addresses of the server's side that have this fault. `tried` has the ports from
+# which the client's side has tried to connect to each address.
+RULES = f"""
+table inet cable {{
+    set deaf {{ type ipv4_addr; }}
+    set mute {{ type ipv4_addr; }}
+    set refusing {{ type ipv4_addr; }}
+    set unreachable {{ type ipv4_addr; }}
+    set narrow {{ type ipv4_addr; }}
+    set tried {{ type ipv4_addr . inet_service; flags dynamic; size 65535; }}
+    chain in {{
+        type filter hook input priority 0;
+        tcp flags & (fin|syn|rst|ack) == syn add @tried {{ ip daddr . tcp sport }}
+        ip daddr @deaf drop
+        ip daddr @refusing reject with tcp reset
+        ip daddr @unreachable reject with icmp type host-unreachable
+        ip daddr @narrow meta length > {NARROW_BYTES} drop
+    }}
+    chain out {{
+        type filter hook output priority 0;
+        ip saddr @mute drop
+        ip saddr @narrow meta length > {NARROW_BYTES} drop
+    }}
+}}
 """
+# The sets of each fault: all packets are lost, only those to the server, only those from it; packets
+# to it are answered by RST or by ICMP; those of full size are lost, and no ICMP says so.
+FAULTS = {"drop": ("deaf", "mute"), "requests lost": ("deaf",), "answers lost": ("mute",),
+          "reset": ("refusing",), "unreachable": ("unreachable",), "narrow": ("narrow",)}
 
 
 def missing():
@@ -94,19 +118,39 @@ class Cable:
         """Takes an address away: nobody answers there any more, no ARP request either."""
         self._ip("-n", name, "addr", "del", address, "dev", "cable")
 
-    def _nft(self, text):
-        subprocess.run(["ip", "netns", "exec", self.server, "nft", "-f", "-"], input=text,
-                       check=True, capture_output=True, text=True)
+    def _nft(self, *args, text=None):
+        return subprocess.run(["ip", "netns", "exec", self.server, "nft", *args], input=text,
+                              check=True, capture_output=True, text=True).stdout
 
-    def drop(self, address):
-        """nftables drops all packets from and to this address of the server's side."""
+    def lay_rules(self):
+        """Loads the rules, which count the connections that are tried from then on."""
         if not self._has_rules:
-            self._nft(RULES)
+            self._nft("-f", "-", text=RULES)
             self._has_rules = True
-        self._nft(f"add element inet cable silent {{ {address} }}")
 
-    def pass_again(self, address):
-        self._nft(f"delete element inet cable silent {{ {address} }}")
+    def _change(self, verb, fault, address):
+        self.lay_rules()
+        self._nft("-f", "-", text="".join(f"{verb} element inet cable {name} {{ {address} }}\n"
+                                          for name in FAULTS[fault]))
+
+    def begin(self, fault, address):
+        """From now on this address of the server's side has a fault of FAULTS."""
+        self._change("add", fault, address)
+
+    def end(self, fault, address):
+        self._change("delete", fault, address)
+
+    def tried(self, address):
+        """The ports from which the client's side has tried to connect to this address."""
+        [found] = [entry["set"] for entry in json.loads(
+            self._nft("-j", "list", "set", "inet", "cable", "tried"))["nftables"] if "set" in entry]
+        return {port for to, port in (element["concat"] for element in found.get("elem", []))
+                if to == address}
+
+    def set_mtu(self, size):
+        """The cable carries packets of this size at most, and both ends know it."""
+        for name in (self.client, self.server):
+            self._ip("-n", name, "link", "set", "cable", "mtu", str(size))
 
     def cut(self):
         """Drops all packets that the server's side sends, its answers too, without any error."""

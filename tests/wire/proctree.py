@@ -6,6 +6,7 @@ import os
 import pathlib
 import resource
 import signal
+import socket
 import time
 
 from patience import PATIENCE
@@ -140,6 +141,17 @@ def reap(pid):
         return os.waitpid(pid, os.WNOHANG)[0] == pid
     except ChildProcessError:
         return True
+
+
+def connected(pid):
+    """{(local port, remote address)} of the TCP connections in the namespace of this process."""
+    found = set()
+    for line in pathlib.Path(f"/proc/{pid}/net/tcp").read_text().splitlines()[1:]:
+        _number, local, remote, state = line.split()[:4]
+        if state == "01":     # ESTABLISHED
+            address = socket.inet_ntoa(bytes.fromhex(remote.partition(":")[0])[::-1])
+            found.add((int(local.partition(":")[2], 16), address))
+    return found
 
 
 def kill_orphans(known, patience=PATIENCE):
