@@ -438,7 +438,8 @@ static int start_daemon(const struct options *o, const struct conf *conf,
 }
 
 /* The same processes and rights as for the daemon, but neither control socket nor state: a daemon that
- * runs is not disturbed. The report says everything, so main logs only on demand. */
+ * runs is not disturbed. The report says everything, so main logs only on demand, and the helper only
+ * warnings. */
 static int check_access(const struct options *o, const struct conf *conf,
                         const struct cluster_access_list *cluster_access, const char *node_name)
 {
@@ -448,6 +449,8 @@ static int check_access(const struct options *o, const struct conf *conf,
     struct err err = {0};
     pid_t pid;
 
+    if (o->log_level < 0 && conf->log.level.v > LOG_LVL_WARN)
+        log_set_level(LOG_LVL_WARN);
     if (build_helper(conf, cluster_access, node_name, &helper, &err) != ERR_OK) {
         build_helper_fini(&helper);
         return complain(&err);

@@ -122,10 +122,9 @@ bool reflector_is_newest(const struct reflector *r);
  * wait_ms, without a version, in the same form. */
 struct reflector_action reflector_held(struct reflector *r, uint64_t wait_ms);
 
-/* limits.memory is reached, and the caller has dropped what was under way. */
+/* limits.memory is reached, and the caller has dropped what was under way. When the wait of FULL is over,
+ * reflector_look() comes instead of reflector_timer(): it lists if there is room, else it mostly waits. */
 struct reflector_action reflector_full(struct reflector *r);
-
-/* FULL, and the wait is over (instead of reflector_timer()): lists if there is room; else mostly waits. */
 struct reflector_action reflector_look(struct reflector *r, bool room, uint64_t now_ms);
 
 /* Has limits.memory kept objects out of the cache, and no list was committed since? */
@@ -154,10 +153,9 @@ struct reflector_action reflector_renew(struct reflector *r, uint64_t now_ms);
  * is to end when the second one was asked to. */
 void reflector_renewed(struct reflector *r);
 
-/* An established watch or streaming list ended: cleanly, cut off, or by a deadline
- * (docs/kubernetes-protocol.md "End of a watch"). is_cut: its answer is not complete. others: its
- * server has failed, and so many others can be tried, without a wait, and each once at most; 0 =
- * none, or the server is well. */
+/* An established watch or streaming list ended (docs/kubernetes-protocol.md "End of a watch"). is_cut: its
+ * answer is not complete. others: its server has failed, and so many others can be tried, without a
+ * wait, and each once at most; 0 = none, or the server is well. */
 struct reflector_action reflector_ended(struct reflector *r, bool is_cut, unsigned others,
                                         uint64_t now_ms);
 

@@ -181,14 +181,52 @@ static int furnish(const struct cgroup_tree *t, const char *own)
     return 0;
 }
 
+/* Is the folder that is open still the one of this path? */
+static bool is_there(int fd, const char *path)
+{
+    struct stat opened;
+    struct stat named;
+
+    return fstat(fd, &opened) == 0 && stat(path, &named) == 0 && opened.st_ino == named.st_ino;
+}
+
+/* Makes and locks a tree of our own. Another informerd may take it for that of a dead one and remove it,
+ * until it is locked: then it is made again. One in another pid namespace may have the same number: then
+ * the name gets one more digit. Returns 0 or an errno. */
+static int make(struct cgroup_tree *t)
+{
+    enum { TRIES = 100 };
+
+    for (int i = 0; i < TRIES; i++) {
+        if (mkdir(t->path, 0755) < 0 && errno != EEXIST)
+            return errno;
+        t->fd = cgroup_tree_open(AT_FDCWD, t->path);
+        if (t->fd >= 0 && is_there(t->fd, t->path))
+            return 0;
+        if (t->fd >= 0) {
+            close(t->fd);
+        } else if (errno == EWOULDBLOCK) {
+            char *next = mem_printf("%s0", t->path);
+            free(t->path);
+            t->path = next;
+        } else if (errno != ENOENT) {
+            return errno;
+        }
+    }
+    return EWOULDBLOCK;
+}
+
 /* Opens the tree, whose path is set. Returns 0 or an errno. */
 static int enter(struct cgroup_tree *t, const char *own)
 {
-    if (t->is_ours && mkdir(t->path, 0755) < 0 && errno != EEXIST)
-        return errno;
-    t->fd = cgroup_tree_open(AT_FDCWD, t->path);
-    if (t->fd < 0)
-        return errno;
+    int made = 0;
+
+    if (t->is_ours)
+        made = make(t);
+    else
+        t->fd = cgroup_tree_open(AT_FDCWD, t->path);
+    if (t->fd < 0 || made != 0)
+        return made != 0 ? made : errno;
     /* Since Linux 5.14. */
     int error = faccessat(t->fd, "cgroup.kill", F_OK, 0) < 0 ? errno : furnish(t, own);
     if (error != 0) {
