@@ -375,8 +375,8 @@ static void put_limits(struct metrics *m, const struct hook_row *r)
 {
     const struct hook_figures *f = &r->hook->figures;
 
-    metrics_out_by(&m->out, buf_str(&r->labels), "limit", "memory", f->met_memory);
-    metrics_out_by(&m->out, buf_str(&r->labels), "limit", "pids", f->met_pids);
+    metrics_out_by(&m->out, buf_str(&r->labels), "reason", "memory", f->met_memory);
+    metrics_out_by(&m->out, buf_str(&r->labels), "reason", "pids", f->met_pids);
 }
 
 static void put_cpu(struct metrics *m, const struct hook_row *r)

@@ -115,8 +115,10 @@ static void allow_all(const struct ruleset *r, const struct sandbox_files *files
     allow_links(r);
     allow(r, "/dev/urandom", FILE_READ);
     allow(r, "/dev/null", FILE_READ | LANDLOCK_ACCESS_FS_WRITE_FILE);
+    /* Somebody may remove the folder of the state and make it anew, or put another one in its place: a rule
+     * for the folder itself would not hold for the new one. */
     if (files->state_dir != NULL)
-        allow(r, files->state_dir, READ | WRITE);
+        allow_around(r, files->state_dir, READ | WRITE);
     if (files->socket != NULL)
         allow_around(r, files->socket, LANDLOCK_ACCESS_FS_REMOVE_FILE);
     for (size_t i = 0; i < files->program_count; i++)

@@ -42,7 +42,8 @@
 #include "base/mem.h"
 #include "temp_folder.h"
 
-static char state[64];   /* may be written */
+static char around[64];  /* may be written, so that the state can be made anew */
+static char state[64];   /* is in there */
 static char outside[64]; /* may not be read */
 static char secret[80];  /* a file in there */
 
@@ -805,10 +806,12 @@ static int make_folders(void **unused)
     assert_int_equal(getrlimit(RLIMIT_CORE, &core), 0);
     core.rlim_cur = 0;
     assert_int_equal(setrlimit(RLIMIT_CORE, &core), 0);
-    snprintf(state, sizeof(state), "%s/state", temp_folder_path());
+    snprintf(around, sizeof(around), "%s/lib", temp_folder_path());
+    snprintf(state, sizeof(state), "%s/lib/state", temp_folder_path());
     snprintf(outside, sizeof(outside), "%s/outside", temp_folder_path());
     snprintf(secret, sizeof(secret), "%s/outside/secret", temp_folder_path());
-    return error != 0 || mkdir(state, 0700) != 0 || mkdir(outside, 0700) != 0;
+    return error != 0 || mkdir(around, 0700) != 0 || mkdir(state, 0700) != 0 ||
+           mkdir(outside, 0700) != 0;
 }
 
 int main(void)

@@ -182,7 +182,7 @@ def test_a_run_that_reaches_pids_max_is_told_as_that(api, daemon, new_program):
     program = new_program("for i in 1 2 3 4 5 6 7 8 9; do sleep 1000 & done; exit 4")
     d, run, metrics = limited(api, daemon, program, pids_max=5)
     assert "too many processes (pids_max of the hook)" in run["result"]
-    assert 'informerd_hook_limits_reached_total{hook="h",limit="pids"} 1' in metrics
+    assert 'informerd_hook_limits_reached_total{hook="h",reason="pids"} 1' in metrics
 
 
 @pytest.mark.skipif("memory" not in controllers(), reason="no memory controller in cgroup v2")
@@ -191,7 +191,7 @@ def test_a_run_that_reaches_memory_max_is_told_as_that(api, daemon, new_program)
     d, run, metrics = limited(api, daemon, program, memory_max="32MiB")
     assert "out of memory (memory_max of the hook" in run["result"]
     assert run["memory_peak_bytes"] >= 30 << 20
-    assert 'informerd_hook_limits_reached_total{hook="h",limit="memory"} 1' in metrics
+    assert 'informerd_hook_limits_reached_total{hook="h",reason="memory"} 1' in metrics
 
 
 LIMITS = {"memory_max": ("memory.max", "1GiB", "1073741824"), "pids_max": ("pids.max", 900, "900"),
