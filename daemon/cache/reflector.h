@@ -89,8 +89,7 @@ struct reflector_action reflector_start(struct reflector *r, uint64_t now_ms);
 struct reflector_action reflector_listed(struct reflector *r, struct str rv, struct str next,
                                          uint64_t now_ms);
 
-/* The end of the initial events came, with version rv, and the caller has committed them: the same
- * response goes on as the watch. */
+/* The initial events have ended, with version rv, and were committed: the response goes on as the watch. */
 void reflector_streamed(struct reflector *r, struct str rv, uint64_t now_ms);
 
 /* COMPARING: the LIST that is to be asked for beside the watch, or its next page. It finds the
@@ -122,9 +121,10 @@ bool reflector_is_newest(const struct reflector *r);
  * wait_ms, without a version, in the same form. */
 struct reflector_action reflector_held(struct reflector *r, uint64_t wait_ms);
 
-/* limits.memory is reached, and the caller has dropped what was under way. When the wait of FULL is over,
- * reflector_look() comes instead of reflector_timer(): it lists if there is room, else it mostly waits. */
+/* limits.memory is reached, and the caller has dropped what was under way. */
 struct reflector_action reflector_full(struct reflector *r);
+
+/* FULL, and the wait is over (instead of reflector_timer()): lists if there is room; else mostly waits. */
 struct reflector_action reflector_look(struct reflector *r, bool room, uint64_t now_ms);
 
 /* Has limits.memory kept objects out of the cache, and no list was committed since? */
