@@ -108,6 +108,18 @@ static void allow_links(const struct ruleset *r)
     }
 }
 
+/* Somebody may remove the folder of the state and make it anew, or put another one in its place: a rule for
+ * the folder itself would not hold for the new one. The path may also be a link to the folder. */
+static void allow_state(const struct ruleset *r, const char *path)
+{
+    char *folder = realpath(path, NULL);
+
+    allow_around(r, path, READ | WRITE);
+    if (folder != NULL)
+        allow_around(r, folder, READ | WRITE);
+    free(folder);
+}
+
 static void allow_all(const struct ruleset *r, const struct sandbox_files *files)
 {
     for (size_t i = 0; i < ARRAY_LEN(readable); i++)
@@ -115,10 +127,8 @@ static void allow_all(const struct ruleset *r, const struct sandbox_files *files
     allow_links(r);
     allow(r, "/dev/urandom", FILE_READ);
     allow(r, "/dev/null", FILE_READ | LANDLOCK_ACCESS_FS_WRITE_FILE);
-    /* Somebody may remove the folder of the state and make it anew, or put another one in its place: a rule
-     * for the folder itself would not hold for the new one. */
     if (files->state_dir != NULL)
-        allow_around(r, files->state_dir, READ | WRITE);
+        allow_state(r, files->state_dir);
     if (files->socket != NULL)
         allow_around(r, files->socket, LANDLOCK_ACCESS_FS_REMOVE_FILE);
     for (size_t i = 0; i < files->program_count; i++)
