@@ -334,6 +334,7 @@ static void test_nothing_is_stale_before_it_is_synced(void **state)
 {
     (void)state;
     first_list(watches.services, SERVICE("a", ""));
+    list_anew(watches.services);
     assert_int_equal(list_watch_end_identified(watch_list_watch(watches.services, 0),
                                                &(struct err){.kind = ERR_REFUSED}, now)
                          .what,
