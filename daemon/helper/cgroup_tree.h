@@ -20,8 +20,8 @@
 
 struct cgroup_tree {
     char *path; /* of the folder; NULL = there is no tree, and the rest does not count */
-    /* The folder, locked (flock) for as long as the helper lives: so a later start knows the trees
-     * that a crash has left. > 2, close-on-exec. */
+    /* The folder. One that informerd has made is locked (flock) for as long as the helper lives: so a
+     * later start knows the trees that a crash has left. > 2, close-on-exec. */
     int fd;
     bool is_ours; /* informerd has made the tree, so the helper removes it at its end */
 };
