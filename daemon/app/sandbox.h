@@ -2,7 +2,7 @@
 /*
  * sandbox - before main reads a byte of the network, it gives up most files (Landlock, app/sandbox_files) and
  * most system calls (seccomp, app/sandbox_calls). The helper never calls this. A part that the kernel does not
- * offer is logged once, and main goes on without it (docs/decisions.md "main gives up what it does not need").
+ * offer is logged once, and main goes on without it (docs/decisions.md "main gives up rights that it does not need").
  */
 #ifndef APP_SANDBOX_H
 #define APP_SANDBOX_H

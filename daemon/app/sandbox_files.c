@@ -43,7 +43,7 @@
      LANDLOCK_ACCESS_FS_MAKE_BLOCK)
 #define WRITE (LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_TRUNCATE | RENAME)
 
-/* The argument of landlock_create_ruleset(). An older kernel takes the longer one if what it does not know
+/* The argument of landlock_create_ruleset(). A kernel takes one that is longer than it knows if the rest
  * is 0. */
 struct attributes {
     uint64_t rights;
@@ -64,7 +64,7 @@ static int create_ruleset(const struct attributes *a, size_t size, uint32_t flag
 
 /* Others replace the files in these folders while informerd runs, by rename, so that rules for single files would
  * end: resolv.conf (with links into /run), nsswitch.conf, hosts; the modules of the name
- * service and what they read; unit files and programs, for informerctl doctor; of /proc also its own numbers. */
+ * service and the files of these modules; unit files and programs, for informerctl doctor; of /proc also its own numbers. */
 static const char *const readable[] = {"/etc", "/usr", "/lib", "/lib64", "/run", "/proc"};
 
 /* Lookups of names read these, which may be links to anywhere. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * meter - how many bytes the objects of the caches take in this process, with the records that are
- * kept for each key: limits.memory compares with it (docs/design.md "Memory"). Memory is a thing of
- * the process, so the count is, too; only the main thread makes and frees what is counted.
+ * kept for each key: limits.memory compares with it (docs/design.md "Memory"). Memory belongs to
+ * the process, so there is one count in it. Only the main thread makes and frees these objects.
  */
 #ifndef BASE_METER_H
 #define BASE_METER_H

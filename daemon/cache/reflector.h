@@ -121,7 +121,7 @@ bool reflector_is_newest(const struct reflector *r);
  * wait_ms, without a version, in the same form. */
 struct reflector_action reflector_held(struct reflector *r, uint64_t wait_ms);
 
-/* limits.memory is reached, and the caller has dropped what was under way. */
+/* limits.memory is reached, and the caller has dropped the request under way. */
 struct reflector_action reflector_full(struct reflector *r);
 
 /* FULL, and the wait is over (instead of reflector_timer()): lists if there is room; else mostly waits. */

@@ -56,7 +56,7 @@ struct conf_file {
     bool stands_in; /* the text that was read is that of another file (file_set_put()) */
 };
 
-/* Whether main gives up what it does not need (app/sandbox.h). */
+/* Does main give up rights that it does not need (app/sandbox.h)? */
 enum conf_sandbox { SANDBOX_ON, SANDBOX_OFF };
 
 struct conf {

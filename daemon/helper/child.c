@@ -268,8 +268,8 @@ static int enter_program(struct start *s)
 }
 
 /* The order matters. The group comes first: a kill of the run then finds the child at any later
- * step. "cgroup" comes before "descriptors", which closes its folder, and "descriptors" before "trust", which writes to the program's stderr. Checks, modes
- * and limits come before the change of user, as they need the rights of the helper; groups and gid come
+ * step. "cgroup" comes before "descriptors", which closes its folder, and "descriptors" before "trust",
+ * which writes to the program's stderr. Checks, modes and limits come before the change of user, as they need the rights of the helper; groups and gid come
  * before the uid, which gives up the right to set them; the change of the uid lowers the capabilities,
  * so they are set behind it. "no_new_privileges" only counts for "exec", which is last. */
 static const struct {
@@ -318,7 +318,7 @@ NORETURN static void be_child(struct start *s)
 }
 
 /* Forks a child, in the cgroup of the run if the kernel can do that; else s says that the child is to
- * enter it. Nothing but memory of its own is changed by the child before, so a raw clone3() will do. Not
+ * enter it. The helper has one thread, and no handler has to run in the child, so a raw clone3() will do. Not
  * fork(): its pthread_atfork() handlers would run, and libuv's close descriptors by number. */
 static pid_t fork_child(struct start *s)
 {
