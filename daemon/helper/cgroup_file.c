@@ -9,6 +9,11 @@
 
 enum { CHUNK = 4096, FILE_LIMIT = 1024 * 1024, DECIMAL = 10 };
 
+int cgroup_file_folder(int parent, const char *name)
+{
+    return openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
 int cgroup_file_read(int dir, const char *file, struct buf *text)
 {
     int fd = openat(dir, file, O_RDONLY | O_CLOEXEC);

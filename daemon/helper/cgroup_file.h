@@ -11,6 +11,10 @@
 #include "base/buf.h"
 #include "base/compiler.h"
 
+/* Opens the folder of a cgroup below parent; it may not be a link. Returns a descriptor (close-on-exec), or
+ * -1 with errno set. */
+int cgroup_file_folder(int parent, const char *name) MUST_CHECK;
+
 /* Replaces text by the bytes of a file, 1 MiB at most, with a NUL behind them. Returns 0 or an errno;
  * ENOENT: there is no such file, for example without its controller. */
 int cgroup_file_read(int dir, const char *file, struct buf *text);

@@ -108,14 +108,9 @@ static bool is_root(const char *folder)
     return !exists;
 }
 
-static int open_folder(int parent, const char *path)
-{
-    return openat(parent, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-}
-
 int cgroup_tree_open(int parent, const char *path)
 {
-    int fd = open_folder(parent, path);
+    int fd = cgroup_file_folder(parent, path);
 
     if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0) {
         int error = errno;
@@ -231,7 +226,7 @@ static int enter(struct cgroup_tree *t, const char *own)
     if (t->is_ours)
         made = make(t);
     else
-        t->fd = open_folder(AT_FDCWD, t->path);
+        t->fd = cgroup_file_folder(AT_FDCWD, t->path);
     if (t->fd < 0 || made != 0)
         return made != 0 ? made : errno;
     /* Since Linux 5.14. */

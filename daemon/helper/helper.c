@@ -181,7 +181,7 @@ static bool start_run(struct helper *h, const struct wire_request *req, struct c
     bool is_started = child_start(&spec, child, why);
     free(env);
     if (!is_started)
-        run_cgroup_leave(&h->cgroups, cgroup);
+        run_cgroup_leave(&h->cgroups, cgroup, false);
     return is_started;
 }
 

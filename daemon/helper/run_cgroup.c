@@ -27,11 +27,6 @@ enum { PATH_SIZE = 64, DECIMAL = 10, PERIOD_US = 100000, PERCENT = 100 };
 /* The mark of a cgroup whose processes are those of a good run, for a later start. */
 static const char kept_mark[] = "user.informerd.kept";
 
-static int open_folder(int parent, const char *name)
-{
-    return openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-}
-
 static bool is_populated(int fd)
 {
     struct buf text = {0};
@@ -54,7 +49,7 @@ static void kill_all(int fd)
  * next start. */
 static void end_remains(int tree, const char *name)
 {
-    int fd = open_folder(tree, name);
+    int fd = cgroup_file_folder(tree, name);
     char mark;
 
     if (fd >= 0 && fgetxattr(fd, kept_mark, &mark, 1) < 0 && is_populated(fd))
@@ -72,7 +67,7 @@ static bool begins_with(const char *s, const char *prefix)
 /* Calls back for each cgroup in the folder whose name begins with prefix. */
 static void each_cgroup(int folder, const char *prefix, void call(int folder, const char *name))
 {
-    int fd = open_folder(folder, ".");
+    int fd = cgroup_file_folder(folder, ".");
     DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
     const struct dirent *entry;
 
@@ -109,7 +104,7 @@ void run_cgroups_open(struct run_cgroups *g, const struct cgroup_tree *tree, int
     if (tree == NULL)
         return;
     each_cgroup(fd, CGROUP_TREE_RUN, end_remains);
-    int parent = tree->is_ours ? open_folder(fd, "..") : -1;
+    int parent = tree->is_ours ? cgroup_file_folder(fd, "..") : -1;
     if (parent >= 0) {
         each_cgroup(parent, CGROUP_TREE_PREFIX, end_tree);
         close(parent);
@@ -283,7 +278,7 @@ int run_cgroup_make(struct run_cgroups *g, const char *run, const char *hook,
         return 0;
     char *name = folder_name(run);
     int error = make_folder(g, name);
-    int fd = error == 0 ? open_folder(g->fd, name) : -1;
+    int fd = error == 0 ? cgroup_file_folder(g->fd, name) : -1;
     if (fd < 0) {
         error = error == 0 ? errno : error;
         unlinkat(g->fd, name, AT_REMOVEDIR);
@@ -303,7 +298,7 @@ bool run_cgroup_find(struct run_cgroups *g, const char *run, struct run_cgroup *
     if (g->tree == NULL || run == NULL)
         return false;
     char *name = folder_name(run);
-    int fd = open_folder(g->fd, name);
+    int fd = cgroup_file_folder(g->fd, name);
     if (fd < 0) {
         free(name);
         return false;
@@ -369,7 +364,7 @@ bool run_cgroup_is_populated(const struct run_cgroup *c)
     return c->fd >= 0 && is_populated(c->fd);
 }
 
-/* The name of a process, printable. */
+/* The name of a process; characters that are not printable become '?'. */
 static void read_comm(pid_t pid, char out[RUN_END_COMM_SIZE])
 {
     struct buf text = {0};
@@ -377,18 +372,17 @@ static void read_comm(pid_t pid, char out[RUN_END_COMM_SIZE])
     size_t n = 0;
 
     snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
-    if (cgroup_file_read(AT_FDCWD, path, &text) == 0)
-        for (const char *c = buf_cstr(&text); *c != '\0' && *c != '\n' && n < RUN_END_COMM_SIZE - 1;
-             c++)
-            out[n++] = '?';
-    for (size_t i = 0; i < n; i++)
-        if (text.data[i] >= ' ' && text.data[i] <= '~')
-            out[i] = text.data[i];
+    const char *name = cgroup_file_read(AT_FDCWD, path, &text) == 0 ? buf_cstr(&text) : "";
+    for (; name[n] != '\0' && name[n] != '\n' && n < RUN_END_COMM_SIZE - 1; n++) {
+        out[n] = '?';
+        if (name[n] >= ' ' && name[n] <= '~')
+            out[n] = name[n];
+    }
     memset(out + n, 0, RUN_END_COMM_SIZE - n);
     buf_free(&text);
 }
 
-/* The file has a line for each process, dead ones too that are not reaped yet. */
+/* The file has a line for each process that has not ended. */
 void run_cgroup_tell_left(const struct run_cgroup *c, struct run_end *end)
 {
     struct buf text = {0};
@@ -424,12 +418,13 @@ void run_cgroup_tell_usage(const struct run_cgroup *c, struct run_end *end)
     buf_free(&text);
 }
 
-void run_cgroup_leave(struct run_cgroups *g, struct run_cgroup *c)
+void run_cgroup_leave(struct run_cgroups *g, struct run_cgroup *c, bool is_spared)
 {
     if (c->fd < 0)
         return;
     if (unlinkat(g->fd, c->name, AT_REMOVEDIR) < 0 && errno != ENOENT) {
-        fsetxattr(c->fd, kept_mark, "1", 1, 0);
+        if (is_spared)
+            fsetxattr(c->fd, kept_mark, "1", 1, 0);
         keep(g, c->name);
     } else {
         free(c->name);

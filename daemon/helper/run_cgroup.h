@@ -78,8 +78,8 @@ void run_cgroup_tell_left(const struct run_cgroup *c, struct run_end *end);
 /* Notes in end what the program and its descendants have used, and which limit they have met. */
 void run_cgroup_tell_usage(const struct run_cgroup *c, struct run_end *end);
 
-/* The run is over, or this program of it: the cgroup is removed, unless it has processes, which may
- * stay. Frees c. */
-void run_cgroup_leave(struct run_cgroups *g, struct run_cgroup *c);
+/* The run is over, or this program of it: the cgroup is removed, unless it has processes. is_spared: they
+ * may stay, at a later start too; else a later start kills them. Frees c. */
+void run_cgroup_leave(struct run_cgroups *g, struct run_cgroup *c, bool is_spared);
 
 #endif

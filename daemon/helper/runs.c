@@ -49,17 +49,17 @@ void runs_init(struct runs *r, struct run_cgroups *cgroups, runs_end_cb *on_end,
     *r = (struct runs){.cgroups = cgroups, .on_end = on_end, .arg = arg};
 }
 
-static void drop_run(struct runs *r, struct run *run)
+static void drop_run(struct runs *r, struct run *run, bool is_spared)
 {
     if (run->child.status_fd >= 0)
         close(run->child.status_fd);
-    run_cgroup_leave(r->cgroups, &run->cgroup);
+    run_cgroup_leave(r->cgroups, &run->cgroup, is_spared);
 }
 
 void runs_fini(struct runs *r)
 {
     for (size_t i = 0; i < r->count; i++)
-        drop_run(r, &r->all[i]);
+        drop_run(r, &r->all[i], false);
     free(r->all);
     r->all = NULL;
     r->count = 0;
@@ -173,7 +173,7 @@ static void forget(struct runs *r, struct run *run)
 
     if (run->state == RUN_CLEARING)
         r->clearing--;
-    drop_run(r, run);
+    drop_run(r, run, run->state == RUN_RUNNING); /* only a good end comes in this state */
     *run = r->all[--r->count];
     r->on_end(r->arg, id, &end);
 }

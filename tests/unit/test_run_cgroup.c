@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -131,7 +132,7 @@ static void test_limits_are_written_as_the_kernel_reads_them(void **state)
     expect(&rig, "pids.max", "7");
     expect(&rig, "cpu.max", "150000 100000");
     expect(&rig, "cpu.weight", "300");
-    run_cgroup_leave(&rig.all, &c);
+    run_cgroup_leave(&rig.all, &c, false);
     close_rig(&rig);
 }
 
@@ -147,7 +148,7 @@ static void test_limits_that_are_not_set_are_not_written(void **state)
     assert_int_equal(run_cgroup_make(&rig.all, "r", "hook", &(struct run_limits){0}, &c), 0);
     expect(&rig, "memory.max", "max");
     expect(&rig, "cpu.weight", "100");
-    run_cgroup_leave(&rig.all, &c);
+    run_cgroup_leave(&rig.all, &c, false);
     close_rig(&rig);
 }
 
@@ -176,8 +177,30 @@ static void test_usage_is_that_of_this_program(void **state)
     put(&rig, "memory.events", "oom 6\noom_kill 6\n");
     run_cgroup_tell_usage(&c, &end);
     assert_int_equal(end.limit, RUN_LIMIT_MEMORY);
-    run_cgroup_leave(&rig.all, &c);
+    run_cgroup_leave(&rig.all, &c, false);
     close_rig(&rig);
+}
+
+/* A later start spares processes of good runs only; those of a run that failed may have outlived even
+ * SIGKILL until then. */
+static void test_only_a_good_run_marks_the_processes_that_it_leaves(void **state)
+{
+    struct run_cgroup c;
+    struct rig rig;
+    char mark;
+
+    (void)state;
+    for (int is_spared = 0; is_spared < 2; is_spared++) {
+        open_rig(&rig);
+        put(&rig, "stays", ""); /* so that the folder cannot be removed */
+        assert_int_equal(run_cgroup_make(&rig.all, "r", "hook", &(struct run_limits){0}, &c), 0);
+        int fd = dup(c.fd);
+        assert_true(fd >= 0);
+        run_cgroup_leave(&rig.all, &c, is_spared);
+        assert_int_equal(fgetxattr(fd, "user.informerd.kept", &mark, 1) == 1, is_spared);
+        close(fd);
+        close_rig(&rig);
+    }
 }
 
 /* Main may be broken into: the name of a run does not lead out of the tree. */
@@ -191,10 +214,10 @@ static void test_a_slash_in_the_name_of_a_run_leads_nowhere(void **state)
     assert_int_equal(run_cgroup_make(&rig.all, "x/../../y", "hook", &(struct run_limits){0}, &c),
                      0);
     assert_string_equal(c.name, "run-x_.._.._y");
-    run_cgroup_leave(&rig.all, &c);
+    run_cgroup_leave(&rig.all, &c, false);
     assert_false(run_cgroup_find(&rig.all, "/../run-r", &c));
     assert_true(run_cgroup_find(&rig.all, "r", &c));
-    run_cgroup_leave(&rig.all, &c);
+    run_cgroup_leave(&rig.all, &c, false);
     close_rig(&rig);
 }
 
@@ -211,7 +234,7 @@ static void test_without_a_tree_a_run_has_no_cgroup(void **state)
     assert_false(run_cgroup_find(&none, "r", &c));
     assert_false(run_cgroup_is_populated(&c));
     run_cgroup_kill(&c);
-    run_cgroup_leave(&none, &c);
+    run_cgroup_leave(&none, &c, false);
     run_cgroups_tidy(&none);
     run_cgroups_close(&none);
 }
@@ -224,6 +247,7 @@ int main(void)
         cmocka_unit_test(test_limits_are_written_as_the_kernel_reads_them),
         cmocka_unit_test(test_limits_that_are_not_set_are_not_written),
         cmocka_unit_test(test_usage_is_that_of_this_program),
+        cmocka_unit_test(test_only_a_good_run_marks_the_processes_that_it_leaves),
         cmocka_unit_test(test_a_slash_in_the_name_of_a_run_leads_nowhere),
         cmocka_unit_test(test_without_a_tree_a_run_has_no_cgroup),
     };
