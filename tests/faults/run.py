@@ -195,7 +195,7 @@ def try_fault(fault, files, keep):
 def options_of():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--build", type=lambda text: pathlib.Path(text).resolve(), required=True)
-    parser.add_argument("--all", action="store_true", help="every fault; about half an hour")
+    parser.add_argument("--all", action="store_true", help="every fault; about ten minutes")
     parser.add_argument("--kill", action="store_true", help="instead, a kill -9 at each place")
     parser.add_argument("--faults", type=int, default=24)
     parser.add_argument("--jobs", type=int, default=2 * (os.cpu_count() or 1))
