@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -40,6 +41,7 @@ struct exec_plugin {
     struct run_output *output; /* while a program runs */
     struct buf said;           /* stderr of this run, which may hold secrets */
     struct buf secrets;        /* secret: of the last credential, for secret_mask_put() */
+    uint64_t made_ns;          /* wall clock; part of the names of its runs */
     uint64_t runs;             /* so far */
     bool left_told;            /* the log says that processes of a good run go on */
     uint64_t hint_ms;          /* the hint is not logged before this time */
@@ -321,13 +323,14 @@ static void on_not_begun(struct loop_task *task)
     p->cb(p->arg, NULL, &p->err);
 }
 
-/* With INFORMERD_RUN the helper finds processes that escape from the process group. */
+/* INFORMERD_RUN names the cgroup of the run, which is killed with all that is in it when the program of before
+ * a reload ends. So no run may have the name of another one, not even of another exec_plugin. */
 static void begin(struct exec_plugin *p, const int fds[WIRE_RUN_FDS])
 {
     struct buf env = {0};
 
-    buf_printf(&env, "INFORMERD_RUN=exec-plugin-%s-%llu", p->params.cluster,
-               (unsigned long long)++p->runs);
+    buf_printf(&env, "INFORMERD_RUN=exec-plugin-%s-%" PRIx64 "-%" PRIu64, p->params.cluster,
+               p->made_ns, ++p->runs);
     buf_putc(&env, '\0');
     p->state = EXEC_PLUGIN_RUNNING;
     p->cut = RUN_CUT_NONE;
@@ -365,7 +368,7 @@ struct exec_plugin *exec_plugin_create(const struct exec_plugin_params *params, 
                                        void *arg)
 {
     struct exec_plugin *p = MEM_NEW(struct exec_plugin, .params = *params, .cb = cb, .arg = arg,
-                                    .program.on_exited = on_exited);
+                                    .made_ns = loop_wall_ns(), .program.on_exited = on_exited);
 
     p->timeout = deadline_create(params->loop, on_timeout, p);
     loop_task_init(&p->not_begun, on_not_begun);

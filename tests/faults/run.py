@@ -255,7 +255,8 @@ def main():
             print(f"kept: {top}")
         else:
             shutil.rmtree(top, ignore_errors=True)
-    return 1 if outcomes.get("WRONG") or not (outcomes or options.list) else 0
+    injected = sum(count for outcome, count in outcomes.items() if outcome != NOT_REACHED)
+    return 1 if outcomes.get("WRONG") or not (injected or options.list) else 0
 
 
 if __name__ == "__main__":

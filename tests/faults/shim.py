@@ -39,11 +39,6 @@ class _Shared(ctypes.Structure):
                 ("calls", ctypes.c_uint64), ("rules", _Rule * 8), ("places", _Place * 4096)]
 
 
-def word(error):
-    """EIO, hang, ..."""
-    return {HANG: "hang", SHORT: "short", KILL: "kill"}.get(error) or errno.errorcode[error]
-
-
 @functools.lru_cache(None)
 def source_of(offset):
     """("function", "io/conn.c") of an address in informerd; for a library ("", "libNNN")."""
@@ -92,11 +87,6 @@ class Rule:
     def done(self):
         """How many faults were injected."""
         return self._raw.done
-
-    @property
-    def seen(self):
-        """How many calls fitted the rule."""
-        return self._raw.seen
 
     def over(self):
         """Hanging calls go on."""

@@ -169,24 +169,16 @@ class Story:
         """The lines on stderr that are not of the log: a start that fails says why in such a line."""
         return [line for line in self.d.stderr().splitlines() if line and line[0] != "{"]
 
-    def step(self, action, condition, what):
-        """Does this, and waits for its effect. If the daemon ends meanwhile, it is started and asked
-        again."""
+    def step(self, condition, what):
+        """Waits for this. If the daemon ends meanwhile, it is started again."""
         while True:
             try:
                 if self.d.process is None or self.d.process.poll() is not None:
                     self.start()
-                action()
                 self.wait(condition, what)
                 return
             except Ended:
                 self.note_end()
-            except OSError:     # the daemon ended while it was asked
-                if self.d.process.poll() is None:
-                    time.sleep(0.05)
-
-    def nothing(self):
-        """For step(): only the wait counts."""
 
     def apply(self, *pairs):
         for number, port in pairs:
@@ -194,12 +186,12 @@ class Story:
 
     def first(self):
         self.apply(*((number, 80) for number in range(COUNT)))
-        self.step(self.nothing, lambda: self.is_right() and self.is_quiet(), "the first runs")
+        self.step(lambda: self.is_right() and self.is_quiet(), "the first runs")
 
     def change(self):
         self.apply((1, 81), (COUNT, 82))
         self.api.delete("services", "n/s2")
-        self.step(self.nothing, self.is_right, "the hooks know the change")
+        self.step(self.is_right, "the hooks know the change")
 
     def rotate(self):
         """The server takes the new token only, from the next request on."""
@@ -210,14 +202,14 @@ class Story:
         def is_used():
             return any(r.header("authorization") == "Bearer two"
                        for r in self.api.of("services", "W"))
-        self.step(self.nothing, is_used, "the new token is used")
+        self.step(is_used, "the new token is used")
 
     def ask(self):
         def answers():
             codes = [self.d.control.ask(target)[0] for target in
                      ("/v1/status", "/metrics", "/v1/runs", "/v1/hooks/one/why?key=n/s1")]
             return codes[0] == codes[1] == 200
-        self.step(self.nothing, answers, "requests are answered")
+        self.step(answers, "requests are answered")
 
     def reload(self):
         """A hook comes, and one changes. A reload that failed is asked for again."""
@@ -235,14 +227,14 @@ class Story:
                 asked[0] = time.monotonic()
                 self.d.process.send_signal(signal.SIGHUP)
             return False
-        self.step(self.nothing, has_come, "the reload is done")
+        self.step(has_come, "the reload is done")
 
     def change_again(self):
         self.apply((3, 83), (COUNT + 1, 84))
         self.api.delete("services", "n/s0")
-        self.step(self.nothing, lambda: self.is_right() and self.told("late") == self.truth()
+        self.step(lambda: self.is_right() and self.told("late") == self.truth()
                   and self.is_quiet(), "the hooks know the second change")
-        self.step(self.nothing, lambda: self.has_applied() and self.is_quiet(), "the files are applied")
+        self.step(lambda: self.has_applied() and self.is_quiet(), "the files are applied")
 
     def stop(self):
         """By SIGTERM. If the fault comes just then, the exit code may be another one than 0."""
@@ -296,13 +288,13 @@ class Story:
             self.rule.over()
         before = {name: len(hook.runs()) for name, hook in self.hooks.items()}
         said = self.trouble() or self.ends
-        self.step(self.nothing, lambda: self.is_right() and self.is_quiet(), "all is right after a start")
+        self.step(lambda: self.is_right() and self.is_quiet(), "all is right after a start")
         more = {name: len(hook.runs()) - before[name] for name, hook in self.hooks.items()
                 if len(hook.runs()) != before[name]}
         if more and not said:
             self.problems.append(f"ran again without a reason: {more}")
         self.apply((1, 99))
-        self.step(self.nothing, self.is_right, "the hooks know the third change")
+        self.step(self.is_right, "the hooks know the third change")
 
     def last_lines(self, count):
         return " | ".join(self.d.stderr().splitlines()[-count:])

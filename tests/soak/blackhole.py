@@ -19,7 +19,6 @@ LIST.
 import collections
 import pathlib
 import random
-import shutil
 import statistics
 import sys
 import time
@@ -231,7 +230,7 @@ def main():
     options = parser.parse_args()
     if options.build is None:
         parser.error("--build is required")
-    lacks = missing() or ("" if shutil.which("nft") else "needs nft(8) of nftables")
+    lacks = missing()
     if lacks:
         sys.exit(f"blackhole.py {lacks}")
     return perform(Campaign, options, figures)

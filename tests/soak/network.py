@@ -16,7 +16,6 @@ sends a LIST, or finds a fault later than docs/guarantees.md says.
 """
 import collections
 import pathlib
-import shutil
 import sys
 import threading
 import time
@@ -250,7 +249,7 @@ def main():
     options = parser.parse_args()
     if options.build is None:
         parser.error("--build is required")
-    lacks = missing() or ("" if shutil.which("nft") else "needs nft(8) of nftables")
+    lacks = missing()
     if lacks:
         sys.exit(f"network.py {lacks}")
     return perform(Campaign, options, figures)

@@ -68,6 +68,18 @@ static void on_end(void *arg, const struct exec_credential *credential, const st
     s->again = false;
 }
 
+static void create(struct scene *s, const char *command, const char *hint)
+{
+    s->plugin = exec_plugin_create(&(struct exec_plugin_params){.loop = s->rig.loop,
+                                                                .link = s->rig.link,
+                                                                .hook = PLUGIN,
+                                                                .cluster = "prod",
+                                                                .command = command,
+                                                                .api_version = V1,
+                                                                .install_hint = hint},
+                                   on_end, s);
+}
+
 /* A helper with a plugin that is this program. It must be root's alone. */
 static void open_program(struct scene *s, const char *const *argv, const char *command,
                          const char *hint)
@@ -87,14 +99,7 @@ static void open_program(struct scene *s, const char *const *argv, const char *c
 
     snprintf(path, sizeof(path), "PATH=/bin:%s", temp_folder_path());
     helper_rig_open_with(&s->rig, hooks, HOOKS);
-    s->plugin = exec_plugin_create(&(struct exec_plugin_params){.loop = s->rig.loop,
-                                                                .link = s->rig.link,
-                                                                .hook = PLUGIN,
-                                                                .cluster = "prod",
-                                                                .command = command,
-                                                                .api_version = V1,
-                                                                .install_hint = hint},
-                                   on_end, s);
+    create(s, command, hint);
 }
 
 static void open_script(struct scene *s, const char *script)
@@ -202,16 +207,39 @@ static void test_a_credential(void **state)
     assert_string_equal(logged(s), "");
 }
 
-static void test_stdin_is_empty_and_the_run_has_a_name(void **state)
+static void test_stdin_is_empty(void **state)
 {
     struct scene *s = *state;
 
-    open_script(s, "cat >&2; echo $INFORMERD_RUN >&2; " PRINT_TOKEN);
+    open_script(s, "cat >&2; " PRINT_TOKEN);
+    run_once(s);
+    assert_string_equal(s->token, TOKEN);
+    assert_string_equal(logged(s), "");
+}
+
+/* Its cgroup has the same name. After a reload the plugin of the changed kubeconfig is another exec_plugin, and
+ * the program of the old one may still be ending. */
+static void test_no_two_runs_have_the_same_name(void **state)
+{
+    static const char prefix[] = "<6>exec plugin output cluster=\"prod\" line=\"exec-plugin-prod-";
+    struct scene *s = *state;
+    const char *names[3];
+    size_t n = 0;
+
+    open_script(s, "echo $INFORMERD_RUN >&2; " PRINT_TOKEN);
     run_once(s);
     run_once(s);
-    assert_string_equal(logged(s),
-                        "<6>exec plugin output cluster=\"prod\" line=\"exec-plugin-prod-1\"\n"
-                        "<6>exec plugin output cluster=\"prod\" line=\"exec-plugin-prod-2\"\n");
+    exec_plugin_dispose(&s->plugin);
+    create(s, "plug", NULL);
+    run_once(s);
+    for (const char *at = logged(s); *at != '\0'; at = strchr(at, '\n') + 1) {
+        assert_int_equal(strncmp(at, prefix, strlen(prefix)), 0);
+        names[n++] = at + strlen(prefix);
+    }
+    assert_int_equal(n, 3);
+    assert_int_not_equal(strncmp(names[0], names[1], strcspn(names[0], "\n")), 0);
+    assert_int_not_equal(strncmp(names[0], names[2], strcspn(names[0], "\n")), 0);
+    assert_int_not_equal(strncmp(names[1], names[2], strcspn(names[1], "\n")), 0);
 }
 
 static void test_one_program_at_a_time(void **state)
@@ -618,7 +646,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_a_credential),
-        TEST(test_stdin_is_empty_and_the_run_has_a_name),
+        TEST(test_stdin_is_empty),
+        TEST(test_no_two_runs_have_the_same_name),
         TEST(test_one_program_at_a_time),
         TEST(test_the_event_may_begin_the_next_run),
         TEST(test_disposed_in_the_event),

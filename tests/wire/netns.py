@@ -50,6 +50,8 @@ def missing():
         return "needs root for network namespaces"
     if shutil.which("ip") is None:
         return "needs ip(8) of iproute2"
+    if shutil.which("nft") is None:
+        return "needs nft(8) of nftables"
     try:
         with Cable():
             return ""

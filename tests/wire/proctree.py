@@ -7,6 +7,7 @@ import pathlib
 import resource
 import signal
 import socket
+import subprocess
 import time
 
 from patience import PATIENCE
@@ -103,6 +104,19 @@ def few_descriptors(pid, limit):
     resource.prlimit(pid, resource.RLIMIT_NOFILE, (limit, hard))
     yield
     resource.prlimit(pid, resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@contextlib.contextmanager
+def no_more_processes(helper):
+    """In the block user nobody has a process, and the helper may start no other one for him."""
+    before = resource.prlimit(helper, resource.RLIMIT_NPROC)
+    with subprocess.Popen(["/bin/sleep", "1000"], user="nobody", group="nogroup") as other:
+        resource.prlimit(helper, resource.RLIMIT_NPROC, (0, before[1]))
+        try:
+            yield
+        finally:
+            resource.prlimit(helper, resource.RLIMIT_NPROC, before)
+            other.kill()
 
 
 def kill(pids):

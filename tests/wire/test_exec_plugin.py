@@ -253,7 +253,9 @@ def test_a_reload_kills_the_plugin_that_hangs_and_runs_the_new_one(factory, api,
                    user={"exec": plugin.exec(args=["--new"])})
     done = d.ctl("reload")
     assert done.returncode == 0, done.stderr
-    assert plugin.wait(2)[1].args == ["--new"]
+    after = plugin.wait(2)[1]
+    assert after.args == ["--new"]
+    assert after.env["INFORMERD_RUN"] != before.env["INFORMERD_RUN"]  # nor does it share its cgroup
     wait_until(lambda: not proctree.exists(before.pid), what="the program of before is dead")
     plugin.release()
     d.synced()
@@ -304,8 +306,8 @@ def test_s118_each_cluster_runs_its_plugin_for_itself(factory, api, new_api, plu
                 for name, server in (("one", api), ("two", other))}
     watches = {name: {**SERVICES["services"], "cluster": name} for name in clusters}
     factory.daemon(clusters=clusters, watches=watches, **user_settings()).synced(*clusters)
-    assert sorted(run.env["INFORMERD_RUN"] for run in plugin.runs()) == [
-        "exec-plugin-one-1", "exec-plugin-two-1"]
+    assert sorted(re.sub("-[0-9a-f]+-1$", "", run.env["INFORMERD_RUN"]) for run in plugin.runs()) == [
+        "exec-plugin-one", "exec-plugin-two"]
 
 
 @pytest.mark.parametrize("scheme", ["http"])
@@ -463,9 +465,9 @@ def test_s117_the_environment_and_the_arguments_of_the_plugin(api, plugin, plugg
     assert run.folder == "/" and run.stdin == 0
     home = pwd.getpwnam("nobody").pw_dir if ROOT else pwd.getpwuid(os.geteuid()).pw_dir
     assert {name: value for name, value in run.env.items()
-            if name not in ("KUBERNETES_EXEC_INFO", "PWD", "OLDPWD", "SHLVL", "_")} == {
+            if name not in ("KUBERNETES_EXEC_INFO", "INFORMERD_RUN", "PWD", "OLDPWD", "SHLVL", "_")} == {
         "AWS_PROFILE": SETTING, "LANG": "C", "HOME": home, "HTTPS_PROXY": "",
-        "no_proxy": "127.0.0.1", "INFORMERD_RUN": "exec-plugin-prod-1",
+        "no_proxy": "127.0.0.1",
         "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
     assert run.info == {"kind": "ExecCredential", "apiVersion": V1, "spec": {
         "interactive": False, "cluster": {

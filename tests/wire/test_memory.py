@@ -38,9 +38,9 @@ def many(n, start=0):
     return [big(f"n/big{i:05}") for i in range(start, start + n)]
 
 
-def rss_is_bounded(d, most_kb=MOST_KB):
+def rss_is_bounded(d):
     if not is_sanitized():
-        assert memory_kb(d.pid) < most_kb, memory_kb(d.pid)
+        assert memory_kb(d.pid) < MOST_KB, memory_kb(d.pid)
 
 
 def incomplete(d, name="services", is_so=True):

@@ -224,6 +224,7 @@ def test_a_replaced_hook_keeps_what_people_see_of_its_runs(api, two, hook):
     runs = d.ctl_json("runs", "h")
     reload(d, watches={"services": {**SERVICES["services"], "label_selector": "app=x"}})
     d.caught_up(api)
+    calm(d)
     assert d.ctl_json("runs", "h")[:3] == runs
     now = d.control.hook("h")
     assert (now["runs_ok"], now["runs_failed"], now["parked"]) == (3, 1, 1)
@@ -238,6 +239,7 @@ def test_the_error_of_a_parked_key_is_there_after_a_reload(api, two, hook):
     wait_until(lambda: d.control.hook("h")["parked"] == 1, what="the key is parked")
     reload(d, watches={"services": {**SERVICES["services"], "guard": {"relist_deletes": "77%"}}})
     d.caught_up(api)
+    calm(d)
     now = d.control.hook("h")
     assert (now["parked"], now["last_error"]) == (1, "exit status 7")
     assert d.ctl_json("why", "h", "n/c")["units"][0]["last_run"]["result"] == "exit status 7"

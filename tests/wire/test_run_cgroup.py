@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Each run has a cgroup of its own: nothing in it outlives a run that failed, and nothing of it is left."""
+import contextlib
 import os
 import pathlib
 import re
@@ -155,8 +156,26 @@ def test_without_cgroups_the_group_is_killed_and_the_log_says_so_once(api, daemo
     assert not cgroups.tree(d).exists()
 
 
+LIMITING = ("memory", "pids", "cpu")
+
+
 def controllers():
-    return (cgroups.root() / "cgroup.controllers").read_text().split() if cgroups.root() else []
+    """Those that the tests can give to a cgroup of theirs, which is below the root of the hierarchy."""
+    if not cgroups.root() or cgroups.of("self") != cgroups.root():
+        return []
+    return (cgroups.root() / "cgroup.controllers").read_text().split()
+
+
+@contextlib.contextmanager
+def given():
+    """While the block runs, the root of the hierarchy gives its controllers to the cgroups below."""
+    file = cgroups.root() / "cgroup.subtree_control"
+    new = [name for name in LIMITING if name in controllers() and name not in file.read_text().split()]
+    file.write_text(" ".join(f"+{name}" for name in new))
+    try:
+        yield
+    finally:
+        file.write_text(" ".join(f"-{name}" for name in new))
 
 
 def limited(api, daemon, program, **settings):
@@ -164,9 +183,7 @@ def limited(api, daemon, program, **settings):
     has had its run, and the result."""
     d = daemon(api, start=False, hooks={"h": {"sources": ["services"], "command": [program.path],
                                               "retry": ONCE, **settings}})
-    given = [f"+{name}" for name in ("memory", "pids", "cpu") if name in controllers()]
-    (cgroups.root() / "cgroup.subtree_control").write_text(" ".join(given))
-    with cgroups.made(delegated=True):
+    with given(), cgroups.made(delegated=True):
         d.start()
         d.synced()
         api.apply(service("n/a"))

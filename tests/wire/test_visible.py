@@ -5,7 +5,6 @@ way. A new place is a line in PLACES, and in the list of a way that reaches it."
 import json
 import os
 import re
-import socket
 import subprocess
 import unicodedata
 import urllib.parse
@@ -301,13 +300,6 @@ def the_contents_of_a_kubeconfig(stage):
     path.write_text(path.read_text().replace("current-context: fake", f"current-context: {quoted(EVIL)}"))
     assert d.ctl("reload").returncode == 78
     return d
-
-
-@pytest.fixture
-def systemd(tmp_path):
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sock:
-        sock.bind(str(tmp_path / "n"))
-        yield sock
 
 
 @pytest.fixture
