@@ -55,10 +55,10 @@ static void put_end(struct buf *out, const struct run_end *end)
     buf_puts(out, program_of(end));
     switch (end->kind) {
     case RUN_END_EXITED:
-        buf_printf(out, "exit status %d", end->value);
+        buf_printf(out, "exit status %d%s", end->value, run_end_limit(end));
         break;
     case RUN_END_SIGNALED:
-        buf_printf(out, "killed by signal %d", end->value);
+        buf_printf(out, "killed by signal %d%s", end->value, run_end_limit(end));
         break;
     case RUN_END_REFUSED:
         buf_printf(out, "%s: %s", run_stage_name(end->stage), strerror(end->value));

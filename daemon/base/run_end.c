@@ -2,6 +2,7 @@
 #include "base/run_end.h"
 
 #include <stddef.h>
+#include <string.h>
 
 struct run_end run_end_refused(enum run_program program, enum run_stage stage, int error)
 {
@@ -13,6 +14,30 @@ void run_end_cut(struct run_end *end, enum run_cut cut)
 {
     if (cut != RUN_CUT_TIMEOUT || end->killed)
         end->cut = cut;
+}
+
+void run_end_follow(struct run_end *end, const struct run_end *before)
+{
+    end->cpu_us += before->cpu_us;
+    if (end->memory_peak < before->memory_peak)
+        end->memory_peak = before->memory_peak;
+    end->cleared += before->cleared;
+    if (end->left > 0) /* in the cgroup that both have */
+        return;
+    end->left = before->left;
+    end->left_pid = before->left_pid;
+    memcpy(end->left_comm, before->left_comm, sizeof(end->left_comm));
+}
+
+const char *run_end_limit(const struct run_end *end)
+{
+    static const char *const met[] = {
+        [RUN_LIMIT_NONE] = "",
+        [RUN_LIMIT_MEMORY] = ", out of memory (memory_max of the hook, or MemoryMax= of the unit)",
+        [RUN_LIMIT_PIDS] = ", too many processes (pids_max of the hook, or TasksMax= of the unit)",
+    };
+
+    return run_end_is_good(end) ? "" : met[end->limit];
 }
 
 bool run_end_is_good(const struct run_end *end)

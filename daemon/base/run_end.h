@@ -50,7 +50,7 @@ enum run_cut {
 enum run_limit {
     RUN_LIMIT_NONE,
     RUN_LIMIT_MEMORY, /* the kernel has killed a process of it for lack of memory */
-    RUN_LIMIT_PIDS    /* pids_max has refused a new process */
+    RUN_LIMIT_PIDS    /* a new process was refused: pids_max, or TasksMax= of the unit */
 };
 
 /* The results of OUTPUT and REMOVE, and the steps that can fail. */
@@ -143,6 +143,13 @@ struct run_end run_end_refused(enum run_program program, enum run_stage stage, i
  * the helper carried it out: when main or the helper stood still for a while, the program may have
  * ended in time (docs/decisions.md "The helper says whether a timeout killed a run"). */
 void run_end_cut(struct run_end *end, enum run_cut cut);
+
+/* The end of a further program of the same run: adds what the programs before have used, and what they have
+ * left or was killed of it, as far as the last program does not say so itself. */
+void run_end_follow(struct run_end *end, const struct run_end *before);
+
+/* The limit that a bad end is explained by, as the rest of a sentence: ", out of memory (...)"; or "". */
+const char *run_end_limit(const struct run_end *end);
 
 /* Did the program exit with 0, and was it not cut short? */
 bool run_end_is_good(const struct run_end *end);

@@ -414,11 +414,11 @@ static struct list_watch_action stopped(struct list_watch *lw, enum ingest_stop 
         lw->last_error = lw->in.doubt;
         lw->errors_by[lw->in.doubt.kind]++;
         return act(lw, reflector_relist(lw->reflector, RELIST_BACKWARDS, now_ms));
-    /* The guard holds the list, which is no error of the server; the cache is older by our own
-     * choice. */
     case INGEST_FULL:
         lw->last_error = (struct err){0};
         return act(lw, reflector_full(lw->reflector));
+    /* The guard holds the list, which is no error of the server; the cache is older by our own
+     * choice. */
     case INGEST_HELD:
         lw->last_error = (struct err){0};
         liveness_current(&lw->liveness, now_ms);

@@ -349,7 +349,11 @@ static void put_watch(struct buf *out, const struct top_look *look, const struct
     struct buf size = {0};
 
     put_name(&line, name_width(look, WATCH_COLUMNS), buf_str(&w->row.name));
-    put_word(&line, 10, w->held ? str_c("held") : w->stale ? str_c("stale") : buf_str(&w->state));
+    put_word(&line, 10,
+             incomplete ? buf_str(&w->state)
+             : w->held  ? str_c("held")
+             : w->stale ? str_c("stale")
+                        : buf_str(&w->state));
     put_rate(&line, 8, w->rate);
     put_ms(&line, 9, w->contact_ms);
     put_count(&line, 8, w->objects);

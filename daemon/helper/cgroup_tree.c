@@ -121,6 +121,17 @@ int cgroup_tree_open(int parent, const char *path)
     return fd;
 }
 
+/* Is this a cgroup that DelegateSubgroup= names? A hook may run another informerd, and so may a command
+ * of the unit (ExecReload=), which systemd starts in .control: they must not take the cgroups of the
+ * service's runs for the remains of a dead informerd. */
+static bool is_of_service(const char *own)
+{
+    const char *name = strrchr(own, '/') + 1;
+
+    return strncmp(name, CGROUP_TREE_RUN, strlen(CGROUP_TREE_RUN)) != 0 &&
+           strcmp(name, ".control") != 0;
+}
+
 /* Where the tree is: the path, which the caller frees, or NULL and err. systemd wants cgroups below its
  * own only where it has delegated one; with DelegateSubgroup= that is the parent. */
 static char *choose(const char *own, bool *is_ours, struct err *err)
@@ -132,7 +143,7 @@ static char *choose(const char *own, bool *is_ours, struct err *err)
         free(parent);
         return mem_strdup(own);
     }
-    if (is_delegated(parent))
+    if (is_of_service(own) && is_delegated(parent))
         return parent;
     free(parent);
     if (access("/run/systemd/system", F_OK) == 0) {
@@ -144,14 +155,13 @@ static char *choose(const char *own, bool *is_ours, struct err *err)
     return mem_printf("%s/" CGROUP_TREE_PREFIX "%d", own, (int)getpid());
 }
 
-/* Each controller by itself: the others must not fail with one that is not there. Without a
- * controller the limits that need it have no effect (helper/run_cgroup). */
-static void enable_controllers(int dir)
+void cgroup_tree_enable(int tree)
 {
     static const char *const wanted[] = {"+memory", "+pids", "+cpu"};
 
+    /* Each by itself: the others must not fail with one that is not there. */
     for (size_t i = 0; i < ARRAY_LEN(wanted); i++)
-        cgroup_file_write(dir, "cgroup.subtree_control", wanted[i]);
+        cgroup_file_write(tree, "cgroup.subtree_control", wanted[i]);
 }
 
 /* Moves this process into the DAEMON cgroup of the tree. */
@@ -174,10 +184,10 @@ static int furnish(const struct cgroup_tree *t, const char *own)
     if (t->is_ours && moves) {
         int dir = open(own, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-        enable_controllers(dir);
+        cgroup_tree_enable(dir);
         close(dir);
     }
-    enable_controllers(t->fd);
+    cgroup_tree_enable(t->fd);
     return 0;
 }
 

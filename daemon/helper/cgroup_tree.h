@@ -36,6 +36,10 @@ enum err_kind cgroup_tree_prepare(struct cgroup_tree *out, struct err *err) MUST
  * informerd has it. */
 int cgroup_tree_open(int parent, const char *path) MUST_CHECK;
 
+/* Gives the cgroups below the tree their controllers, as far as the tree has them. Without one, the limits
+ * that need it have no effect (helper/run_cgroup). */
+void cgroup_tree_enable(int tree);
+
 /* Closes the descriptor and frees the path; the cgroups stay. */
 void cgroup_tree_close(struct cgroup_tree *t);
 

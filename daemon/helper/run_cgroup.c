@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <linux/capability.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,17 +22,29 @@
 #include "base/mem.h"
 #include "helper/capability_sets.h"
 #include "helper/cgroup_file.h"
+#include "helper/clock.h"
 
-enum { PATH_SIZE = 64, DECIMAL = 10, PERIOD_US = 100000, PERCENT = 100 };
+enum {
+    PATH_SIZE = 64,
+    DECIMAL = 10,
+    PERIOD_US = 100000,
+    PERCENT = 100,
+    DEPTH_MAX = 8,          /* of cgroups that a run has made below its own */
+    REMAINS_WAIT_MS = 1000, /* for the processes of all runs of an earlier informerd to end */
+    REMAINS_RETRY_MS = 5
+};
 
 /* The mark of a cgroup whose processes are those of a good run, for a later start. */
 static const char kept_mark[] = "user.informerd.kept";
 
+/* When the file cannot be read, for want of descriptors for example, processes are rather looked for in
+ * vain than forgotten. ENODEV: the cgroup was removed after it was opened. */
 static bool is_populated(int fd)
 {
     struct buf text = {0};
     int error = cgroup_file_read(fd, "cgroup.events", &text);
-    bool is = error == 0 && cgroup_file_value(buf_cstr(&text), "populated") > 0;
+    bool is = error == 0 ? cgroup_file_value(buf_cstr(&text), "populated") > 0
+                         : error != ENOENT && error != ENODEV;
 
     buf_free(&text);
     return is;
@@ -42,22 +55,7 @@ static void kill_all(int fd)
     cgroup_file_write(fd, "cgroup.kill", "1");
 }
 
-/* ---- The remains of an earlier informerd */
-
-/* Ends the cgroup of a run of an earlier informerd: a good run may keep its processes. It is removed
- * if it is empty; the processes that were killed just now may need a moment, so it may stay until the
- * next start. */
-static void end_remains(int tree, const char *name)
-{
-    int fd = cgroup_file_folder(tree, name);
-    char mark;
-
-    if (fd >= 0 && fgetxattr(fd, kept_mark, &mark, 1) < 0 && is_populated(fd))
-        kill_all(fd);
-    if (fd >= 0)
-        close(fd);
-    unlinkat(tree, name, AT_REMOVEDIR);
-}
+/* ---- Folders */
 
 static bool begins_with(const char *s, const char *prefix)
 {
@@ -65,7 +63,8 @@ static bool begins_with(const char *s, const char *prefix)
 }
 
 /* Calls back for each cgroup in the folder whose name begins with prefix. */
-static void each_cgroup(int folder, const char *prefix, void call(int folder, const char *name))
+static void each_cgroup(int folder, const char *prefix,
+                        void call(void *arg, int folder, const char *name), void *arg)
 {
     int fd = cgroup_file_folder(folder, ".");
     DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
@@ -78,37 +77,39 @@ static void each_cgroup(int folder, const char *prefix, void call(int folder, co
     }
     /* Only one thread reads this stream. */
     while ((entry = readdir(dir)) != NULL) /* NOLINT(concurrency-mt-unsafe) */
-        if (begins_with(entry->d_name, prefix))
-            call(folder, entry->d_name);
+        if (entry->d_type == DT_DIR && entry->d_name[0] != '.' &&
+            begins_with(entry->d_name, prefix))
+            call(arg, folder, entry->d_name);
     closedir(dir);
 }
 
-/* A tree beside this one that nobody has locked is one of an informerd that was killed. Its name ends with
- * a process id: others are not ours. */
-static void end_tree(int folder, const char *name)
-{
-    const char *pid = name + strlen(CGROUP_TREE_PREFIX);
-    int fd = pid[strspn(pid, "0123456789")] == '\0' ? cgroup_tree_open(folder, name) : -1;
+/* Removes a cgroup without processes, and those below it, which hooks with the rights of root can make.
+ * depth: so many levels of them. False: it stays, with errno set. */
+static bool remove_cgroup(int parent, const char *name, int depth);
 
-    if (fd < 0)
-        return;
-    each_cgroup(fd, CGROUP_TREE_RUN, end_remains);
-    unlinkat(fd, CGROUP_TREE_DAEMON, AT_REMOVEDIR);
-    unlinkat(folder, name, AT_REMOVEDIR);
-    close(fd);
+/* A callback of each_cgroup(). */
+static void remove_below(void *arg, int folder, const char *name)
+{
+    const int *depth = arg;
+
+    (void)remove_cgroup(folder, name, *depth - 1);
 }
 
-void run_cgroups_open(struct run_cgroups *g, const struct cgroup_tree *tree, int fd)
+static bool remove_cgroup(int parent, const char *name, int depth) /* NOLINT(misc-no-recursion) */
 {
-    *g = (struct run_cgroups){.tree = tree, .fd = fd};
-    if (tree == NULL)
-        return;
-    each_cgroup(fd, CGROUP_TREE_RUN, end_remains);
-    int parent = tree->is_ours ? cgroup_file_folder(fd, "..") : -1;
-    if (parent >= 0) {
-        each_cgroup(parent, CGROUP_TREE_PREFIX, end_tree);
-        close(parent);
+    if (unlinkat(parent, name, AT_REMOVEDIR) == 0 || errno == ENOENT)
+        return true;
+    int error = errno;
+    int fd = error == EBUSY && depth > 0 ? cgroup_file_folder(parent, name) : -1;
+    if (fd >= 0) {
+        if (!is_populated(fd))
+            each_cgroup(fd, "", remove_below, &depth);
+        close(fd);
+        if (unlinkat(parent, name, AT_REMOVEDIR) == 0)
+            return true;
     }
+    errno = error;
+    return false;
 }
 
 /* ---- Cgroups that are kept */
@@ -136,9 +137,71 @@ static void forget_kept(struct run_cgroups *g, const char *name)
 void run_cgroups_tidy(struct run_cgroups *g)
 {
     for (size_t i = g->kept_count; i-- > 0;)
-        if (unlinkat(g->fd, g->kept[i], AT_REMOVEDIR) == 0 || errno == ENOENT)
+        if (remove_cgroup(g->fd, g->kept[i], DEPTH_MAX))
             drop_kept(g, i);
 }
+
+/* ---- The remains of an earlier informerd */
+
+/* The argument of the callbacks that end remains. */
+struct remains {
+    struct run_cgroups *g;
+    uint64_t deadline_ms; /* for processes that were killed, of all runs together */
+};
+
+/* Ends the cgroup of a run of an earlier informerd: a good run may keep its processes. If the processes do
+ * not end in time, the cgroup is removed later. */
+static void end_remains(void *arg, int tree, const char *name)
+{
+    const struct remains *r = arg;
+    struct run_cgroup c = {.name = mem_strdup(name), .fd = cgroup_file_folder(tree, name)};
+    char mark;
+
+    while (c.fd >= 0 && fgetxattr(c.fd, kept_mark, &mark, 1) < 0 && is_populated(c.fd)) {
+        run_cgroup_kill(&c);
+        if (clock_now_ms() >= r->deadline_ms)
+            break;
+        poll(NULL, 0, REMAINS_RETRY_MS);
+    }
+    if (c.fd >= 0)
+        close(c.fd);
+    if (!remove_cgroup(tree, name, DEPTH_MAX) && tree == r->g->fd)
+        keep(r->g, c.name);
+    else
+        free(c.name);
+}
+
+/* A tree beside this one that nobody has locked is one of an informerd that was killed. Its name ends with
+ * a process id: others are not ours. */
+static void end_tree(void *arg, int folder, const char *name)
+{
+    const char *pid = name + strlen(CGROUP_TREE_PREFIX);
+    int fd = pid[strspn(pid, "0123456789")] == '\0' ? cgroup_tree_open(folder, name) : -1;
+
+    if (fd < 0)
+        return;
+    each_cgroup(fd, CGROUP_TREE_RUN, end_remains, arg);
+    unlinkat(fd, CGROUP_TREE_DAEMON, AT_REMOVEDIR);
+    unlinkat(folder, name, AT_REMOVEDIR);
+    close(fd);
+}
+
+void run_cgroups_open(struct run_cgroups *g, const struct cgroup_tree *tree, int fd)
+{
+    struct remains r = {.g = g, .deadline_ms = clock_now_ms() + REMAINS_WAIT_MS};
+
+    *g = (struct run_cgroups){.tree = tree, .fd = fd};
+    if (tree == NULL)
+        return;
+    each_cgroup(fd, CGROUP_TREE_RUN, end_remains, &r);
+    int parent = tree->is_ours ? cgroup_file_folder(fd, "..") : -1;
+    if (parent >= 0) {
+        each_cgroup(parent, CGROUP_TREE_PREFIX, end_tree, &r);
+        close(parent);
+    }
+}
+
+/* ---- The tree */
 
 /* Makes or removes the tree. Its folder may be in one that nobody may write (mode 0555) but root by a
  * capability, which the helper has in effect only while hooks need it. Returns 0 or an errno. */
@@ -195,6 +258,7 @@ static int make_tree(struct run_cgroups *g)
     int fd = cgroup_tree_open(AT_FDCWD, g->tree->path);
     if (fd < 0)
         return errno;
+    cgroup_tree_enable(fd);
     close(g->fd);
     g->fd = fd;
     return 0;
@@ -286,6 +350,7 @@ int run_cgroup_make(struct run_cgroups *g, const char *run, const char *hook,
         return error;
     }
     forget_kept(g, name);
+    run_cgroups_tidy(g);
     set_limits(g, fd, hook, limits);
     *out = begin(fd);
     out->name = name;
@@ -338,6 +403,13 @@ static void kill_one(const struct run_cgroup *c, pid_t pid)
     close(fd);
 }
 
+/* The file may have been cut within a line. */
+static const char *next_line(const char *line)
+{
+    line += strcspn(line, "\n");
+    return *line == '\n' ? line + 1 : line;
+}
+
 /* cgroup.kill does not reach a process whose first thread has ended before the others (Linux 6.18): the
  * kernel sends the signal to that thread. A signal to the process ends all of it. */
 static void kill_listed(const struct run_cgroup *c)
@@ -345,7 +417,7 @@ static void kill_listed(const struct run_cgroup *c)
     struct buf text = {0};
 
     if (cgroup_file_read(c->fd, "cgroup.procs", &text) == 0)
-        for (const char *line = buf_cstr(&text); *line != '\0'; line = strchr(line, '\n') + 1)
+        for (const char *line = buf_cstr(&text); *line != '\0'; line = next_line(line))
             kill_one(c, (pid_t)strtol(line, NULL, DECIMAL));
     buf_free(&text);
 }
@@ -391,7 +463,7 @@ void run_cgroup_tell_left(const struct run_cgroup *c, struct run_end *end)
     end->left_pid = 0;
     memset(end->left_comm, 0, sizeof(end->left_comm));
     if (run_cgroup_is_populated(c) && cgroup_file_read(c->fd, "cgroup.procs", &text) == 0) {
-        for (const char *line = buf_cstr(&text); *line != '\0'; line = strchr(line, '\n') + 1)
+        for (const char *line = buf_cstr(&text); *line != '\0'; line = next_line(line))
             end->left++;
         end->left_pid = (int32_t)strtol(buf_cstr(&text), NULL, DECIMAL);
     }
@@ -408,7 +480,10 @@ void run_cgroup_tell_usage(const struct run_cgroup *c, struct run_end *end)
 
     if (c->fd < 0)
         return;
-    end->cpu_us = value_of(c->fd, "cpu.stat", "usage_usec", &text) - c->cpu_before_us;
+    uint64_t used_us = value_of(c->fd, "cpu.stat", "usage_usec", &text);
+    if (used_us >
+        c->cpu_before_us) /* else the file could not be read: the time of wait4(2) stays */
+        end->cpu_us = used_us - c->cpu_before_us;
     if (cgroup_file_read(c->fd, "memory.peak", &text) == 0)
         end->memory_peak = strtoull(buf_cstr(&text), NULL, DECIMAL);
     if (value_of(c->fd, "memory.events", "oom_kill", &text) > c->ooms_before)
@@ -422,7 +497,7 @@ void run_cgroup_leave(struct run_cgroups *g, struct run_cgroup *c, bool is_spare
 {
     if (c->fd < 0)
         return;
-    if (unlinkat(g->fd, c->name, AT_REMOVEDIR) < 0 && errno != ENOENT) {
+    if (!remove_cgroup(g->fd, c->name, DEPTH_MAX)) {
         if (is_spared)
             fsetxattr(c->fd, kept_mark, "1", 1, 0);
         keep(g, c->name);

@@ -28,7 +28,7 @@ struct run_limits {
 struct run_cgroups {
     const struct cgroup_tree *tree; /* NULL = none: then no run has a cgroup */
     int fd;                         /* of the folder of the tree */
-    char **kept;                    /* names of cgroups that have processes of good runs */
+    char **kept; /* names of cgroups that could not be removed: they have processes */
     size_t kept_count;
     unsigned told; /* bits of limits that have no effect here, which the log has said */
 };
@@ -46,15 +46,16 @@ struct run_cgroup {
 #define RUN_CGROUP_NONE ((struct run_cgroup){.fd = -1})
 
 /* Begins to use the tree, which is borrowed; fd is its descriptor in this process, owned from now on.
- * Ends what an earlier informerd has left: kills the processes of runs that were under way, and removes
- * cgroups that are empty then. Processes that good runs have left go on. */
+ * Ends what an earlier informerd has left: kills the processes of runs that were under way, waits for
+ * their ends (a second at most), and removes the cgroups. Processes that good runs have left go on. */
 void run_cgroups_open(struct run_cgroups *g, const struct cgroup_tree *tree, int fd);
 
 /* Removes the cgroups that are empty, and the tree, if informerd has made it. */
 void run_cgroups_close(struct run_cgroups *g);
 
-/* Removes the cgroups of good runs whose processes have ended by now. To be called when a child of the
- * helper has ended that is no program of a run. */
+/* Removes the cgroups whose last processes have ended by now. To be called when a child of the helper has
+ * ended that is no program of a run; run_cgroup_make() does it too, as not each such process is a child
+ * of the helper. */
 void run_cgroups_tidy(struct run_cgroups *g);
 
 /* Makes the cgroup of a run, which INFORMERD_RUN names, or takes the one that an earlier program of

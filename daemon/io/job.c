@@ -298,9 +298,7 @@ static void on_exited(struct helper_run *program, const struct run_end *end)
     const struct run_end before = j->end;
 
     j->end = *end;
-    j->end.cpu_us += before.cpu_us;
-    if (j->end.memory_peak < before.memory_peak)
-        j->end.memory_peak = before.memory_peak;
+    run_end_follow(&j->end, &before);
     run_end_cut(&j->end, j->cut);
     if (j->state == JOB_CLEARING)
         fail_run(j, "output: a process that the command left behind still holds its stdout after "

@@ -10,16 +10,10 @@
 
 enum { EXIT_SIZE = 160 };
 
-/* How a program ended that ran, or a child of the helper that wrote a file. A limit of its cgroup explains a
- * bad end. */
+/* How a program ended that ran, or a child of the helper that wrote a file. */
 static void put_exit(const struct run_end *end, char *out, size_t n)
 {
-    static const char *const met[] = {
-        [RUN_LIMIT_NONE] = "",
-        [RUN_LIMIT_MEMORY] = ", out of memory (memory_max of the hook, or MemoryMax= of the unit)",
-        [RUN_LIMIT_PIDS] = ", too many processes (pids_max of the hook)",
-    };
-    const char *limit = run_end_is_good(end) ? "" : met[end->limit];
+    const char *limit = run_end_limit(end);
 
     if (end->kind == RUN_END_SIGNALED)
         snprintf(out, n, "killed by signal %d (%s)%s", end->value, strsignal(end->value), limit);

@@ -96,6 +96,9 @@ static void test_the_error_of_a_hook_is_told_without_its_file(void **state)
     expect_hook_error(
         t, (struct run_end){.kind = RUN_END_SIGNALED, .value = 9, .cut = RUN_CUT_TIMEOUT},
         "timeout: killed by signal 9");
+    expect_hook_error(
+        t, (struct run_end){.kind = RUN_END_SIGNALED, .value = 9, .limit = RUN_LIMIT_MEMORY},
+        "killed by signal 9, out of memory (memory_max of the hook, or MemoryMax= of the unit)");
     expect_hook_error(t, run_end_refused(RUN_PROGRAM_OUTPUT, RUN_STAGE_RENAME, EACCES),
                       "output: rename: Permission denied");
     expect_hook_error(t, (struct run_end){.program = RUN_PROGRAM_CHECK, .value = 1},

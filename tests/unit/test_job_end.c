@@ -47,7 +47,7 @@ static void test_commands(void **state)
        "killed by signal 9 (Killed), out of memory (memory_max of the hook, or MemoryMax= of the "
        "unit)");
     is((struct run_end){.value = 2, .limit = RUN_LIMIT_PIDS},
-       "exit status 2, too many processes (pids_max of the hook)");
+       "exit status 2, too many processes (pids_max of the hook, or TasksMax= of the unit)");
     is((struct run_end){.limit = RUN_LIMIT_PIDS}, "exit status 0");
     is(run_end_refused(RUN_PROGRAM_COMMAND, RUN_STAGE_EXEC, ENOENT),
        "/h/command could not be started: exec: No such file or directory");

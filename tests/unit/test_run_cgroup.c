@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -181,6 +182,71 @@ static void test_usage_is_that_of_this_program(void **state)
     close_rig(&rig);
 }
 
+/* wait4(2) has told the time before. */
+static void test_the_time_stays_if_the_cgroup_does_not_tell_it(void **state)
+{
+    struct run_end end = {.cpu_us = 7};
+    struct run_cgroup c;
+    struct rig rig;
+
+    (void)state;
+    open_rig(&rig);
+    put(&rig, "cpu.stat", "usage_usec 1000\n");
+    assert_int_equal(run_cgroup_make(&rig.all, "r", "hook", &(struct run_limits){0}, &c), 0);
+    assert_int_equal(unlinkat(c.fd, "cpu.stat", 0), 0);
+    run_cgroup_tell_usage(&c, &end);
+    assert_int_equal(end.cpu_us, 7);
+    run_cgroup_leave(&rig.all, &c, false);
+    close_rig(&rig);
+}
+
+/* Its list of processes is longer than what is read of it. */
+static void test_a_cgroup_with_very_many_processes(void **state)
+{
+    enum { COUNT = 200000 };
+    char *procs = mem_alloc(COUNT * strlen("999999\n") + 1);
+    struct run_end end = {0};
+    struct run_cgroup c;
+    struct rig rig;
+    char *at = procs;
+
+    (void)state;
+    for (size_t i = 0; i < COUNT; i++)
+        at = stpcpy(at, "999999\n");
+    open_rig(&rig);
+    put(&rig, "cgroup.events", "populated 1\n");
+    put(&rig, "cgroup.procs", procs);
+    assert_int_equal(run_cgroup_make(&rig.all, "r", "hook", &(struct run_limits){0}, &c), 0);
+    run_cgroup_kill(&c);
+    run_cgroup_tell_left(&c, &end);
+    assert_true(end.left > COUNT / 2);
+    assert_int_equal(end.left_pid, 999999);
+    run_cgroup_leave(&rig.all, &c, false);
+    close_rig(&rig);
+    free(procs);
+}
+
+/* Else the run would end well while its processes go on. */
+static void test_without_a_free_descriptor_processes_are_not_forgotten(void **state)
+{
+    struct rlimit before;
+    struct run_cgroup c;
+    struct rig rig;
+
+    (void)state;
+    open_rig(&rig);
+    put(&rig, "cgroup.events", "populated 1\n");
+    assert_int_equal(run_cgroup_make(&rig.all, "r", "hook", &(struct run_limits){0}, &c), 0);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &(struct rlimit){0, before.rlim_max}), 0);
+    assert_true(run_cgroup_is_populated(&c));
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    assert_int_equal(unlinkat(c.fd, "cgroup.events", 0), 0);
+    assert_false(run_cgroup_is_populated(&c));
+    run_cgroup_leave(&rig.all, &c, false);
+    close_rig(&rig);
+}
+
 /* A later start spares processes of good runs only; those of a run that failed may have outlived even
  * SIGKILL until then. */
 static void test_only_a_good_run_marks_the_processes_that_it_leaves(void **state)
@@ -247,6 +313,9 @@ int main(void)
         cmocka_unit_test(test_limits_are_written_as_the_kernel_reads_them),
         cmocka_unit_test(test_limits_that_are_not_set_are_not_written),
         cmocka_unit_test(test_usage_is_that_of_this_program),
+        cmocka_unit_test(test_the_time_stays_if_the_cgroup_does_not_tell_it),
+        cmocka_unit_test(test_a_cgroup_with_very_many_processes),
+        cmocka_unit_test(test_without_a_free_descriptor_processes_are_not_forgotten),
         cmocka_unit_test(test_only_a_good_run_marks_the_processes_that_it_leaves),
         cmocka_unit_test(test_a_slash_in_the_name_of_a_run_leads_nowhere),
         cmocka_unit_test(test_without_a_tree_a_run_has_no_cgroup),

@@ -36,6 +36,30 @@ static void test_a_timeout_counts_if_the_kill_was_carried_out(void **state)
     assert_int_equal(end.cut, RUN_CUT_FULL);
 }
 
+static void test_a_run_of_two_programs(void **state)
+{
+    const struct run_end command = {
+        .cpu_us = 5, .memory_peak = 9, .cleared = 2, .left = 1, .left_pid = 77, .left_comm = "x"};
+    struct run_end file = {.cpu_us = 1, .memory_peak = 3};
+    struct run_end apply = {
+        .memory_peak = 10, .cleared = 1, .left = 2, .left_pid = 78, .left_comm = "y"};
+
+    (void)state;
+    run_end_follow(&file, &command);
+    assert_int_equal(file.cpu_us, 6);
+    assert_int_equal(file.memory_peak, 9);
+    assert_int_equal(file.cleared, 2);
+    assert_int_equal(file.left, 1);
+    assert_int_equal(file.left_pid, 77);
+    assert_string_equal(file.left_comm, "x");
+    run_end_follow(&apply, &command);
+    assert_int_equal(apply.memory_peak, 10);
+    assert_int_equal(apply.cleared, 3);
+    assert_int_equal(apply.left, 2);
+    assert_int_equal(apply.left_pid, 78);
+    assert_string_equal(apply.left_comm, "y");
+}
+
 static void test_what_only_a_change_can_help(void **state)
 {
     struct run_end end = run_end_refused(RUN_PROGRAM_OUTPUT, RUN_STAGE_TEMPLATE, EINVAL);
@@ -79,6 +103,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_good_end),
         cmocka_unit_test(test_a_timeout_counts_if_the_kill_was_carried_out),
+        cmocka_unit_test(test_a_run_of_two_programs),
         cmocka_unit_test(test_what_only_a_change_can_help),
         cmocka_unit_test(test_what_became_of_the_file),
         cmocka_unit_test(test_each_stage_has_a_name_of_its_own),

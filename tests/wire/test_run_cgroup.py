@@ -4,6 +4,7 @@ import contextlib
 import os
 import pathlib
 import re
+import subprocess
 
 import cgroups
 import proctree
@@ -138,6 +139,40 @@ def test_in_a_delegated_cgroup_main_and_helper_have_one_of_their_own(api, daemon
         assert not any(entry.is_dir() for entry in folder.iterdir() if entry.name != "daemon")
 
 
+@pytest.mark.parametrize("name", ["run-1-2", ".control"])
+def test_an_informerd_that_a_run_starts_leaves_other_runs_alone(api, daemon, hook, name):
+    """As one that a command of the unit starts (ExecReload=), for which systemd has a cgroup .control."""
+    d = daemon(api, start=False, hooks={"h": hook})
+    home = cgroups.of("self")
+    with cgroups.made(delegated=True) as folder:
+        (folder / name).mkdir()
+        other = folder / "run-other"
+        other.mkdir()
+        (other / "cgroup.procs").write_text("0")
+        try:
+            with subprocess.Popen(["/bin/sleep", "1000"]) as run:
+                try:
+                    (folder / name / "cgroup.procs").write_text("0")
+                    d.start()
+                    d.synced()
+                    assert run.poll() is None and other.exists()
+                    d.stop()
+                    assert run.poll() is None and other.exists()
+                finally:
+                    run.kill()
+        finally:
+            (home / "cgroup.procs").write_text("0")
+
+
+def test_cgroups_that_a_run_makes_below_its_own_go_with_it(api, daemon, new_program):
+    """Root can make some, a container for example."""
+    program = new_program(f'own={cgroups.root()}$(sed -n s/^0:://p /proc/self/cgroup); mkdir -p "$own/a/b" "$own/c"')
+    d = daemon(api, hooks={"h": {"sources": ["services"], "command": [program.path]}}).synced()
+    api.apply(service("n/a"))
+    wait_until(lambda: d.control.hook("h")["runs_ok"] == 1)
+    assert not cgroups.runs(cgroups.tree(d))
+
+
 def test_without_cgroups_the_group_is_killed_and_the_log_says_so_once(api, daemon, new_program):
     """As on a machine that shows its cgroups read-only."""
     program = new_program('sleep 1000 & echo $! >"$d/pid.new"; mv "$d/pid.new" "$d/pid"; exit 3')
@@ -198,7 +233,7 @@ def limited(api, daemon, program, **settings):
 def test_a_run_that_reaches_pids_max_is_told_as_that(api, daemon, new_program):
     program = new_program("for i in 1 2 3 4 5 6 7 8 9; do sleep 1000 & done; exit 4")
     d, run, metrics = limited(api, daemon, program, pids_max=5)
-    assert "too many processes (pids_max of the hook)" in run["result"]
+    assert "too many processes (pids_max of the hook, or TasksMax= of the unit)" in run["result"]
     assert 'informerd_hook_limits_reached_total{hook="h",reason="pids"} 1' in metrics
 
 
