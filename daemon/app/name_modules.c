@@ -72,7 +72,7 @@ static void load(void *arg, struct str name)
     (void)arg;
     if (!str_is(name, "files") && !str_is(name, "dns") &&
         dlopen(library, RTLD_NOW | RTLD_LOCAL) == NULL)
-        log_debug("a module of the name service was not loaded", KV_STR("why", dlerror()));
+        log_debug("a module of the name service was not loaded", KV_STR("err", dlerror()));
     free(library);
 }
 

@@ -385,7 +385,7 @@ void sandbox_limit_calls(void)
 
     if (error != 0)
         log_warn("this kernel does not limit which system calls main may make (seccomp)",
-                 KV_STR("why", strerrordesc_np(-error)));
+                 KV_STR("err", strerrordesc_np(-error)));
 }
 
 #else

@@ -83,7 +83,7 @@ static void allow(const struct ruleset *r, const char *path, uint64_t rights)
         return;
     if (syscall(SYS_landlock_add_rule, r->fd, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) != 0)
         log_warn("the sandbox has no rule for a path: it cannot be used", KV_STR("path", path),
-                 KV_STR("why", strerrordesc_np(errno)));
+                 KV_STR("err", strerrordesc_np(errno)));
     close(rule.parent_fd);
 }
 
@@ -178,5 +178,5 @@ void sandbox_limit_files(const struct sandbox_files *files)
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && restrict_files(files))
         return;
     log_info("this kernel does not limit which files main may open (Landlock)",
-             KV_STR("why", strerrordesc_np(errno)));
+             KV_STR("err", strerrordesc_np(errno)));
 }

@@ -300,7 +300,7 @@ static void drop_capabilities(void)
         error = capability_sets_write(&(struct capability_sets){kept, kept, 0});
     if (error != 0)
         log_warn("capabilities that are not needed cannot be given up", KV_STR("process", "main"),
-                 KV_STR("error", strerrordesc_np(error)));
+                 KV_STR("err", strerrordesc_np(error)));
 }
 
 /* Forks the helper, and releases its parameters. reload: NULL = this process cannot reload. */

@@ -38,7 +38,7 @@ struct textfile {
 static void set_trouble(struct textfile *t, char *trouble)
 {
     if (trouble != NULL && !str_same(trouble, t->trouble))
-        log_warn("metrics.textfile cannot be written", KV_STR("why", trouble));
+        log_warn("metrics.textfile cannot be written", KV_STR("err", trouble));
     else if (trouble == NULL && t->trouble != NULL && t->path != NULL)
         log_info("metrics.textfile is written again", KV_STR("path", t->path));
     char *before = t->trouble;

@@ -71,7 +71,7 @@ static void warn(struct file_watch *w, const char *path, int error)
     w->has_warned = true;
     log_warn("helper: credential files cannot be watched: changes are seen only when the files are "
              "read again now and then",
-             KV_STR("path", path), KV_STR("error", strerror(error)),
+             KV_STR("path", path), KV_STR("err", strerror(error)),
              KV_STR("remedy", error == ENOSPC ? "raise fs.inotify.max_user_watches (sysctl)"
                               : error == EMFILE
                                   ? "raise fs.inotify.max_user_instances (sysctl)"

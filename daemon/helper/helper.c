@@ -303,7 +303,7 @@ static void limit_capabilities(const struct helper *h)
         error = capability_sets_read(&sets);
     if (error != 0) {
         log_warn("capabilities that are not needed cannot be given up", KV_STR("process", "helper"),
-                 KV_STR("error", strerrordesc_np(error)));
+                 KV_STR("err", strerrordesc_np(error)));
         return;
     }
     capability_put(&names, sets.effective);

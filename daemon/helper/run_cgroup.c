@@ -228,7 +228,7 @@ void run_cgroups_close(struct run_cgroups *g)
     int error = g->tree->is_ours ? change_tree(g->tree, false) : 0;
     if (error != 0)
         log_debug("helper: the cgroup stays", KV_STR("path", g->tree->path),
-                  KV_STR("error", strerror(error)));
+                  KV_STR("err", strerror(error)));
     mem_free_strs(g->kept, g->kept_count);
     close(g->fd);
     *g = (struct run_cgroups){.fd = -1};
@@ -281,7 +281,7 @@ static void tell_no_effect(struct run_cgroups *g, unsigned bit, const char *file
         return;
     g->told |= bit;
     log_warn("helper: a limit of runs has no effect: the cgroup lacks its controller",
-             KV_STR("hook", hook), KV_STR("file", file), KV_STR("error", strerror(error)));
+             KV_STR("hook", hook), KV_STR("file", file), KV_STR("err", strerror(error)));
 }
 
 static void set_limits(struct run_cgroups *g, int fd, const char *hook, const struct run_limits *l)

@@ -89,7 +89,7 @@ static void on_unwatched(void *arg, const char *why)
     const struct exec_plugin *p = arg;
 
     log_warn("output of an exec plugin cannot be watched: it is read when the run ends", cluster(p),
-             KV_STR("why", why),
+             KV_STR("err", why),
              KV_STR("advice", "free memory, or raise fs.epoll.max_user_watches"));
 }
 

@@ -215,7 +215,7 @@ static void finish(struct helper_link *l, const struct message *m, int error)
         refuse(l, &m->head, error);
     else
         log_error("helper: a request could not be sent", KV_U64("type", m->head.type),
-                  KV_STR("error", strerrordesc_np(error)));
+                  KV_STR("err", strerrordesc_np(error)));
 }
 
 /* Keeps a copy of the request, whose env the caller may free now, until the socket takes it. */

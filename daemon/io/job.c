@@ -102,7 +102,7 @@ static void on_unwatched(void *arg, const char *why)
 
     log_warn("output of a hook cannot be watched: it is read when the run ends",
              KV_STR("hook", j->name), KV_STR("key", j->key), KV_U64("run", j->id),
-             KV_STR("why", why),
+             KV_STR("err", why),
              KV_STR("advice", "free memory, or raise fs.epoll.max_user_watches"));
 }
 

@@ -803,7 +803,7 @@ static void on_connection(uv_stream_t *server, int status)
         log_warn(is_tcp(l) ? "metrics.listen: cannot accept a client"
                            : "control socket: cannot accept a client",
                  is_tcp(l) ? (struct kv){.type = KV_TYPE_NONE} : KV_STR("path", l->path),
-                 KV_STR("why", uv_strerror(status)));
+                 KV_STR("err", uv_strerror(status)));
         return;
     }
     l->accepts++;
@@ -867,7 +867,7 @@ static void remove_socket(const struct listener *l)
         return;
     if (unlink(l->path) != 0)
         log_debug("control socket stays behind; the next start replaces it",
-                  KV_STR("path", l->path), KV_STR("why", strerrordesc_np(errno)));
+                  KV_STR("path", l->path), KV_STR("err", strerrordesc_np(errno)));
 }
 
 void listener_dispose(struct listener **lp)
