@@ -15,10 +15,6 @@
 #include "persist/persist.h"
 #include "state/boot_id.h"
 
-/* Bytes of the file (docs/design.md "Records on disk"): ten times what the Services and
- * EndpointSlices of a large cluster take. */
-#define STATE_SIZE ((uint64_t)1 << 30)
-
 /* For the programs and files of all hooks together. Runs wait for the end of this (runner_begin()),
  * so a file system that hangs must not hold them up for ever. */
 #define PROGRAMS_MS 10000
@@ -455,7 +451,7 @@ static void load(struct persist_driver *d)
                                                .folder = keeps(d) ? d->params.folder : NULL,
                                                .reason = d->params.reason,
                                                .reset = found == LOADER_FAILED,
-                                               .limit = STATE_SIZE,
+                                               .limit = d->params.conf->limits.state.v,
                                                .retry_ms = RETRY_MS,
                                                .release = persist_row_release};
 

@@ -488,6 +488,7 @@ static void set_log(const struct options *o, const struct conf *conf)
 {
     log_set_level((enum log_level)(o->log_level >= 0 ? o->log_level : conf->log.level.v));
     log_set_format((enum log_format)(o->log_format >= 0 ? o->log_format : conf->log.format.v));
+    log_set_lines((uint64_t)conf->log.max_lines.v);
 }
 
 static int run_checked(const struct options *o, const struct conf *conf,

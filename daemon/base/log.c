@@ -27,10 +27,9 @@ const char *const log_format_words[] = {"auto", "text", "json", "journal", NULL}
  * more time than one that has stopped. */
 #define WINDOW_MS 10000
 
-/* systemd's journal takes as many lines of a service in as many ms, unless the unit says otherwise;
+/* systemd's journal takes LOG_LINES_DEFAULT lines of a service in as many ms, unless the unit says otherwise;
  * ours says LogRateLimitIntervalSec=0, because the journal would drop warnings like any other line. */
-#define LIMIT_LINES 10000
-#define LIMIT_MS    30000
+#define LIMIT_MS 30000
 
 /* The lines of one level. Each level has its own limit: hooks that print without an end (info) must not
  * hide a warning. */
@@ -42,6 +41,7 @@ struct limit {
 
 static struct limit
     limits[LOG_LVL_INFO + 1]; /* DEBUG and TRACE have none: a person asked for them */
+static uint64_t limit_lines = LOG_LINES_DEFAULT;
 static struct log_levels levels = {.all = LOG_LVL_INFO};
 static bool is_mute;
 static enum log_format line_format = LOG_FMT_AUTO;
@@ -64,6 +64,11 @@ struct log_levels *log_levels(void)
 void log_set_format(enum log_format format)
 {
     line_format = format;
+}
+
+void log_set_lines(uint64_t lines)
+{
+    limit_lines = lines;
 }
 
 void log_mute(void)
@@ -312,9 +317,9 @@ static bool is_within_limit(enum log_level level)
         if (lines > 0)
             log_warn("log lines were left out: there were too many of this level",
                      KV_STR("lines_of", log_level_words[level]), KV_U64("lines", lines),
-                     KV_U64("limit", LIMIT_LINES), KV_MS("in", LIMIT_MS));
+                     KV_U64("limit", limit_lines), KV_MS("in", LIMIT_MS));
     }
-    bool fits = l->lines++ < LIMIT_LINES;
+    bool fits = l->lines++ < limit_lines;
     l->left_out += !fits;
     return fits;
 }

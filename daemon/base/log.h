@@ -57,6 +57,12 @@ void log_mute(void);
  * priority, and without time. JSON: one object a line. */
 void log_set_format(enum log_format format);
 
+enum { LOG_LINES_DEFAULT = 10000 };
+
+/* How many lines of each of the levels error, warn and info are written in 30 s; the rest is left out, and a
+ * line says how many that were. LOG_LINES_DEFAULT if it is not called. */
+void log_set_lines(uint64_t lines);
+
 /* The words of the settings, "error" to "trace" and "auto" to "journal", in the order of the enums;
  * NULL ends them. */
 extern const char *const log_level_words[];

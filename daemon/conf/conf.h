@@ -15,8 +15,9 @@
 #include "conf/where.h"
 
 struct conf_log {
-    struct conf_word level;  /* enum log_level */
-    struct conf_word format; /* enum log_format */
+    struct conf_word level;    /* enum log_level */
+    struct conf_word format;   /* enum log_format */
+    struct conf_int max_lines; /* of each level, in 30 s */
 };
 
 struct conf_control {
@@ -27,6 +28,7 @@ struct conf_control {
 struct conf_limits {
     struct conf_size object_size;
     struct conf_size memory; /* of the caches; 0 = "none" */
+    struct conf_size state;  /* of state.db */
     struct conf_int hook_concurrency;
     struct conf_ms stop_timeout;
     struct conf_ms ready_timeout;

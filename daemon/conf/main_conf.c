@@ -58,6 +58,8 @@ static const struct setting log_settings[] = {
     SETTING_ROW(WORD, level, SETTING_DEFAULT("\"info\""), .words = log_level_words),
     SETTING_ROW(WORD, format, SETTING_DEFAULT("\"auto\""), .words = log_format_words,
                 .change = SETTING_RESTARTS),
+    SETTING_ROW(INT, max_lines, SETTING_DEFAULT("10000"), SETTING_RANGE(100, 1000000),
+                .change = SETTING_RESTARTS),
     {.key = NULL},
 };
 #undef ROW_STRUCT
@@ -76,6 +78,8 @@ static const struct setting limits_settings[] = {
     SETTING_ROW(SIZE, object_size, SETTING_DEFAULT("\"16MiB\""), SETTING_RANGE(KIB, GIB)),
     SETTING_ROW(SIZE, memory, SETTING_DEFAULT("\"none\""), SETTING_RANGE(MIB, 1024 * GIB),
                 .zero = "none"),
+    SETTING_ROW(SIZE, state, SETTING_DEFAULT("\"1GiB\""), SETTING_RANGE(MIB, 1024 * GIB),
+                .change = SETTING_RESTARTS),
     SETTING_ROW(INT, hook_concurrency, SETTING_DEFAULT("8"), SETTING_RANGE(1, 1000)),
     SETTING_ROW(MS, stop_timeout, SETTING_DEFAULT("\"30s\""), SETTING_RANGE(0, SETTING_YEAR_MS)),
     SETTING_ROW(MS, ready_timeout, SETTING_DEFAULT("\"60s\""), SETTING_RANGE(0, SETTING_YEAR_MS)),

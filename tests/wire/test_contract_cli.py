@@ -3,12 +3,13 @@
 the width of all tables."""
 import json
 import subprocess
+import time
 
 import pytest
 from confwriter import merge
 from control import PATIENCE, wait_until
 from fakeapi import endpointslice, service
-from harness import INFORMERCTL, INFORMERD, TWO, hook_settings
+from harness import INFORMERCTL, INFORMERD, ONCE, TWO, hook_settings
 from outputs import whole
 from terminals import on_terminal
 from test_ctl_repeat import Repeater
@@ -103,6 +104,17 @@ def test_log_format_and_log_level_go_before_the_configuration(api, daemon):
     assert d.log(msg="started", level="info") and d.log(level="debug"), "as the configuration says"
     for flag in ("--log-format", "--log-level"):
         assert informerd("-c", str(d.config), flag, "loud").returncode == 64
+
+
+def test_log_max_lines_bounds_the_lines_of_a_level(api, daemon, new_program):
+    """In each half a minute; the other levels are not bounded by it."""
+    program = new_program("seq -f 'line %g' 2000; echo end >&2; exit 3")
+    d = daemon(api, log={"max_lines": 100, "format": "json"}, hooks={
+        "h": {"sources": ["services"], "command": [program.path], "log_limit": "1MiB", "retry": ONCE}}).synced()
+    began = time.monotonic()
+    api.apply(service("n/a"))
+    wait_until(lambda: d.problems(hook="h", key="n/a"), what="the log says that the run has failed")
+    assert len(d.log(level="info")) <= 100 * (2 + (time.monotonic() - began) // 30)
 
 
 def test_check_access_print_config_and_print_rbac_say_what_they_are_for(api, daemon):

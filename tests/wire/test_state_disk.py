@@ -12,7 +12,7 @@ import pytest
 
 from control import wait_until
 from fakeapi import service
-from harness import NOBODY, check_config, hook_settings
+from harness import NOBODY, NOW, check_config, hook_settings
 from hostile import (COUNT, DB, LOCK, WAL, Patient, empty, fill, key, of_state, remount, some,
                      tmpfs)
 from proctree import few_descriptors
@@ -72,6 +72,21 @@ def is_well_again(p, well_again, how=None):
         well_again()
         p.up().no_warning()
     p.well().remembers("kill").tidy()
+
+
+def test_a_state_over_its_limit_drops_objects_and_says_so(api, daemon, hook):
+    """It keeps which states the hook has handled, so it runs for no object again."""
+    d = daemon(api, limits={"state": "1MiB"}, hooks={"h": hook_settings(hook, **NOW)}).synced()
+    api.apply(*(service(f"n/s{n}", annotations={"x": "y" * 20000}) for n in range(100)))
+    d.wait_problem("state is over its size limit", streams=1)
+    d.settled(api)
+    assert len(hook.what()) == 100 and (d.state / DB).stat().st_size <= 1 << 20
+    hook.forget()
+    api.forget()
+    d.stop()
+    d.start()
+    d.settled(api)
+    assert hook.runs() == [] and "L" in "".join(api.sequence("services"))
 
 
 def test_a_disk_that_is_full_before_the_first_start(on_disk, disk):
