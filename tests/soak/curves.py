@@ -20,7 +20,7 @@ Limit = collections.namedtuple("Limit", "more why")
 LIMITS = {
     "main_kb": Limit(1024, "the heap has holes of other sizes when objects come and go, and SQLite's pages"),
     "helper_kb": Limit(1024, "as main_kb: the helper holds the environments and the output of runs"),
-    "main_fds": Limit(16, "more runs may be under way, of nine at most; none is left at the end, which is exact"),
+    "main_fds": Limit(16, "more runs may be under way, of ten at most; none is left at the end, which is exact"),
     "helper_fds": Limit(16, "as main_fds"),
     "processes": Limit(9, "as main_fds"),
     "leaves": Limit(9, "as main_fds"),

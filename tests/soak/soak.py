@@ -46,6 +46,7 @@ KEYS = {"maps": 24, "svcs": 12, "slices": 18}
 FIRST_CHANGES = 150
 VALUES = 5                  # few, so that objects come back to earlier states
 LOOK_S = 0.25               # so soon an end is noticed that no fault asked for
+SHOWN = 500                 # so many characters of what a wait has to say
 TOTALS = ["changes", "runs", "faults", "restarts"]
 
 
@@ -131,10 +132,11 @@ class Soak:
         try:
             self.begin()
             self.suffer()
-            self.calm()
-            self.judge()
+            if not self.is_broken():
+                self.calm()
+                self.judge()
         except AssertionError as error:
-            self.problems.append(f"{error}")
+            self.problems.append(str(error)[:SHOWN])
         finally:
             self.stop()
 
@@ -151,10 +153,14 @@ class Soak:
         for thread in (self.sampler, self.churn, self.clients):
             thread.start()
 
+    def is_broken(self):
+        """Whether there is no use in going on."""
+        return any(peer.problems for peer in self.peers)
+
     def suffer(self):
         now = self.began
         due = now
-        while now < self.began + self.options.time and not any(peer.problems for peer in self.peers):
+        while now < self.began + self.options.time and not self.is_broken():
             now = time.monotonic()
             if now >= due:
                 due = now + self.rng.expovariate(self.options.pace)
@@ -204,6 +210,7 @@ class Soak:
         for peer in self.peers:
             peer.judge_log(self.words)
             self.problems += peer.problems
+            peer.thaw(list(peer.frozen))
             if peer.daemon.running():
                 peer.daemon.kill()
         self.problems += self.clients.problems + put_away(self.steady, self.api)
