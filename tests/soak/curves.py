@@ -18,7 +18,8 @@ Limit = collections.namedtuple("Limit", "more why")
 
 # By how much the median of the last third may be above that of the first one.
 LIMITS = {
-    "main_kb": Limit(1024, "the heap has holes of other sizes when objects come and go, and SQLite's pages"),
+    "main_kb": Limit(1536, "the heap has holes of other sizes when objects come and go, and the lists of the last runs "
+                           "and events fill in the first minutes"),
     "helper_kb": Limit(1024, "as main_kb: the helper holds the environments and the output of runs"),
     "main_fds": Limit(16, "more runs may be under way, of ten at most; none is left at the end, which is exact"),
     "helper_fds": Limit(16, "as main_fds"),
