@@ -22,6 +22,10 @@ import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+
+from campaign import seconds  # noqa: E402
+
 # A single input must not take longer, also on a busy machine, and never more memory.
 LIMITS = ["-timeout=60", "-rss_limit_mb=1024", "-malloc_limit_mb=256"]
 # With --runs these get one run where others get so many: each of theirs is a handshake, a daemon or a start.
@@ -29,15 +33,6 @@ SLOWER = {"tls": 10, "control": 5, "state": 5}
 # Dictionaries that several targets share, in tests/fuzz/NAME.dict; else a target has the one of its name.
 DICTIONARIES = {name: "kube" for name in ("discovery", "event", "kubeconfig", "list", "recording", "shape", "status",
                                           "view")}
-UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
-
-
-def seconds(text):
-    """"90", "90s", "5m", "1h"."""
-    match = re.fullmatch(r"([0-9]+)([smh]?)", text)
-    if not match or int(match[1]) == 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is no time: write 90, 90s, 5m or 1h")
-    return int(match[1]) * UNITS[match[2]]
 
 
 def targets():
