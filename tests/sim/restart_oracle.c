@@ -18,8 +18,20 @@ void restart_oracle_init(struct restart_oracle *w, struct clock *clock, const st
     w->api = api;
     w->disk = disk;
     w->features = features;
+    for (size_t i = 0; i < HOOKS; i++) {
+        struct restart_oracle_hook *h = &w->hooks[i];
+
+        h->rules = &rules[i];
+        for (size_t s = 0; s < RULES_SOURCES; s++)
+            h->lives[s] = mem_zalloc(api->lives * sizeof(*h->lives[s]));
+    }
+}
+
+void restart_oracle_fini(struct restart_oracle *w)
+{
     for (size_t i = 0; i < HOOKS; i++)
-        w->hooks[i].rules = &rules[i];
+        for (size_t s = 0; s < RULES_SOURCES; s++)
+            free(w->hooks[i].lives[s]);
 }
 
 /* ---- Flags that are on disk, in the same batches as the rows of the daemon. */

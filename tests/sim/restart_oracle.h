@@ -42,7 +42,7 @@ struct restart_oracle_incarnation {
 struct restart_oracle_hook {
     const struct rules *rules;
     struct restart_oracle_key keys[RULES_SOURCES][RULES_KEYS];
-    struct restart_oracle_incarnation lives[RULES_SOURCES][API_LIVES];
+    struct restart_oracle_incarnation *lives[RULES_SOURCES]; /* api->lives elements each */
     bool absent;     /* the configuration does not have the hook */
     bool was_absent; /* a source may have told meanwhile that an object has LEFT */
     bool open[RULES_SOURCES];
@@ -74,6 +74,9 @@ struct restart_oracle {
  * elements. */
 void restart_oracle_init(struct restart_oracle *w, struct clock *clock, const struct api *api,
                          const struct rules *rules, struct disk *disk, uint64_t *features);
+
+/* Frees all that the oracle holds. */
+void restart_oracle_fini(struct restart_oracle *w);
 
 /* A hook gets other settings, or loses its effects, before the next process begins. */
 void restart_oracle_renew(struct restart_oracle *w, size_t hook);

@@ -505,6 +505,12 @@ void sim_daemon_poke(struct sim_daemon *l, size_t watch)
     on_progress(&l->posts[watch]);
 }
 
+void sim_daemon_trim(struct sim_daemon *l)
+{
+    for (size_t i = 0; i < l->stream_count; i++)
+        stream_trim(&l->streams[i]);
+}
+
 bool sim_daemon_is_quiet(const struct sim_daemon *l)
 {
     if (l->sim_hooks.changing != WATCHES)

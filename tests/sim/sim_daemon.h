@@ -92,6 +92,9 @@ void sim_daemon_reload(struct sim_daemon *l, size_t number, enum sim_daemon_edit
 /* Carries out the request of a person (a relist, a decision about the guard) for a watch. */
 void sim_daemon_poke(struct sim_daemon *l, size_t watch);
 
+/* Gives back the room that the bytes on the way to the daemon have once needed. */
+void sim_daemon_trim(struct sim_daemon *l);
+
 /* Are all streams up to date, and have the hooks nothing to do? */
 bool sim_daemon_is_quiet(const struct sim_daemon *l);
 

@@ -296,6 +296,21 @@ void sim_hooks_fini(struct sim_hooks *c)
         handler_forget(&c->params.handlers[i]);
 }
 
+size_t sim_hooks_pending(const struct sim_hooks *c)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < c->hooks.n; i++) {
+        const struct delivery_queue *q = &c->hooks.v[i]->queue;
+
+        for (size_t s = 0; s < RULES_SOURCES; s++)
+            ensure(map_count(&q->sources[s].by_key) <= RULES_KEYS);
+        ensure(q->pending_count <= RULES_SOURCES * RULES_KEYS);
+        n += q->pending_count;
+    }
+    return n;
+}
+
 bool sim_hooks_is_quiet(const struct sim_hooks *c)
 {
     return hooks_quiet(&c->hooks);

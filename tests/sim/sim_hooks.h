@@ -102,6 +102,9 @@ void sim_hooks_pause(struct sim_hooks *c, size_t hook, bool paused);
 /* A person wants a manual run of a key (RULES_KEYS = all keys). */
 void sim_hooks_order(struct sim_hooks *c, size_t hook, size_t key);
 
+/* So many keys are due for all hooks. Panics if a hook keeps more deliveries than there are keys. */
+size_t sim_hooks_pending(const struct sim_hooks *c);
+
 /* Have the hooks nothing to do? */
 bool sim_hooks_is_quiet(const struct sim_hooks *c);
 

@@ -588,6 +588,22 @@ void stream_start(struct stream *s, bool resumes)
     act(s, list_watch_start(s->list_watch, s->net->clock->now_ms));
 }
 
+static void trim(struct buf *b)
+{
+    struct buf small = {0};
+
+    buf_append(&small, b->data, b->len);
+    buf_free(b);
+    *b = small;
+}
+
+void stream_trim(struct stream *s)
+{
+    trim(&s->body);
+    trim(&s->beside->body);
+    trim(&s->second->body);
+}
+
 void stream_fini(struct stream *s)
 {
     reset(s);
