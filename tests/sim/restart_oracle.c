@@ -287,6 +287,14 @@ void restart_oracle_stale(struct restart_oracle *w, size_t number, bool stale)
             note_from(w, &w->hooks[i], number, &c);
 }
 
+void restart_oracle_order(struct restart_oracle *w, size_t hook, size_t key)
+{
+    for (size_t s = 0; s < RULES_SOURCES; s++)
+        for (size_t i = 0; i < RULES_KEYS; i++)
+            if (i == key || key == RULES_KEYS)
+                w->hooks[hook].keys[s][i].moved = true;
+}
+
 void restart_oracle_pause(struct restart_oracle *w, size_t hook, bool paused)
 {
     w->hooks[hook].paused = paused;

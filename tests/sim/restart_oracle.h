@@ -28,7 +28,8 @@ struct restart_oracle_key {
                                 * not know of it */
     bool parked;               /* after its last run */
     bool was_parked;           /* parked, as the disk has it */
-    bool moved;                /* a change has come since the key was parked, perhaps undone */
+    bool moved;                /* a change has come since the key was parked, perhaps undone, or a
+                                * person wants a run of it */
     bool whole;                /* the state that this process loaded is the handled one */
     uint64_t number;           /* the batch with the last record of the key */
 };
@@ -108,6 +109,10 @@ void restart_oracle_stale(struct restart_oracle *w, size_t number, bool stale);
 
 /* Hooks may have seen further sources. */
 void restart_oracle_look(struct restart_oracle *w, const struct hooks *hooks);
+
+/* A person has ordered a run of a key (RULES_KEYS = all keys). If a reload ends the hook before the
+ * run starts, the key is due without being ordered any more. */
+void restart_oracle_order(struct restart_oracle *w, size_t hook, size_t key);
 
 /* A person pauses or resumes a hook. */
 void restart_oracle_pause(struct restart_oracle *w, size_t hook, bool paused);

@@ -209,6 +209,8 @@ void sim_hooks_order(struct sim_hooks *c, size_t hook, size_t key)
         output_files_order(&c->params.handlers[hook].output_files);
     if (sim_hooks_remembers(c))
         c->params.persist->outputs[hook].excused = true;
+    if (sim_hooks_remembers(c) && is == ERR_OK)
+        restart_oracle_order(&c->params.persist->restart_oracle, hook, key);
     sim_hooks_start_due(c, c->synced);
 }
 
