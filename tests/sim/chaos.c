@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sim/chaos.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/meter.h"
 #include "base/panic.h"
 #include "sim/hours.h"
 #include "sim/sim_reload.h"
@@ -41,7 +43,10 @@ struct chaos {
     struct alarm
         window; /* etcd and the servers keep so old events: in worlds that live for hours */
     struct hours hours;
-    size_t pending; /* the most of this storm: sim/hours */
+    struct alarm memory;
+    uint64_t memory_bytes; /* limits.memory; 0 = no limit */
+    uint64_t incomplete;   /* so often has it stopped a watch of an earlier process */
+    size_t pending;        /* the most of this storm: sim/hours */
     size_t batches;
     uint64_t relists[RELIST_REASONS];
     uint64_t features[FEATURES];
@@ -165,6 +170,7 @@ static void on_birth(struct alarm *a)
                                     .on_known = on_known,
                                     .arg = x});
     x->operator.sim_hooks = & x->sim_daemon->sim_hooks;
+    sim_daemon_limit(x->sim_daemon, x->memory_bytes);
     if (x->calm && x->setup.remembers)
         operator_leave(&x->operator); /* resumes the hooks that were paused when the storm ended */
 }
@@ -177,6 +183,7 @@ static void end_life(struct chaos *x)
         for (size_t i = 0; i < RELIST_REASONS; i++)
             x->relists[i] += s.relists_by[i];
     }
+    x->incomplete += x->sim_daemon->incomplete;
     x->operator.sim_hooks = NULL;
     sim_daemon_destroy(&x->sim_daemon);
 }
@@ -284,6 +291,24 @@ static void on_window(struct alarm *a)
             x->net.servers[i].oldest = max(x->net.servers[i].oldest, oldest);
     }
     clock_set(&x->clock, a, WINDOW_MS);
+}
+
+static void limit_memory(struct chaos *x, uint64_t bytes)
+{
+    clock_trace(&x->clock, "limits.memory is %" PRIu64, bytes);
+    x->memory_bytes = bytes;
+    if (x->sim_daemon != NULL)
+        sim_daemon_limit(x->sim_daemon, bytes);
+}
+
+/* A reload changes limits.memory: there is room for nothing new, or for some, or there is no limit. */
+static void on_memory(struct alarm *a)
+{
+    struct chaos *x = container_of(a, struct chaos, memory);
+    bool limited = clock_percent(&x->clock, 50);
+
+    limit_memory(x, limited ? meter_bytes() * clock_pick(&x->clock, 60, 160) / 100 : 0);
+    clock_set(&x->clock, a, clock_pick(&x->clock, 5000, 120000));
 }
 
 static void disk(struct chaos *x)
@@ -658,6 +683,9 @@ static void end_storm(struct chaos *x)
     clock_clear(&x->clock, &x->disaster);
     clock_clear(&x->clock, &x->rotation);
     clock_clear(&x->clock, &x->reaper);
+    clock_clear(&x->clock, &x->memory);
+    if (x->memory_bytes > 0)
+        limit_memory(x, 0);
     for (size_t i = 0; i < SERVERS; i++)
         clock_clear(&x->clock, &x->heals[i]);
     clock_clear(&x->clock, &x->give_back);
@@ -718,6 +746,7 @@ static void note_hour(struct chaos *x)
         .faults = count_faults(x),
         .watches = requests[REQUEST_WATCH],
         .starts = x->lives,
+        .incomplete = x->incomplete + x->sim_daemon->incomplete,
         .pending = x->pending,
         .batches = x->batches,
     };
@@ -742,6 +771,7 @@ static void storm_again(struct chaos *x)
     for (size_t i = 0; i < HOOKS; i++)
         x->handlers[i].well = false;
     begin_storm(x);
+    clock_set(&x->clock, &x->memory, 1000);
 }
 
 /* Instead of one storm of some minutes. */
@@ -819,6 +849,7 @@ static void begin(struct chaos *x)
     x->reaper.fn = on_reaper;
     x->give_back.fn = on_give_back;
     x->window.fn = on_window;
+    x->memory.fn = on_memory;
     x->heals[0].fn = on_heal_0;
     x->heals[1].fn = on_heal_1;
     x->heals[2].fn = on_heal_2;

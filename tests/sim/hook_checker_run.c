@@ -209,7 +209,7 @@ static void check_allowed(const struct hook_checker *w, const struct checked_hoo
     else if (h->paused)
         why = "while it is paused";
     else if (checked_hook_blocked(w, h))
-        why = "while a source is stale";
+        why = "while a source is stale or incomplete";
     else if (w->clock->now_ms < h->free_ms)
         why = "before min_interval is over";
     else if (!checked_hook_has_slot(w, h))

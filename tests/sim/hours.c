@@ -56,17 +56,18 @@ void hours_note(struct hours *h, const struct hours_sample *s)
 }
 
 /* XX(member, title): the columns of the table. */
-#define COLUMNS(XX)          \
-    XX(changes, "changes")   \
-    XX(runs, "runs")         \
-    XX(faults, "faults")     \
-    XX(lists, "lists")       \
-    XX(watches, "watches")   \
-    XX(starts, "starts")     \
-    XX(pending, "pending")   \
-    XX(batches, "batches")   \
-    XX(state_rows, "rows")   \
-    XX(state_bytes, "state") \
+#define COLUMNS(XX)           \
+    XX(changes, "changes")    \
+    XX(runs, "runs")          \
+    XX(faults, "faults")      \
+    XX(lists, "lists")        \
+    XX(watches, "watches")    \
+    XX(starts, "starts")      \
+    XX(incomplete, "stopped") \
+    XX(pending, "pending")    \
+    XX(batches, "batches")    \
+    XX(state_rows, "rows")    \
+    XX(state_bytes, "state")  \
     XX(heap_bytes, "heap")
 
 static void print(const struct hours *h)

@@ -17,12 +17,13 @@ struct hours_sample {
     uint64_t faults;
     uint64_t lists;
     uint64_t watches;
-    uint64_t starts;    /* of the daemon */
-    size_t pending;     /* the most keys that were due for all hooks at once in this storm */
-    size_t batches;     /* the most batches that were on their way to disk at once in this storm */
-    size_t state_rows;  /* on disk */
-    size_t state_bytes; /* of the objects on disk */
-    size_t heap_bytes;  /* 0 = the allocator does not say */
+    uint64_t starts;     /* of the daemon */
+    uint64_t incomplete; /* watches that limits.memory has stopped */
+    size_t pending;      /* the most keys that were due for all hooks at once in this storm */
+    size_t batches;      /* the most batches that were on their way to disk at once in this storm */
+    size_t state_rows;   /* on disk */
+    size_t state_bytes;  /* of the objects on disk */
+    size_t heap_bytes;   /* 0 = the allocator does not say */
 };
 
 struct hours {

@@ -213,7 +213,8 @@ void oracle_look(struct oracle *o, const struct watch *w, size_t number)
 {
     struct watch_status s = watch_status(w, o->clock->now_ms);
 
-    if (s.stale || s.held != GUARD_NOTHING || !s.synced || oracle_waits_for_list(w))
+    if (s.stale || s.held != GUARD_NOTHING || !s.synced || watch_incomplete(w) ||
+        oracle_waits_for_list(w))
         o->told_ms[number] = o->clock->now_ms;
     for (size_t i = 0; i < watch_list_watch_count(w); i++) {
         struct list_watch_status list_watch = list_watch_status(watch_list_watch(w, i));
@@ -493,6 +494,7 @@ static void check_status(const struct oracle *o, const struct watch *w)
 {
     struct watch_status s = watch_status(w, o->clock->now_ms);
 
+    ensure(!watch_incomplete(w));
     if (s.stale || s.held != GUARD_NOTHING || !s.synced || s.err->kind != ERR_OK)
         panic("watch %s: all is well, but it says: stale %d, held %s, synced %d, error %s",
               watch_name(w), s.stale,

@@ -163,6 +163,14 @@ void sim_hooks_stale(struct sim_hooks *c, size_t number, bool stale, struct now 
     check_deliveries(c);
 }
 
+void sim_hooks_incomplete(struct sim_hooks *c, size_t number, bool incomplete, struct now now)
+{
+    if (c->is_watched)
+        hook_checker_before(&c->hook_checker);
+    c->hook_checker.incomplete[number] = incomplete;
+    hooks_subscriber.on_incomplete(&c->hooks, source(c, number), incomplete, now);
+}
+
 void sim_hooks_pause(struct sim_hooks *c, size_t hook, bool paused)
 {
     struct hook *h = rules_find(&c->hooks, hook);

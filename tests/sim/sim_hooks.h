@@ -93,6 +93,9 @@ void sim_hooks_delta(struct sim_hooks *c, size_t number, const struct delta *d);
 /* A watch or the view is stale, or fresh again. */
 void sim_hooks_stale(struct sim_hooks *c, size_t number, bool stale, struct now now);
 
+/* limits.memory keeps objects out of a watch or the view, or no longer. */
+void sim_hooks_incomplete(struct sim_hooks *c, size_t number, bool incomplete, struct now now);
+
 /* Starts all runs that may start; synced: which sources are synced. */
 void sim_hooks_start_due(struct sim_hooks *c, const bool synced[SOURCES]);
 

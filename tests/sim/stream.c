@@ -474,6 +474,8 @@ static void check_resumed(struct stream *s)
 
     if (s->action.what == LW_WATCH && strstr(s->target, "resourceVersion=") == NULL)
         s->excused = true; /* the list_watch has no version any more */
+    if (list_watch_is_incomplete(s->list_watch))
+        s->excused = true; /* limits.memory has stopped the scope */
     if (probes && s->net->setup->unversioned[s->lens.kind])
         s->excused = true; /* the probe brings no version, so a list takes its place */
     if (s->action.what == LW_WATCH || probes)
