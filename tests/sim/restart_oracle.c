@@ -249,7 +249,7 @@ static void note_change(struct restart_oracle *w, struct restart_oracle_hook *h,
         k->now = c->is;
         h->lives[source][c->is.uid].ended = !anew && h->lives[source][c->is.uid].ended;
     }
-    if (!h->open[source] || !is_unparked(h, k, &was))
+    if (!h->open[source] || h->replaced || !is_unparked(h, k, &was))
         return;
     k->parked = false;
     h->parked = h->parked && !is_due(h, k, &l, &was);
@@ -358,13 +358,18 @@ void restart_oracle_drop(struct restart_oracle *w, size_t hook)
     w->hooks[hook].absent = w->hooks[hook].was_absent = true;
 }
 
+void restart_oracle_replace(struct restart_oracle *w, size_t hook)
+{
+    w->hooks[hook].replaced = true;
+}
+
 void restart_oracle_begin_hook(struct restart_oracle *w, const struct hook *is)
 {
     struct restart_oracle_hook *h = &w->hooks[is->index];
 
     if (is->paused != h->paused)
         panic("%s: is %spaused after a reload", h->rules->name, is->paused ? "" : "not ");
-    h->absent = false;
+    h->absent = h->replaced = false;
     h->owed = h->owed || h->lacks;
     for (size_t s = 0; s < RULES_SOURCES; s++)
         h->was_seen[s] = h->seen[s] || h->open[s];

@@ -45,6 +45,7 @@ struct restart_oracle_hook {
     struct restart_oracle_key keys[RULES_SOURCES][RULES_KEYS];
     struct restart_oracle_incarnation *lives[RULES_SOURCES]; /* api->lives elements each */
     bool absent;     /* the configuration does not have the hook */
+    bool replaced;   /* by a reload, and restart_oracle_begin_hook() has not come yet */
     bool was_absent; /* a source may have told meanwhile that an object has LEFT */
     bool open[RULES_SOURCES];
     bool seen[RULES_SOURCES];     /* by any process so far; as on disk */
@@ -87,6 +88,10 @@ void restart_oracle_begin(struct restart_oracle *w, const struct hooks *hooks);
 
 /* A reload has dropped the hook. */
 void restart_oracle_drop(struct restart_oracle *w, size_t hook);
+
+/* A reload has replaced the hook, which has no open source any more: changes until
+ * restart_oracle_begin_hook() are of sources that are replaced, too. */
+void restart_oracle_replace(struct restart_oracle *w, size_t hook);
 
 /* A reload has replaced the hook, or has added it again: it knows the states in its records. */
 void restart_oracle_begin_hook(struct restart_oracle *w, const struct hook *is);
