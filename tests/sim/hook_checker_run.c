@@ -490,7 +490,8 @@ const struct run_timing *hook_checker_end(struct hook_checker *w, const struct r
     end.parks = hook_checker_parks(h->rules, result);
     end.another = by_key && !end.ok && !end.not_started && is_another(w, h, a, p, &end);
     end.due = checked_hook_due(h, a);
-    end.rerun = run->reason == RUN_RERUN && (!by_key || checked_hook_repeats(h, a));
+    end.rerun = run->reason == RUN_RERUN && h->rules->work_queue.rerun_ms > 0 &&
+                (!by_key || checked_hook_repeats(h, a));
     if (by_key && !end.due && !checked_hook_repeats(h, a))
         void_order(w, p);
     if (!end.ok)
