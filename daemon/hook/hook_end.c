@@ -188,12 +188,14 @@ static bool another_matter(struct hook *h, const struct run_event *was, bool par
            !str_eq(object_uid(due[0].object), object_uid(was->ev.object));
 }
 
-/* The run did not start: once more if it is still due, or is a rerun that can deliver anything. */
+/* The run did not start: once more if it is still due, or is a rerun that can deliver anything and that
+ * no reload has turned off meanwhile. */
 static enum scheduler_result outcome_of_not_started(const struct hook *h, const struct run *run,
                                                     const struct run_result *r)
 {
     const struct delivery *dl = delivery_of(run);
-    bool again = stays_rerun(run, r) && hook_work_item_repeats(h, dl);
+    bool rerun = stays_rerun(run, r) && h->work_queue.params.rerun_ms > 0;
+    bool again = rerun && hook_work_item_repeats(h, dl);
 
     return again || hook_work_item_due(h, run->work_item, dl) ? SCHEDULER_NOT_STARTED
                                                               : SCHEDULER_DONE;

@@ -7,17 +7,23 @@
 #include "base/mem.h"
 #include "base/panic.h"
 
-/* More versions than a simulation makes. */
+/* More versions than a simulation makes in an hour. */
 #define FAR_AWAY 1000000
 
-void api_init(struct api *a, struct clock *clock)
+void api_init(struct api *a, struct clock *clock, uint64_t hours)
 {
     *a = (struct api){.clock = clock, .rv = API_FIRST_RV, .compacted = 1, .next_uid = 2};
+    a->far_away = FAR_AWAY * hours;
+    a->lives = API_LIVES * hours;
+    a->was_deleted = mem_zalloc(a->lives * sizeof(*a->was_deleted));
+    a->last = mem_zalloc(a->lives * sizeof(*a->last));
 }
 
 void api_fini(struct api *a)
 {
     free(a->history);
+    free(a->was_deleted);
+    free(a->last);
 }
 
 const char *api_space_name(size_t space)
@@ -58,8 +64,47 @@ static enum api_odd draw_odd(struct api *a)
 
 static void record(struct api *a, const struct api_event *e)
 {
-    a->history = mem_realloc(a->history, (a->events + 1) * sizeof(*a->history));
-    a->history[a->events++] = *e;
+    size_t kept = a->events - a->dropped;
+
+    if (kept == a->room) {
+        a->room = a->room > 0 ? 2 * a->room : 256;
+        a->history = mem_realloc(a->history, a->room * sizeof(*a->history));
+    }
+    a->history[kept] = *e;
+    a->events++;
+}
+
+const struct api_event *api_event_at(const struct api *a, size_t number)
+{
+    ensure(number >= a->dropped && number < a->events);
+    return &a->history[number - a->dropped];
+}
+
+size_t api_bytes(const struct api *a)
+{
+    return a->room * sizeof(*a->history) + a->lives * (sizeof(*a->was_deleted) + sizeof(*a->last));
+}
+
+static void apply(struct api_object state[API_KEYS], const struct api_event *e)
+{
+    if (e->change != API_ELSEWHERE)
+        state[e->key] = e->change == API_DELETED ? (struct api_object){0} : e->object;
+}
+
+uint64_t api_drop(struct api *a, uint64_t since_ms, size_t seen)
+{
+    size_t upto = a->backup.rv > 0 && a->backup.events < seen ? a->backup.events : seen;
+    size_t n = 0;
+
+    while (a->dropped + n < upto && a->history[n].at_ms < since_ms)
+        apply(a->base, &a->history[n++]);
+    if (n == 0)
+        return 0;
+    uint64_t rv = a->history[n - 1].rv;
+    a->dropped += n;
+    memmove(a->history, a->history + n, (a->events - a->dropped) * sizeof(*a->history));
+    a->compacted = rv > a->compacted ? rv : a->compacted;
+    return rv;
 }
 
 static void set(struct api *a, size_t key, enum api_change change, struct api_object o)
@@ -117,7 +162,7 @@ void api_mutate(struct api *a)
     bool hot = clock_percent(a->clock, a->hot_percent);
     size_t key = clock_pick(a->clock, 0, hot ? API_HOT_KEYS - 1 : API_KEYS - 1);
 
-    ensure(a->next_uid < API_LIVES);
+    ensure(a->next_uid < a->lives);
     if (a->now[key].uid == 0)
         set(a, key, API_ADDED,
             (struct api_object){.uid = a->next_uid++,
@@ -146,7 +191,7 @@ void api_back_up(struct api *a)
 {
     a->backup = (struct api_backup){.events = a->events, .rv = a->rv};
     memcpy(a->backup.now, a->now, sizeof(a->now));
-    api_write_elsewhere(a, FAR_AWAY);
+    api_write_elsewhere(a, (a->highest > a->rv ? a->highest - a->rv : 0) + a->far_away);
 }
 
 void api_restore(struct api *a)
@@ -158,6 +203,7 @@ void api_restore(struct api *a)
         if (a->now[key].uid != b->now[key].uid)
             a->was_deleted[a->now[key].uid] = true;
     memcpy(a->now, b->now, sizeof(a->now));
+    a->highest = a->rv > a->highest ? a->rv : a->highest;
     a->events = b->events;
     a->rv = b->rv;
     a->compacted = a->compacted < a->rv ? a->compacted : a->rv;
@@ -167,13 +213,9 @@ void api_restore(struct api *a)
 
 void api_state_at(const struct api *a, uint64_t rv, struct api_object out[API_KEYS])
 {
-    memset(out, 0, API_KEYS * sizeof(*out));
-    for (size_t i = 0; i < a->events && a->history[i].rv <= rv; i++) {
-        const struct api_event *e = &a->history[i];
-
-        if (e->change != API_ELSEWHERE)
-            out[e->key] = e->change == API_DELETED ? (struct api_object){0} : e->object;
-    }
+    memcpy(out, a->base, sizeof(a->base));
+    for (size_t i = a->dropped; i < a->events && api_event_at(a, i)->rv <= rv; i++)
+        apply(out, api_event_at(a, i));
 }
 
 bool api_same(const struct api_object *a, const struct api_object *b)

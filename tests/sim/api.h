@@ -23,7 +23,7 @@ enum { API_SLICES = 8 };
 /* The version of a cluster in which nothing has happened yet. */
 enum { API_FIRST_RV = 10 };
 
-/* At most so many incarnations in a simulation: uids are below. */
+/* At most so many incarnations in an hour of virtual time; a short simulation is one hour. */
 enum { API_LIVES = 4000 };
 
 /* Why a client cannot use this state of an object (docs/design.md "Skipped objects"). */
@@ -64,17 +64,23 @@ struct api_backup {
 struct api {
     struct clock *clock;
     struct api_object now[API_KEYS];
-    struct api_event *history; /* complete; compacted events are kept, but no client gets them */
-    size_t events;
+    struct api_event *history;        /* from the event `dropped` on: api_event_at() */
+    size_t room;                      /* of history */
+    size_t dropped;                   /* so many of the oldest events are not kept any more */
+    struct api_object base[API_KEYS]; /* all objects before the first event that is kept */
+    size_t events;                    /* so many in all */
     uint64_t rv;
-    uint64_t compacted;                /* versions below cannot be asked for */
-    unsigned hot_percent;              /* so many of the changes go to API_HOT_KEYS of the keys */
-    unsigned odd_percent;              /* so many of the new states cannot be used */
-    uint64_t next_uid;                 /* from 2 on: 1 is the uid of outages (RULES_OUTAGE) */
-    struct api_backup backup;          /* rv 0 = none */
-    bool restored;                     /* a backup was restored; stays true */
-    bool was_deleted[API_LIVES];       /* by uid: at any time, or by the restoration */
-    struct api_object last[API_LIVES]; /* by uid: the final state of a deleted object */
+    uint64_t highest;         /* no version that a restoration has taken back is above */
+    uint64_t far_away;        /* more versions than the simulation makes */
+    uint64_t compacted;       /* versions below cannot be asked for */
+    unsigned hot_percent;     /* so many of the changes go to API_HOT_KEYS of the keys */
+    unsigned odd_percent;     /* so many of the new states cannot be used */
+    uint64_t next_uid;        /* from 2 on: 1 is the uid of outages (RULES_OUTAGE) */
+    uint64_t lives;           /* uids are below */
+    struct api_backup backup; /* rv 0 = none */
+    bool restored;            /* a backup was restored, and somebody may still know what was lost */
+    bool *was_deleted;        /* by uid: at any time, or by the restoration */
+    struct api_object *last;  /* by uid: the final state of a deleted object */
 };
 
 /* The kind as which a watch gets the objects. */
@@ -88,10 +94,10 @@ struct lens {
     bool shown;    /* it has match: the client leaves the others out */
 };
 
-/* Makes an empty cluster. */
-void api_init(struct api *a, struct clock *clock);
+/* Makes an empty cluster for so many hours. */
+void api_init(struct api *a, struct clock *clock, uint64_t hours);
 
-/* Frees the history. */
+/* Frees all that the cluster holds. */
 void api_fini(struct api *a);
 
 /* Makes one random change. */
@@ -105,6 +111,16 @@ void api_write_elsewhere(struct api *a, uint64_t versions);
 
 /* Forgets some of the history. */
 void api_compact(struct api *a);
+
+/* Compacts all events before since_ms, and frees the first of them, as far as `seen` events, which all
+ * servers have. Returns the oldest version from which a watch can begin. */
+uint64_t api_drop(struct api *a, uint64_t since_ms, size_t seen);
+
+/* An event by its number: dropped <= number < events. */
+const struct api_event *api_event_at(const struct api *a, size_t number);
+
+/* The heap that the cluster takes. */
+size_t api_bytes(const struct api *a);
 
 /* Keeps the cluster as it is. From here on versions are so far away that the restored cluster does
  * not come to them again: a client with a version that the restored cluster gives out once more

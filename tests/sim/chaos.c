@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sim/chaos.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/meter.h"
 #include "base/panic.h"
+#include "sim/hours.h"
 #include "sim/sim_reload.h"
+#include "sim/world.h"
 
-enum { SAMPLE_MS = 5000 };
+enum { SAMPLE_MS = 5000, WINDOW_MS = 300000 };
 
 struct chaos {
     uint64_t seed;
+    const struct chaos_options *options;
     struct clock clock;
     struct setup setup;
     struct api api;
@@ -21,9 +26,10 @@ struct chaos {
     struct oracle oracle;
     struct persist persist;
     struct sim_daemon *sim_daemon; /* NULL = down */
+    bool immortal;                 /* nothing kills the daemon */
     uint64_t lives;
     uint64_t changes;
-    bool restored; /* etcd was; a simulation has one backup only: api_back_up() */
+    bool restored; /* etcd was; a storm has one backup only: api_back_up() */
     bool calm;
     struct alarm change;
     struct alarm elsewhere;
@@ -34,9 +40,22 @@ struct chaos {
     struct alarm reaper;
     struct alarm heals[SERVERS];
     struct alarm give_back;
+    struct alarm
+        window; /* etcd and the servers keep so old events: in worlds that live for hours */
+    struct hours hours;
+    struct alarm memory;
+    uint64_t memory_bytes; /* limits.memory; 0 = no limit */
+    uint64_t incomplete;   /* so often has it stopped a watch of an earlier process */
+    size_t pending;        /* the most of this storm: sim/hours */
+    size_t batches;
     uint64_t relists[RELIST_REASONS];
     uint64_t features[FEATURES];
 };
+
+static uint64_t max(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
 
 /* etcd has changed: tells the oracle and the servers. */
 static void changed(struct chaos *x)
@@ -151,6 +170,7 @@ static void on_birth(struct alarm *a)
                                     .on_known = on_known,
                                     .arg = x});
     x->operator.sim_hooks = & x->sim_daemon->sim_hooks;
+    sim_daemon_limit(x->sim_daemon, x->memory_bytes);
     if (x->calm && x->setup.remembers)
         operator_leave(&x->operator); /* resumes the hooks that were paused when the storm ended */
 }
@@ -163,6 +183,7 @@ static void end_life(struct chaos *x)
         for (size_t i = 0; i < RELIST_REASONS; i++)
             x->relists[i] += s.relists_by[i];
     }
+    x->incomplete += x->sim_daemon->incomplete;
     x->operator.sim_hooks = NULL;
     sim_daemon_destroy(&x->sim_daemon);
 }
@@ -178,7 +199,7 @@ static void die(struct chaos *x, bool orderly)
 
 static void crash(struct chaos *x)
 {
-    if (x->sim_daemon == NULL)
+    if (x->sim_daemon == NULL || x->immortal)
         return;
     net_count(&x->net, FAULT_CRASH);
     die(x, !clock_percent(&x->clock, 70));
@@ -253,6 +274,41 @@ static void forget(struct chaos *x)
     for (size_t i = 0; i < SERVERS; i++)
         if (clock_percent(&x->clock, 70))
             server_forget(&x->net.servers[i]);
+}
+
+/* As etcd and the servers do it in time: the history does not become longer and longer. */
+static void on_window(struct alarm *a)
+{
+    struct chaos *x = container_of(a, struct chaos, window);
+    size_t seen = x->api.events;
+
+    for (size_t i = 0; i < SERVERS; i++)
+        seen = x->net.servers[i].upto < seen ? x->net.servers[i].upto : seen;
+    if (x->clock.now_ms > WINDOW_MS) {
+        uint64_t oldest = api_drop(&x->api, x->clock.now_ms - WINDOW_MS, seen);
+
+        for (size_t i = 0; i < SERVERS; i++)
+            x->net.servers[i].oldest = max(x->net.servers[i].oldest, oldest);
+    }
+    clock_set(&x->clock, a, WINDOW_MS);
+}
+
+static void limit_memory(struct chaos *x, uint64_t bytes)
+{
+    clock_trace(&x->clock, "limits.memory is %" PRIu64, bytes);
+    x->memory_bytes = bytes;
+    if (x->sim_daemon != NULL)
+        sim_daemon_limit(x->sim_daemon, bytes);
+}
+
+/* A reload changes limits.memory: there is room for nothing new, or for some, or there is no limit. */
+static void on_memory(struct alarm *a)
+{
+    struct chaos *x = container_of(a, struct chaos, memory);
+    bool limited = clock_percent(&x->clock, 50);
+
+    limit_memory(x, limited ? meter_bytes() * clock_pick(&x->clock, 60, 160) / 100 : 0);
+    clock_set(&x->clock, a, clock_pick(&x->clock, 5000, 120000));
 }
 
 static void disk(struct chaos *x)
@@ -367,18 +423,19 @@ static void on_sample(struct alarm *a)
 {
     struct chaos *x = container_of(a, struct chaos, sample);
 
-    if (x->sim_daemon != NULL)
+    x->batches = max(x->batches, disk_batches(&x->persist.disk));
+    if (x->sim_daemon != NULL) {
         oracle_sample(&x->oracle, x->sim_daemon);
+        x->pending = max(x->pending, sim_hooks_pending(&x->sim_daemon->sim_hooks));
+    }
     if (x->sim_daemon != NULL && x->calm)
         accept_rejected(x);
     clock_set(&x->clock, a, SAMPLE_MS);
 }
 
-static void storm(struct chaos *x)
+/* All that happens from now on happens again and again until end_storm(). */
+static void begin_storm(struct chaos *x)
 {
-    x->net.percent = x->setup.fault_percent;
-    mutate(x, clock_pick(&x->clock, 0, 20));
-    clock_set(&x->clock, &x->birth, 0);
     clock_set(&x->clock, &x->change, 1);
     clock_set(&x->clock, &x->disaster, 1000);
     clock_set(&x->clock, &x->rotation, 1000);
@@ -388,7 +445,16 @@ static void storm(struct chaos *x)
     operator_come(&x->operator, & x->setup);
     if (x->setup.others)
         clock_set(&x->clock, &x->elsewhere, 1);
+}
+
+static void storm(struct chaos *x)
+{
     uint64_t until_ms = x->clock.now_ms + x->setup.storm_ms;
+
+    x->net.percent = x->setup.fault_percent;
+    mutate(x, clock_pick(&x->clock, 0, 20));
+    clock_set(&x->clock, &x->birth, 0);
+    begin_storm(x);
     while (clock_step(&x->clock, until_ms))
         continue;
 }
@@ -490,6 +556,7 @@ static void mend(struct chaos *x)
     settle(x);
 }
 
+/* Lists that streams with versions have asked for. */
 static unsigned count_lists(const struct chaos *x)
 {
     unsigned n = 0;
@@ -616,6 +683,9 @@ static void end_storm(struct chaos *x)
     clock_clear(&x->clock, &x->disaster);
     clock_clear(&x->clock, &x->rotation);
     clock_clear(&x->clock, &x->reaper);
+    clock_clear(&x->clock, &x->memory);
+    if (x->memory_bytes > 0)
+        limit_memory(x, 0);
     for (size_t i = 0; i < SERVERS; i++)
         clock_clear(&x->clock, &x->heals[i]);
     clock_clear(&x->clock, &x->give_back);
@@ -644,9 +714,84 @@ static void calm(struct chaos *x)
         drill(x);
 }
 
-static uint64_t max(uint64_t a, uint64_t b)
+/* ---- Worlds that live for hours. */
+
+/* All is well for a moment: nothing may be lost. Then nobody knows what a restoration has taken back,
+ * except for hooks that have parked it. */
+static void rest(struct chaos *x)
 {
-    return a > b ? a : b;
+    bool parked = false;
+
+    end_storm(x);
+    settle(x);
+    if (api_mend(&x->api)) {
+        changed(x);
+        settle(x);
+    }
+    disk_sync(&x->persist.disk);
+    world_check_disk(&x->sim_daemon->sim_hooks, &x->persist.disk, &x->api);
+    for (size_t i = 0; i < HOOKS; i++)
+        parked = parked || hook_parked(rules_find(&x->sim_daemon->sim_hooks.hooks, i)) > 0;
+    if (!parked)
+        x->api.restored = x->restored = false;
+}
+
+static void note_hour(struct chaos *x)
+{
+    const uint64_t *requests = x->net.requests;
+    struct hours_sample s = {
+        .virtual_ms = x->clock.now_ms,
+        .changes = x->changes,
+        .runs = count_runs(x),
+        .faults = count_faults(x),
+        .watches = requests[REQUEST_WATCH],
+        .starts = x->lives,
+        .incomplete = x->incomplete + x->sim_daemon->incomplete,
+        .pending = x->pending,
+        .batches = x->batches,
+    };
+
+    s.lists = requests[REQUEST_FIRST] + requests[REQUEST_NEWEST] + requests[REQUEST_SINCE] +
+              requests[REQUEST_STREAM];
+    disk_measure(&x->persist.disk, &s.state_rows, &s.state_bytes);
+    disk_hooks_measure(&x->persist.disk_hooks, &s.state_rows, &s.state_bytes);
+    sim_daemon_trim(x->sim_daemon);
+    s.heap_bytes = hours_heap_bytes(api_bytes(&x->api) + oracle_bytes(&x->oracle));
+    hours_note(&x->hours, &s);
+    x->pending = x->batches = 0;
+}
+
+static void storm_again(struct chaos *x)
+{
+    setup_redraw_weather(&x->setup, &x->clock);
+    x->calm = false;
+    x->net.percent = x->setup.fault_percent;
+    x->api.hot_percent = x->setup.hot_percent;
+    x->api.odd_percent = x->setup.odd_percent;
+    for (size_t i = 0; i < HOOKS; i++)
+        x->handlers[i].well = false;
+    begin_storm(x);
+    clock_set(&x->clock, &x->memory, 1000);
+}
+
+/* Instead of one storm of some minutes. */
+static void live_for_hours(struct chaos *x)
+{
+    hours_init(&x->hours, x->options->hours);
+    x->immortal = !x->options->remembers;
+    clock_set(&x->clock, &x->birth, 0);
+    clock_set(&x->clock, &x->window, WINDOW_MS);
+    for (uint64_t i = 0; i < x->hours.storms; i++) {
+        uint64_t until_ms = x->clock.now_ms + x->hours.storm_ms;
+
+        storm_again(x);
+        while (clock_step(&x->clock, until_ms))
+            continue;
+        rest(x);
+        note_hour(x);
+    }
+    hours_check(&x->hours, x->seed);
+    hours_fini(&x->hours);
 }
 
 static void sum_up(const struct chaos *x, struct totals *t)
@@ -654,6 +799,7 @@ static void sum_up(const struct chaos *x, struct totals *t)
     t->seeds++;
     t->virtual_ms += x->clock.now_ms;
     t->changes += x->changes;
+    t->starts += x->lives;
     t->worst_ms = max(t->worst_ms, x->oracle.worst_ms);
     for (size_t i = 0; i < BEHINDS; i++)
         t->worst_by[i] = max(t->worst_by[i], x->oracle.worst_by[i]);
@@ -673,12 +819,12 @@ static void sum_up(const struct chaos *x, struct totals *t)
         t->features[i] += x->features[i];
 }
 
-static void begin(struct chaos *x, const struct chaos_options *options)
+static void begin(struct chaos *x)
 {
-    clock_init(&x->clock, x->seed, options->verbose);
+    clock_init(&x->clock, x->seed, x->options->verbose);
     setup_draw(&x->setup, &x->clock);
-    x->setup.remembers = options->remembers || x->seed % 2 == 1;
-    api_init(&x->api, &x->clock);
+    x->setup.remembers = x->options->remembers || x->seed % 2 == 1;
+    api_init(&x->api, &x->clock, x->options->hours + 1);
     x->api.hot_percent = x->setup.hot_percent;
     x->api.odd_percent = x->setup.odd_percent;
     oracle_init(&x->oracle, &x->clock, &x->api, &x->setup, x->features);
@@ -702,6 +848,8 @@ static void begin(struct chaos *x, const struct chaos_options *options)
     x->sample.fn = on_sample;
     x->reaper.fn = on_reaper;
     x->give_back.fn = on_give_back;
+    x->window.fn = on_window;
+    x->memory.fn = on_memory;
     x->heals[0].fn = on_heal_0;
     x->heals[1].fn = on_heal_1;
     x->heals[2].fn = on_heal_2;
@@ -709,10 +857,13 @@ static void begin(struct chaos *x, const struct chaos_options *options)
 
 void chaos_run(uint64_t seed, const struct chaos_options *options, struct totals *totals)
 {
-    struct chaos *x = MEM_NEW(struct chaos, .seed = seed);
+    struct chaos *x = MEM_NEW(struct chaos, .seed = seed, .options = options);
 
-    begin(x, options);
-    storm(x);
+    begin(x);
+    if (options->hours > 0)
+        live_for_hours(x);
+    else
+        storm(x);
     calm(x);
     end_life(x);
     sum_up(x, totals);

@@ -28,12 +28,16 @@ struct totals {
     uint64_t requests[REQUESTS];
     uint64_t relists[RELIST_REASONS];
     uint64_t features[FEATURES];
+    uint64_t starts; /* of the daemon */
 };
 
 /* How the simulation of a seed is run. */
 struct chaos_options {
     bool verbose;
     bool remembers; /* the daemon keeps delivery records; without this only with odd seeds */
+    /* The world lives for so many hours of storm, and is quiet after each. Its daemon dies only if
+     * `remembers` is set. 0 = one storm of some minutes. */
+    uint64_t hours;
 };
 
 /* Runs the simulation of a seed and adds to the sums; panics if a promise is broken. */

@@ -61,10 +61,18 @@ static bool any_stale(const struct hook_checker *w, const struct checked_hook *h
     return false;
 }
 
+bool checked_hook_lacks(const struct hook_checker *w, const struct rules *r)
+{
+    for (size_t s = 0; s < RULES_SOURCES; s++)
+        if (w->incomplete[r->sources[s]])
+            return true;
+    return false;
+}
+
 /* A source that is not synced concerns the first run only: require may have become "all" since. */
 bool checked_hook_blocked(const struct hook_checker *w, const struct checked_hook *h)
 {
-    return h->gate == GATE_CLOSED || h->paused ||
+    return h->gate == GATE_CLOSED || h->paused || checked_hook_lacks(w, h->rules) ||
            (h->rules->when_stale == HOOK_STALE_WAIT && any_stale(w, h) &&
             !checked_hook_has_sources(w, h));
 }

@@ -17,7 +17,11 @@ bool checked_hook_due(const struct checked_hook *h, const struct delivery_model 
 /* Could the key, or the hook, run although nothing is due? */
 bool checked_hook_repeats(const struct checked_hook *h, const struct delivery_model *a);
 
-/* Is the hook kept from starting any run: not open yet, paused, or waiting for a stale source? */
+/* Does limits.memory keep objects out of a source of the hook? */
+bool checked_hook_lacks(const struct hook_checker *w, const struct rules *r);
+
+/* Is the hook kept from starting any run: not open yet, paused, or waiting for a source that is stale or
+ * incomplete? */
 bool checked_hook_blocked(const struct hook_checker *w, const struct checked_hook *h);
 
 /* Are as many sources usable as the hook needs? */

@@ -193,7 +193,7 @@ static void write_batches(struct disk *r, size_t n)
     }
 }
 
-static size_t count(const struct disk *r)
+size_t disk_batches(const struct disk *r)
 {
     size_t n = 0;
 
@@ -248,12 +248,12 @@ void disk_turn(struct disk *r, size_t number, const struct watch *w)
         put_version(r, number, i, w);
     r->in_turn = false;
     if (clock_percent(r->clock, 20))
-        write_batches(r, count(r));
+        write_batches(r, disk_batches(r));
 }
 
 void disk_crash(struct disk *r)
 {
-    write_batches(r, clock_pick(r->clock, 0, count(r)));
+    write_batches(r, clock_pick(r->clock, 0, disk_batches(r)));
     free_batches(r);
     memcpy(r->last, r->versions, sizeof(r->last));
 }
@@ -263,6 +263,18 @@ void disk_sync(struct disk *r)
     r->in_turn = false;
     write_batches(r, SIZE_MAX);
     clock_clear(r->clock, &r->commit);
+}
+
+void disk_measure(const struct disk *r, size_t *rows, size_t *bytes)
+{
+    for (size_t w = 0; w < WATCHES; w++) {
+        for (size_t key = 0; key < API_KEYS; key++) {
+            *rows += r->objects[w][key] != NULL;
+            *bytes += r->objects[w][key] != NULL ? object_bytes(r->objects[w][key]) : 0;
+        }
+        for (size_t i = 0; i < DISK_SKIPS; i++)
+            *rows += r->skips[w][i].times > 0;
+    }
 }
 
 bool disk_lose(struct disk *r, size_t number)

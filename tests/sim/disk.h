@@ -82,6 +82,12 @@ uint64_t disk_number(const struct disk *r);
  * settings have brought its objects, as rewrite() in persist/watch does. */
 void disk_edit(struct disk *r, size_t number, size_t stream, const struct watch *w);
 
+/* So many batches are on their way to disk. */
+size_t disk_batches(const struct disk *r);
+
+/* Adds the rows on disk, and the bytes of their objects. */
+void disk_measure(const struct disk *r, size_t *rows, size_t *bytes);
+
 /* A turn ends in which nothing happened to a watch. now: all batches are
  * on disk within 20 ms. */
 void disk_end_turn(struct disk *r, bool now);

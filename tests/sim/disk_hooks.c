@@ -49,6 +49,29 @@ void disk_hooks_fini(struct disk_hooks *m)
             }
 }
 
+static void measure_row(const struct disk_hooks_row *r, size_t *rows, size_t *bytes)
+{
+    *rows += r->is;
+    *bytes += r->record.last != NULL ? object_bytes(r->record.last) : 0;
+}
+
+static void measure_hook(const struct disk_hooks_hook *h, size_t *rows, size_t *bytes)
+{
+    for (size_t s = 0; s < RULES_SOURCES; s++)
+        for (size_t key = 0; key < RULES_KEYS; key++) {
+            measure_row(&h->rows[s][key][0], rows, bytes);
+            measure_row(&h->rows[s][key][1], rows, bytes);
+        }
+    for (size_t i = 0; i < API_KEYS; i++)
+        *rows += h->files[i].is;
+}
+
+void disk_hooks_measure(const struct disk_hooks *m, size_t *rows, size_t *bytes)
+{
+    for (size_t i = 0; i < HOOKS; i++)
+        measure_hook(&m->hooks[i], rows, bytes);
+}
+
 bool disk_hooks_known(const struct disk_hooks *m)
 {
     for (size_t i = 0; i < HOOKS; i++)

@@ -59,6 +59,9 @@ void disk_hooks_init(struct disk_hooks *m, struct disk *disk, uint64_t *features
 /* Frees all rows. */
 void disk_hooks_fini(struct disk_hooks *m);
 
+/* Adds the rows on disk, and the bytes of their objects. */
+void disk_hooks_measure(const struct disk_hooks *m, size_t *rows, size_t *bytes);
+
 /* Did an earlier process have the hooks? */
 bool disk_hooks_known(const struct disk_hooks *m);
 

@@ -51,6 +51,7 @@ struct hook_checker {
     unsigned slots;            /* shared ones, beside each hook's own */
     bool synced[SOURCES];
     bool stale[SOURCES];
+    bool incomplete[SOURCES]; /* for all hooks of the process */
     struct checked_hook hooks[HOOKS];
     uint64_t *features; /* FEATURES counts */
     uint64_t looked_ms; /* when the checker last looked for late runs */

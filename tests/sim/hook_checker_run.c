@@ -209,7 +209,7 @@ static void check_allowed(const struct hook_checker *w, const struct checked_hoo
     else if (h->paused)
         why = "while it is paused";
     else if (checked_hook_blocked(w, h))
-        why = "while a source is stale";
+        why = "while a source is stale or incomplete";
     else if (w->clock->now_ms < h->free_ms)
         why = "before min_interval is over";
     else if (!checked_hook_has_slot(w, h))
@@ -490,7 +490,8 @@ const struct run_timing *hook_checker_end(struct hook_checker *w, const struct r
     end.parks = hook_checker_parks(h->rules, result);
     end.another = by_key && !end.ok && !end.not_started && is_another(w, h, a, p, &end);
     end.due = checked_hook_due(h, a);
-    end.rerun = run->reason == RUN_RERUN && (!by_key || checked_hook_repeats(h, a));
+    end.rerun = run->reason == RUN_RERUN && h->rules->work_queue.rerun_ms > 0 &&
+                (!by_key || checked_hook_repeats(h, a));
     if (by_key && !end.due && !checked_hook_repeats(h, a))
         void_order(w, p);
     if (!end.ok)

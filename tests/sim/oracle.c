@@ -11,10 +11,38 @@
 #include "sim/rules.h"
 #include "sim/world.h"
 
+enum { KEEP_MS = 3600000 };
+
+static void forget_old(struct sights *s, uint64_t now_ms)
+{
+    size_t old = 0;
+
+    while (old + 1 < s->n && s->v[old + 1].from_ms + KEEP_MS < now_ms)
+        old++;
+    if (old > 0)
+        memmove(s->v, s->v + old, (s->n - old) * sizeof(*s->v));
+    s->n -= old;
+}
+
 static void add(struct sights *s, struct sight sight)
 {
-    s->v = mem_realloc(s->v, (s->n + 1) * sizeof(*s->v));
+    if (s->n == s->room)
+        forget_old(s, sight.from_ms);
+    if (s->n == s->room) {
+        s->room = s->room > 0 ? 2 * s->room : 32;
+        s->v = mem_realloc(s->v, s->room * sizeof(*s->v));
+    }
     s->v[s->n++] = sight;
+}
+
+size_t oracle_bytes(const struct oracle *o)
+{
+    size_t n = 0;
+
+    for (size_t w = 0; w < WATCHES; w++)
+        for (size_t key = 0; key < API_KEYS; key++)
+            n += o->sights[w][key].room * sizeof(struct sight);
+    return n;
 }
 
 void oracle_note(struct oracle *o)
@@ -185,7 +213,8 @@ void oracle_look(struct oracle *o, const struct watch *w, size_t number)
 {
     struct watch_status s = watch_status(w, o->clock->now_ms);
 
-    if (s.stale || s.held != GUARD_NOTHING || !s.synced || oracle_waits_for_list(w))
+    if (s.stale || s.held != GUARD_NOTHING || !s.synced || watch_incomplete(w) ||
+        oracle_waits_for_list(w))
         o->told_ms[number] = o->clock->now_ms;
     for (size_t i = 0; i < watch_list_watch_count(w); i++) {
         struct list_watch_status list_watch = list_watch_status(watch_list_watch(w, i));
@@ -465,6 +494,7 @@ static void check_status(const struct oracle *o, const struct watch *w)
 {
     struct watch_status s = watch_status(w, o->clock->now_ms);
 
+    ensure(!watch_incomplete(w));
     if (s.stale || s.held != GUARD_NOTHING || !s.synced || s.err->kind != ERR_OK)
         panic("watch %s: all is well, but it says: stale %d, held %s, synced %d, error %s",
               watch_name(w), s.stale,

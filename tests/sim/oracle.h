@@ -21,10 +21,12 @@ struct sight {
     uint64_t from_ms;
 };
 
-/* All states of a key that a watch should have seen. */
+/* All states of a key that a watch should have seen, but those that were over more than an hour
+ * ago. */
 struct sights {
     struct sight *v;
     size_t n;
+    size_t room;
 };
 
 /* The guard of a scope, as seen from outside. */
@@ -92,6 +94,9 @@ void oracle_init(struct oracle *o, const struct clock *clock, const struct api *
 
 /* Frees all that the oracle holds. */
 void oracle_fini(struct oracle *o);
+
+/* The heap that the oracle takes. */
+size_t oracle_bytes(const struct oracle *o);
 
 /* Something happened in etcd. */
 void oracle_note(struct oracle *o);

@@ -20,6 +20,7 @@ void persist_fini(struct persist *m)
 {
     disk_fini(&m->disk);
     disk_hooks_fini(&m->disk_hooks);
+    restart_oracle_fini(&m->restart_oracle);
 }
 
 void persist_end_incarnation(struct persist *m, bool orderly)

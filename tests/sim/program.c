@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/panic.h"
 #include "hook/shortage.h"
+#include "sim/checked_hook.h"
 #include "sim/sharing.h"
 #include "sim/sim_reload.h"
 
@@ -270,6 +271,8 @@ static void check_start(struct sim_hooks *c, const struct run *run)
 {
     bool applies = run->kind == RUN_APPLY;
 
+    if (!applies && checked_hook_lacks(&c->hook_checker, &c->params.rules[run->hook->index]))
+        panic("%s runs while a source is incomplete", run->hook->name);
     if (c->is_watched)
         sim_hooks_open(c);
     if (c->is_watched && applies)

@@ -18,8 +18,20 @@ void restart_oracle_init(struct restart_oracle *w, struct clock *clock, const st
     w->api = api;
     w->disk = disk;
     w->features = features;
+    for (size_t i = 0; i < HOOKS; i++) {
+        struct restart_oracle_hook *h = &w->hooks[i];
+
+        h->rules = &rules[i];
+        for (size_t s = 0; s < RULES_SOURCES; s++)
+            h->lives[s] = mem_zalloc(api->lives * sizeof(*h->lives[s]));
+    }
+}
+
+void restart_oracle_fini(struct restart_oracle *w)
+{
     for (size_t i = 0; i < HOOKS; i++)
-        w->hooks[i].rules = &rules[i];
+        for (size_t s = 0; s < RULES_SOURCES; s++)
+            free(w->hooks[i].lives[s]);
 }
 
 /* ---- Flags that are on disk, in the same batches as the rows of the daemon. */
@@ -237,7 +249,7 @@ static void note_change(struct restart_oracle *w, struct restart_oracle_hook *h,
         k->now = c->is;
         h->lives[source][c->is.uid].ended = !anew && h->lives[source][c->is.uid].ended;
     }
-    if (!h->open[source] || !is_unparked(h, k, &was))
+    if (!h->open[source] || h->replaced || !is_unparked(h, k, &was))
         return;
     k->parked = false;
     h->parked = h->parked && !is_due(h, k, &l, &was);
@@ -273,6 +285,14 @@ void restart_oracle_stale(struct restart_oracle *w, size_t number, bool stale)
     for (size_t i = 0; i < HOOKS; i++)
         if (rules_take_outages(w->hooks[i].rules))
             note_from(w, &w->hooks[i], number, &c);
+}
+
+void restart_oracle_order(struct restart_oracle *w, size_t hook, size_t key)
+{
+    for (size_t s = 0; s < RULES_SOURCES; s++)
+        for (size_t i = 0; i < RULES_KEYS; i++)
+            if (i == key || key == RULES_KEYS)
+                w->hooks[hook].keys[s][i].moved = true;
 }
 
 void restart_oracle_pause(struct restart_oracle *w, size_t hook, bool paused)
@@ -338,13 +358,18 @@ void restart_oracle_drop(struct restart_oracle *w, size_t hook)
     w->hooks[hook].absent = w->hooks[hook].was_absent = true;
 }
 
+void restart_oracle_replace(struct restart_oracle *w, size_t hook)
+{
+    w->hooks[hook].replaced = true;
+}
+
 void restart_oracle_begin_hook(struct restart_oracle *w, const struct hook *is)
 {
     struct restart_oracle_hook *h = &w->hooks[is->index];
 
     if (is->paused != h->paused)
         panic("%s: is %spaused after a reload", h->rules->name, is->paused ? "" : "not ");
-    h->absent = false;
+    h->absent = h->replaced = false;
     h->owed = h->owed || h->lacks;
     for (size_t s = 0; s < RULES_SOURCES; s++)
         h->was_seen[s] = h->seen[s] || h->open[s];

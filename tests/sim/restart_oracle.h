@@ -28,7 +28,8 @@ struct restart_oracle_key {
                                 * not know of it */
     bool parked;               /* after its last run */
     bool was_parked;           /* parked, as the disk has it */
-    bool moved;                /* a change has come since the key was parked, perhaps undone */
+    bool moved;                /* a change has come since the key was parked, perhaps undone, or a
+                                * person wants a run of it */
     bool whole;                /* the state that this process loaded is the handled one */
     uint64_t number;           /* the batch with the last record of the key */
 };
@@ -42,8 +43,9 @@ struct restart_oracle_incarnation {
 struct restart_oracle_hook {
     const struct rules *rules;
     struct restart_oracle_key keys[RULES_SOURCES][RULES_KEYS];
-    struct restart_oracle_incarnation lives[RULES_SOURCES][API_LIVES];
+    struct restart_oracle_incarnation *lives[RULES_SOURCES]; /* api->lives elements each */
     bool absent;     /* the configuration does not have the hook */
+    bool replaced;   /* by a reload, and restart_oracle_begin_hook() has not come yet */
     bool was_absent; /* a source may have told meanwhile that an object has LEFT */
     bool open[RULES_SOURCES];
     bool seen[RULES_SOURCES];     /* by any process so far; as on disk */
@@ -75,6 +77,9 @@ struct restart_oracle {
 void restart_oracle_init(struct restart_oracle *w, struct clock *clock, const struct api *api,
                          const struct rules *rules, struct disk *disk, uint64_t *features);
 
+/* Frees all that the oracle holds. */
+void restart_oracle_fini(struct restart_oracle *w);
+
 /* A hook gets other settings, or loses its effects, before the next process begins. */
 void restart_oracle_renew(struct restart_oracle *w, size_t hook);
 
@@ -83,6 +88,10 @@ void restart_oracle_begin(struct restart_oracle *w, const struct hooks *hooks);
 
 /* A reload has dropped the hook. */
 void restart_oracle_drop(struct restart_oracle *w, size_t hook);
+
+/* A reload has replaced the hook, which has no open source any more: changes until
+ * restart_oracle_begin_hook() are of sources that are replaced, too. */
+void restart_oracle_replace(struct restart_oracle *w, size_t hook);
 
 /* A reload has replaced the hook, or has added it again: it knows the states in its records. */
 void restart_oracle_begin_hook(struct restart_oracle *w, const struct hook *is);
@@ -105,6 +114,10 @@ void restart_oracle_stale(struct restart_oracle *w, size_t number, bool stale);
 
 /* Hooks may have seen further sources. */
 void restart_oracle_look(struct restart_oracle *w, const struct hooks *hooks);
+
+/* A person has ordered a run of a key (RULES_KEYS = all keys). If a reload ends the hook before the
+ * run starts, the key is due without being ordered any more. */
+void restart_oracle_order(struct restart_oracle *w, size_t hook, size_t key);
 
 /* A person pauses or resumes a hook. */
 void restart_oracle_pause(struct restart_oracle *w, size_t hook, bool paused);

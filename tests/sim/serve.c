@@ -283,8 +283,8 @@ static void begin_watch(struct stream *s, uint64_t rv)
     establish(s);
     s->serving.after = rv;
     s->serving.sent = rv;
-    s->serving.next = 0;
-    while (s->serving.next < server->upto && s->net->api->history[s->serving.next].rv <= rv)
+    s->serving.next = s->net->api->dropped;
+    while (s->serving.next < server->upto && api_event_at(s->net->api, s->serving.next)->rv <= rv)
         s->serving.next++;
     stream_head(s, 200, -1, "application/json");
 }
@@ -593,7 +593,7 @@ static void put_events(struct stream *s)
         v->bookmark_ms = s->net->clock->now_ms; /* the proxy always lets one frame through */
 
     for (; v->next < s->server->upto; v->next++) {
-        const struct api_event *e = &s->net->api->history[v->next];
+        const struct api_event *e = api_event_at(s->net->api, v->next);
 
         if (e->rv <= v->after ||
             !answer_put_event(&s->body, &s->lens, e, is_unnamed(s, FAULT_UNNAMED_EVENT)))

@@ -17,10 +17,10 @@ void server_poke(struct server *s)
 
     if (s->split)
         return;
-    while (s->upto < a->events && a->history[s->upto].at_ms + s->lag_ms <= s->clock->now_ms)
-        apply(s, &a->history[s->upto++]);
+    while (s->upto < a->events && api_event_at(a, s->upto)->at_ms + s->lag_ms <= s->clock->now_ms)
+        apply(s, api_event_at(a, s->upto++));
     if (s->upto < a->events)
-        clock_set_at(s->clock, &s->alarm, a->history[s->upto].at_ms + s->lag_ms);
+        clock_set_at(s->clock, &s->alarm, api_event_at(a, s->upto)->at_ms + s->lag_ms);
     if (s->upto != before)
         s->on_move(s->arg, s);
 }

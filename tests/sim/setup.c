@@ -82,6 +82,16 @@ static void draw_weather(struct setup *s, struct clock *c)
     s->outage_ms = clock_pick(c, 1000, 40000);
 }
 
+void setup_redraw_weather(struct setup *s, struct clock *c)
+{
+    s->fault_percent = (unsigned)clock_pick(c, 1, 20);
+    s->operator_percent = (unsigned)clock_pick(c, 1, 40);
+    s->reload_percent = (unsigned)clock_pick(c, 1, 20);
+    s->disaster_percent = (unsigned)clock_pick(c, 1, 12);
+    s->change_every_ms = clock_percent(c, 70) ? 1500 : 15000;
+    s->hot_percent = clock_percent(c, 50) ? (unsigned)clock_pick(c, 0, 95) : 0;
+}
+
 void setup_draw(struct setup *s, struct clock *c)
 {
     draw_reflector(s, c);

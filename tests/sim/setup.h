@@ -72,6 +72,10 @@ struct setup {
 /* Draws all of it. */
 void setup_draw(struct setup *s, struct clock *clock);
 
+/* Draws another weather, in which anything may happen, for the next hour of a world that lives for
+ * hours. */
+void setup_redraw_weather(struct setup *s, struct clock *clock);
+
 /* The longest time that a cache may differ from the cluster while the status of its watch shows no
  * problem. */
 uint64_t setup_silence_ms(const struct setup *s);

@@ -6,10 +6,14 @@
  * cluster; and no cache may ever be old for long without saying so.
  *
  *     sim [--seeds N] [--seed FIRST] [--jobs N] [--restarts] [--verbose]
+ *     sim --hours N [--seeds N] [--seed FIRST] [--restarts]
  *     sim --flood CHANGES [--seed N]
  *
  * In every other simulation, in all of them with --restarts, the daemon dies often and keeps
- * delivery records. A seed that fails is printed; --seed repeats it exactly.
+ * delivery records. A seed that fails is printed; --seed repeats it exactly. With --hours there is one
+ * world (--seeds N: so many), which lives for so many hours of storm. Its daemon does not die, or
+ * dies often with --restarts. After each hour all becomes quiet for the comparison, and in the end
+ * nothing may have grown.
  */
 #include <inttypes.h>
 #include <signal.h>
@@ -23,6 +27,7 @@
 #include "base/panic.h"
 #include "sim/chaos.h"
 #include "sim/flood.h"
+#include "sim/hours.h"
 
 struct options {
     uint64_t seeds;
@@ -32,7 +37,8 @@ struct options {
     struct chaos_options chaos;
 };
 
-/* A seed takes milliseconds; a simulation that does not end stands still in virtual time. */
+/* A seed takes milliseconds, and an hour of virtual time takes seconds; a simulation that does not end
+ * stands still in virtual time. */
 enum { SEED_S = 60 };
 
 static char again[128];
@@ -47,12 +53,16 @@ static void on_signal(int number)
 
 static void note_seed(const struct options *o, uint64_t seed)
 {
+    char hours[32] = "";
+
+    if (o->chaos.hours > 0)
+        snprintf(hours, sizeof(hours), " --hours %" PRIu64, o->chaos.hours);
     int n = snprintf(again, sizeof(again),
-                     "failed; again with: sim --seeds 1 --seed %" PRIu64 "%s --verbose\n", seed,
-                     o->chaos.remembers ? " --restarts" : "");
+                     "failed; again with: sim --seeds 1 --seed %" PRIu64 "%s%s --verbose\n", seed,
+                     o->chaos.remembers ? " --restarts" : "", hours);
 
     again_len = (size_t)n;
-    alarm(SEED_S);
+    alarm(SEED_S * (unsigned)(1 + o->chaos.hours));
 }
 
 /* Runs every jobs-th seed, beginning with the first one of this job. */
@@ -82,6 +92,7 @@ static void add(struct totals *sum, const struct totals *t)
     sum->changes += t->changes;
     sum->runs += t->runs;
     sum->failures += t->failures;
+    sum->starts += t->starts;
     raise_to(&sum->worst_ms, t->worst_ms);
     for (size_t i = 0; i < BEHINDS; i++)
         raise_to(&sum->worst_by[i], t->worst_by[i]);
@@ -142,11 +153,12 @@ static void print_row(uint64_t number, const char *text)
 static void print_totals(const struct totals *t)
 {
     printf("%" PRIu64 " seeds passed: %" PRIu64 " h of virtual time, %" PRIu64 " changes, %" PRIu64
-           " runs of hooks, %" PRIu64 " of them failed;\n%" PRIu64 " s (%" PRIu64
+           " runs of hooks, %" PRIu64 " of them failed, %" PRIu64 " starts of the daemon;\n%" PRIu64
+           " s (%" PRIu64
            " %% of what may be) the longest time for which a cache was stale and did not say so;\n"
            "%" PRIu64 " requests of one stream in 10 s at most\n",
-           t->seeds, t->virtual_ms / 3600000, t->changes, t->runs, t->failures, t->worst_ms / 1000,
-           t->worst_percent, t->busiest);
+           t->seeds, t->virtual_ms / 3600000, t->changes, t->runs, t->failures, t->starts,
+           t->worst_ms / 1000, t->worst_percent, t->busiest);
     printf("wrong and silent, at most (s), by what it was due to:\n");
     for (size_t i = 0; i < BEHINDS; i++)
         print_row(t->worst_by[i] / 1000, oracle_behind_text((enum behind)i));
@@ -202,7 +214,7 @@ static uint64_t take_number(int argc, char **argv, int *i)
 static struct options parse(int argc, char **argv)
 {
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    struct options o = {.seeds = 200, .first = 1, .jobs = cores > 1 ? (uint64_t)cores : 1};
+    struct options o = {.first = 1, .jobs = cores > 1 ? (uint64_t)cores : 1};
 
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--seeds") == 0)
@@ -217,10 +229,14 @@ static struct options parse(int argc, char **argv)
             o.chaos.verbose = true;
         else if (strcmp(argv[i], "--restarts") == 0)
             o.chaos.remembers = true;
+        else if (strcmp(argv[i], "--hours") == 0)
+            o.chaos.hours = take_number(argc, argv, &i);
         else
-            panic("usage: sim [--seeds N] [--seed FIRST] [--jobs N] [--restarts] [--verbose], or "
-                  "sim --flood CHANGES [--seed N]");
+            panic("usage: sim [--seeds N] [--seed FIRST] [--jobs N] [--restarts] [--hours N] "
+                  "[--verbose], or sim --flood CHANGES [--seed N]");
     }
+    if (o.seeds == 0)
+        o.seeds = o.chaos.hours > 0 ? 1 : 200;
     o.jobs = o.jobs > 64 ? 64 : o.jobs;
     o.jobs = o.jobs > o.seeds ? o.seeds : o.jobs;
     return o;
@@ -231,6 +247,8 @@ int main(int argc, char **argv)
     struct options o = parse(argc, argv);
     struct totals totals = {0};
 
+    if (o.chaos.hours > 0)
+        hours_count_exactly(argv);
     log_set_level(o.chaos.verbose ? LOG_LVL_TRACE : LOG_LVL_ERROR);
     if (o.flood > 0) {
         flood_run(o.flood, o.first);

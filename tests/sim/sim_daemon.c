@@ -240,6 +240,13 @@ static void on_view_stale(void *arg, bool stale, struct now now)
     sim_hooks_stale(&l->sim_hooks, VIEW_ORACLE, stale, now);
 }
 
+static void on_view_incomplete(void *arg, bool incomplete, struct now now)
+{
+    struct sim_daemon *l = arg;
+
+    sim_hooks_incomplete(&l->sim_hooks, VIEW_ORACLE, incomplete, now);
+}
+
 static void on_view_time(void *arg)
 {
     struct sim_daemon *l = arg;
@@ -250,7 +257,8 @@ static void on_view_time(void *arg)
 
 static void add_view(struct sim_daemon *l)
 {
-    static const struct view_oracle_events events = {on_view_delta, on_view_stale, on_view_time};
+    static const struct view_oracle_events events = {on_view_delta, on_view_stale,
+                                                     on_view_incomplete, on_view_time};
 
     view_oracle_init(&l->view_oracle, &(struct view_oracle_params){
                                           .clock = l->params.clock,
@@ -270,6 +278,16 @@ static void on_stale(void *arg, struct source from, bool stale, struct now now)
     l->stale[number] = stale;
     clock_trace(l->params.clock, "%s: %s", watch_name(from.watch), stale ? "STALE" : "FRESH");
     sim_hooks_stale(&l->sim_hooks, number, stale, now);
+}
+
+static void on_incomplete(void *arg, struct source from, bool incomplete, struct now now)
+{
+    struct sim_daemon *l = arg;
+
+    l->incomplete += incomplete;
+    clock_trace(l->params.clock, "%s: %s", watch_name(from.watch),
+                incomplete ? "incomplete" : "complete");
+    sim_hooks_incomplete(&l->sim_hooks, number_of(l, from.watch), incomplete, now);
 }
 
 /* Makes a watch; other settings than before are other numbers in `edits`. */
@@ -317,9 +335,11 @@ static void put_watch(struct sim_daemon *l, size_t number, struct watch *w)
     static const struct subscriber events = {.on_delta = on_delta,
                                              .on_restored = on_restored,
                                              .on_stale = on_stale,
+                                             .on_incomplete = on_incomplete,
                                              .on_skipped = on_skipped};
 
     l->watches[number] = w;
+    watch_limit_memory(w, &l->memory);
     watch_subscribe(w, &events, l);
     l->posts[number] = (struct post){.sim_daemon = l,
                                      .watch = number,
@@ -505,6 +525,17 @@ void sim_daemon_poke(struct sim_daemon *l, size_t watch)
     on_progress(&l->posts[watch]);
 }
 
+void sim_daemon_limit(struct sim_daemon *l, uint64_t bytes)
+{
+    l->memory.bytes = bytes;
+}
+
+void sim_daemon_trim(struct sim_daemon *l)
+{
+    for (size_t i = 0; i < l->stream_count; i++)
+        stream_trim(&l->streams[i]);
+}
+
 bool sim_daemon_is_quiet(const struct sim_daemon *l)
 {
     if (l->sim_hooks.changing != WATCHES)
@@ -538,6 +569,7 @@ static struct view *replace_view(struct sim_daemon *l)
     clock_clear(l->params.clock, &l->view_oracle.look);
     add_view(l);
     l->sim_hooks.params.view = l->view_oracle.view;
+    l->sim_hooks.hook_checker.incomplete[VIEW_ORACLE] = view_incomplete(l->view_oracle.view);
     for (size_t i = 0; i < API_KEYS; i++)
         l->view_oracle.keys[i].slice = was.keys[i].slice;
     return old;
@@ -554,6 +586,7 @@ static struct watch *replace_watch(struct sim_daemon *l, size_t number)
     clear_post(l, number);
     put_watch(l, number, w);
     l->begun[number] = l->stale[number] = false;
+    l->sim_hooks.hook_checker.incomplete[number] = watch_incomplete(w);
     oracle_replace(l->params.oracle, w, number);
     for (size_t i = 0; i < watch_scope_count(w); i++) {
         disk_edit(l->params.disk, number, i, w);

@@ -60,6 +60,8 @@ struct sim_daemon {
         unsigned extent;
     } edits[WATCHES];    /* so many reloads have changed it */
     bool stale[WATCHES]; /* as the watch has reported last */
+    struct memory_limit memory;
+    uint64_t incomplete; /* so often has the limit stopped a watch */
     bool begun[WATCHES]; /* the watch has begun stale */
     /* A reload has replaced a synced watch, not edited: it may begin stale. */
     bool may_begin[WATCHES];
@@ -91,6 +93,12 @@ void sim_daemon_reload(struct sim_daemon *l, size_t number, enum sim_daemon_edit
 
 /* Carries out the request of a person (a relist, a decision about the guard) for a watch. */
 void sim_daemon_poke(struct sim_daemon *l, size_t watch);
+
+/* Gives back the room that the bytes on the way to the daemon have once needed. */
+void sim_daemon_trim(struct sim_daemon *l);
+
+/* A reload changes limits.memory; 0 = no limit. */
+void sim_daemon_limit(struct sim_daemon *l, uint64_t bytes);
 
 /* Are all streams up to date, and have the hooks nothing to do? */
 bool sim_daemon_is_quiet(const struct sim_daemon *l);

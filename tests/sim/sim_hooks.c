@@ -163,6 +163,14 @@ void sim_hooks_stale(struct sim_hooks *c, size_t number, bool stale, struct now 
     check_deliveries(c);
 }
 
+void sim_hooks_incomplete(struct sim_hooks *c, size_t number, bool incomplete, struct now now)
+{
+    if (c->is_watched)
+        hook_checker_before(&c->hook_checker);
+    c->hook_checker.incomplete[number] = incomplete;
+    hooks_subscriber.on_incomplete(&c->hooks, source(c, number), incomplete, now);
+}
+
 void sim_hooks_pause(struct sim_hooks *c, size_t hook, bool paused)
 {
     struct hook *h = rules_find(&c->hooks, hook);
@@ -209,6 +217,8 @@ void sim_hooks_order(struct sim_hooks *c, size_t hook, size_t key)
         output_files_order(&c->params.handlers[hook].output_files);
     if (sim_hooks_remembers(c))
         c->params.persist->outputs[hook].excused = true;
+    if (sim_hooks_remembers(c) && is == ERR_OK)
+        restart_oracle_order(&c->params.persist->restart_oracle, hook, key);
     sim_hooks_start_due(c, c->synced);
 }
 
@@ -294,6 +304,21 @@ void sim_hooks_fini(struct sim_hooks *c)
     hooks_fini(&c->hooks);
     for (size_t i = 0; i < HOOKS && !sim_hooks_remembers(c); i++)
         handler_forget(&c->params.handlers[i]);
+}
+
+size_t sim_hooks_pending(const struct sim_hooks *c)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < c->hooks.n; i++) {
+        const struct delivery_queue *q = &c->hooks.v[i]->queue;
+
+        for (size_t s = 0; s < RULES_SOURCES; s++)
+            ensure(map_count(&q->sources[s].by_key) <= RULES_KEYS);
+        ensure(q->pending_count <= RULES_SOURCES * RULES_KEYS);
+        n += q->pending_count;
+    }
+    return n;
 }
 
 bool sim_hooks_is_quiet(const struct sim_hooks *c)

@@ -93,6 +93,9 @@ void sim_hooks_delta(struct sim_hooks *c, size_t number, const struct delta *d);
 /* A watch or the view is stale, or fresh again. */
 void sim_hooks_stale(struct sim_hooks *c, size_t number, bool stale, struct now now);
 
+/* limits.memory keeps objects out of a watch or the view, or no longer. */
+void sim_hooks_incomplete(struct sim_hooks *c, size_t number, bool incomplete, struct now now);
+
 /* Starts all runs that may start; synced: which sources are synced. */
 void sim_hooks_start_due(struct sim_hooks *c, const bool synced[SOURCES]);
 
@@ -101,6 +104,9 @@ void sim_hooks_pause(struct sim_hooks *c, size_t hook, bool paused);
 
 /* A person wants a manual run of a key (RULES_KEYS = all keys). */
 void sim_hooks_order(struct sim_hooks *c, size_t hook, size_t key);
+
+/* So many keys are due for all hooks. Panics if a hook keeps more deliveries than there are keys. */
+size_t sim_hooks_pending(const struct sim_hooks *c);
 
 /* Have the hooks nothing to do? */
 bool sim_hooks_is_quiet(const struct sim_hooks *c);

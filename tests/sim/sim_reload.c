@@ -182,6 +182,7 @@ static struct hook *replace(struct sim_hooks *c, struct hook *old)
     clock_trace(c->params.clock, "reload: %s is replaced%s", old->name, renews ? ", renewed" : "");
     sim_hooks_keep(c);
     struct hook *h = hooks_replace(&c->hooks, old, &p, now(c));
+    restart_oracle_replace(&m->restart_oracle, hook);
     if (renews) {
         persist_renew(m, hook);
         restart_oracle_unpark(&m->restart_oracle, hook);

@@ -474,6 +474,8 @@ static void check_resumed(struct stream *s)
 
     if (s->action.what == LW_WATCH && strstr(s->target, "resourceVersion=") == NULL)
         s->excused = true; /* the list_watch has no version any more */
+    if (list_watch_is_incomplete(s->list_watch))
+        s->excused = true; /* limits.memory has stopped the scope */
     if (probes && s->net->setup->unversioned[s->lens.kind])
         s->excused = true; /* the probe brings no version, so a list takes its place */
     if (s->action.what == LW_WATCH || probes)
@@ -586,6 +588,22 @@ void stream_start(struct stream *s, bool resumes)
     s->second = make_second(s);
     list_watch_can_stream(s->list_watch, s->net->setup->told_can_stream);
     act(s, list_watch_start(s->list_watch, s->net->clock->now_ms));
+}
+
+static void trim(struct buf *b)
+{
+    struct buf small = {0};
+
+    buf_append(&small, b->data, b->len);
+    buf_free(b);
+    *b = small;
+}
+
+void stream_trim(struct stream *s)
+{
+    trim(&s->body);
+    trim(&s->beside->body);
+    trim(&s->second->body);
 }
 
 void stream_fini(struct stream *s)

@@ -91,6 +91,9 @@ void stream_start(struct stream *s, bool resumes);
 /* Releases all that the stream holds. */
 void stream_fini(struct stream *s);
 
+/* Gives back the room that bytes on the way have once needed. */
+void stream_trim(struct stream *s);
+
 /* Carries out the request of a person for the list_watch. */
 void stream_poke(struct stream *s);
 

@@ -242,6 +242,14 @@ static void on_stale(void *arg, struct source from, bool stale, struct now now)
     v->params.events->on_stale(v->params.arg, stale, now);
 }
 
+static void on_incomplete(void *arg, struct source from, bool incomplete, struct now now)
+{
+    struct view_oracle *v = arg;
+
+    ensure(from.view == v->view && incomplete == view_incomplete(from.view));
+    v->params.events->on_incomplete(v->params.arg, incomplete, now);
+}
+
 static void on_look(struct alarm *a)
 {
     struct view_oracle *v = container_of(a, struct view_oracle, look);
@@ -251,7 +259,8 @@ static void on_look(struct alarm *a)
 
 void view_oracle_init(struct view_oracle *v, const struct view_oracle_params *params)
 {
-    static const struct subscriber events = {.on_delta = on_delta, .on_stale = on_stale};
+    static const struct subscriber events = {
+        .on_delta = on_delta, .on_stale = on_stale, .on_incomplete = on_incomplete};
     const struct view_params p = {
         .name = "viewed",
         .services = params->services,
@@ -296,10 +305,10 @@ void view_oracle_restored(struct view_oracle *v)
     ensure(!view_synced(v->view));
 }
 
-/* Can the view look at this watch: no list of it is under way, or it is stale? */
+/* Can the view look at this watch: it is complete, and no list of it is under way, or it is stale? */
 static bool is_settled(const struct watch *w)
 {
-    return watch_settled(w) || watch_stale(w);
+    return !watch_incomplete(w) && (watch_settled(w) || watch_stale(w));
 }
 
 void view_oracle_look(struct view_oracle *v)

@@ -14,10 +14,11 @@
 #include "sim/api.h"
 #include "sim/setup.h"
 
-/* on_delta and on_stale are called within view_oracle_look(). */
+/* All but on_time are called within view_oracle_look(), or as a watch of the view becomes incomplete. */
 struct view_oracle_events {
     void (*on_delta)(void *arg, const struct delta *d);
     void (*on_stale)(void *arg, bool stale, struct now now);
+    void (*on_incomplete)(void *arg, bool incomplete, struct now now);
     void (*on_time)(void *arg); /* it is time to call view_oracle_look() */
 };
 

@@ -141,6 +141,37 @@ void world_check(const struct sim_hooks *c, const struct api *api)
     }
 }
 
+/* A key has one row while its object exists, and none afterwards. The key of an outage has one while
+ * its source is stale. */
+static void check_rows(const struct sim_hooks *c, size_t hook, size_t source, const struct api *api)
+{
+    const struct rules *r = &c->params.rules[hook];
+    const struct disk_hooks_hook *h = &c->params.persist->disk_hooks.hooks[hook];
+
+    for (size_t key = 0; key < RULES_KEYS; key++) {
+        size_t rows = (size_t)h->rows[source][key][0].is + h->rows[source][key][1].is;
+        bool exists = key != RULES_OUTAGE && truth(api, r->sources[source], key).uid != 0;
+
+        if (rows > exists && !sim_hooks_is_parked(c, hook, source, key))
+            panic("%s, source %zu: %zu rows of key %zu, which %s", r->name, source, rows, key,
+                  exists ? "exists" : "is gone");
+    }
+}
+
+void world_check_disk(const struct sim_hooks *c, const struct disk *disk, const struct api *api)
+{
+    for (size_t i = 0; i < HOOKS && sim_hooks_remembers(c); i++)
+        for (size_t s = 0; s < RULES_SOURCES; s++)
+            check_rows(c, i, s, api);
+    for (size_t w = 0; w < WATCHES; w++)
+        for (size_t key = 0; key < API_KEYS; key++) {
+            bool is = disk->objects[w][key] != NULL;
+
+            if (is != (truth(api, w, key).uid != 0))
+                panic("watch %zu: the row of %s is %s", w, api_key(key), is ? "extra" : "missing");
+        }
+}
+
 void world_check_outage(const struct sim_hooks *c)
 {
     for (size_t i = 0; i < HOOKS; i++)

@@ -15,4 +15,7 @@ void world_check(const struct sim_hooks *c, const struct api *api);
 /* All sources have been gone for long: panics if a hook that takes STALE has not handled it. */
 void world_check_outage(const struct sim_hooks *c);
 
+/* All is quiet and on disk: panics if the disk has rows of objects that are gone, or lacks objects. */
+void world_check_disk(const struct sim_hooks *c, const struct disk *disk, const struct api *api);
+
 #endif

@@ -185,13 +185,14 @@ static void test_a_rerun_that_waits_for_a_slot_goes_with_the_setting(void **stat
     hook_rig_waits_until(NEVER_MS);
 }
 
+static const struct run_result shortage = {
+    .end = {.kind = RUN_END_REFUSED, .stage = RUN_STAGE_FORK, .value = EAGAIN},
+      .text = "fork"
+};
+
 /* Found by the simulator. */
 static void test_a_rerun_that_could_not_be_started_goes_with_the_setting(void **state)
 {
-    const struct run_result shortage = {
-        .end = {.kind = RUN_END_REFUSED, .stage = RUN_STAGE_FORK, .value = EAGAIN},
-          .text = "fork"
-    };
     (void)state;
     struct hook *h =
         hook_rig_add_handled(&(struct hook_rig_hook){.work_queue = {.rerun_ms = 5000}}, NULL);
@@ -201,6 +202,21 @@ static void test_a_rerun_that_could_not_be_started_goes_with_the_setting(void **
     hooks_finish(&hook_rig.hooks, run, &shortage, hook_rig.now);
     assert_int_equal(hook_not_started(h), 1);
     change(h, (struct work_queue_params){0});
+    hook_rig_waits_until(NEVER_MS);
+    assert_int_equal(hook_not_started(h), 0);
+}
+
+/* Found by the simulator: the setting went while the rerun was being started. */
+static void test_a_rerun_that_cannot_be_started_is_over_if_the_setting_is_gone(void **state)
+{
+    (void)state;
+    struct hook *h =
+        hook_rig_add_handled(&(struct hook_rig_hook){.work_queue = {.rerun_ms = 5000}}, NULL);
+
+    hook_rig.now += 5000;
+    struct run *run = hook_rig_starts_as(DELTA_MODIFIED, "u1", RUN_RERUN, 1);
+    change(h, (struct work_queue_params){0});
+    hooks_finish(&hook_rig.hooks, run, &shortage, hook_rig.now);
     hook_rig_waits_until(NEVER_MS);
     assert_int_equal(hook_not_started(h), 0);
 }
@@ -453,6 +469,7 @@ int main(void)
         TEST(test_reruns_come_and_go_and_move),
         TEST(test_a_rerun_that_waits_for_a_slot_goes_with_the_setting),
         TEST(test_a_rerun_that_could_not_be_started_goes_with_the_setting),
+        TEST(test_a_rerun_that_cannot_be_started_is_over_if_the_setting_is_gone),
         TEST(test_min_interval_counts_from_the_same_start),
         TEST(test_settings_of_order_and_staleness_count_at_once),
         TEST(test_a_hook_that_retires_ends_its_runs_and_starts_none),
