@@ -315,7 +315,7 @@ size_t sim_hooks_pending(const struct sim_hooks *c)
 
         for (size_t s = 0; s < RULES_SOURCES; s++)
             ensure(map_count(&q->sources[s].by_key) <= RULES_KEYS);
-        ensure(q->pending_count <= RULES_SOURCES * RULES_KEYS);
+        ensure(q->pending_count <= (size_t)RULES_SOURCES * RULES_KEYS);
         n += q->pending_count;
     }
     return n;
