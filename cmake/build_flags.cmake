@@ -28,7 +28,9 @@ endif()
 
 if(COVERAGE)
   target_compile_options(build_flags INTERFACE --coverage -fprofile-update=atomic)
-  target_link_options(build_flags INTERFACE --coverage)
+  add_library(gcov_exit STATIC ${CMAKE_CURRENT_LIST_DIR}/gcov_exit.c)
+  target_link_libraries(build_flags INTERFACE gcov_exit)
+  target_link_options(build_flags INTERFACE --coverage -Wl,--wrap=_exit)
 endif()
 
 # The leak checker ends by a process that traces this one, and gcov writes its counts where the program was built: main

@@ -21,7 +21,7 @@ static int get(struct __user_cap_data_struct words[WORDS])
 
 int capability_sets_read(struct capability_sets *out)
 {
-    struct __user_cap_data_struct words[WORDS];
+    struct __user_cap_data_struct words[WORDS] = {0}; /* valgrind sees only one of them written */
     int error = get(words);
 
     *out = (struct capability_sets){0};

@@ -54,7 +54,7 @@ class Tests:
         source = csource.Source(path, self.top)
         return {d.name: "\n".join(source.lines[d.line - 1:d.end]) for d in source.declarations()
                 if d.is_definition and d.name.startswith("test_")
-                and re.search(rf"^\s+\w+\({d.name}\b", source.text, re.M)}     # in the table of main()
+                and re.search(rf"(?:^\s+|{{)\w+\({d.name}\b", source.text, re.M)}     # in the table of main()
 
     def source(self, name):
         """The text of FILE::TEST below tests/; None: there is none."""

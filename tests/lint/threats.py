@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""SECURITY.md, the threat model: each promise names tests below tests/, and each of these exists. The tests that
-tests/mutation/security.txt names exist, too."""
+"""SECURITY.md, the threat model, and docs/guarantees.md: each promise names tests below tests/, and each of these exists.
+The tests that tests/mutation/security.txt names exist, too."""
 import pathlib
 import re
 import sys
@@ -9,7 +9,8 @@ import sys
 import contract
 
 PAGE, MUTATIONS = "SECURITY.md", "tests/mutation/security.txt"
-LEAST_PROMISES, LEAST_MUTATIONS = 20, 20
+GUARANTEES, LIST = "docs/guarantees.md", "Every promise, its tests and its figure"
+LEAST_PROMISES, LEAST_MUTATIONS, LEAST_ROWS = 20, 20, 80
 
 
 def promises_of(text):
@@ -28,9 +29,40 @@ def file_of(test):
     return f"wire/{test}" if "::" in test else f"unit/{test}.c"
 
 
+def rows_of(text):
+    """{heading: rows of cells} of the list of all promises, without the two lines above each table."""
+    part = text.split(f"\n## {LIST}\n", 1)[-1].split("\n## ", 1)[0]
+    tables = {}
+    for section in part.split("\n### ")[1:]:
+        rows = [[cell.strip() for cell in line.strip("|").split(" | ")]
+                for line in section.splitlines() if line.startswith("|")]
+        tables[section.splitlines()[0]] = rows[2:]
+    return tables
+
+
+def table_problems(top, tests):
+    """Those of docs/guarantees.md: rows without tests, tests and campaigns that do not exist."""
+    tables = rows_of((top / GUARANTEES).read_text(encoding="utf-8"))
+    campaigns = {row[0] for row in tables.pop("Campaigns", [])}
+    rows = [row for table in tables.values() for row in table]
+    out = [f"{GUARANTEES}: fewer than {LEAST_ROWS} promises"] if len(rows) < LEAST_ROWS else []
+    for row in rows:
+        if len(row) != 3:
+            out.append(f"{GUARANTEES}: {row[0]}: a row has a promise, tests and a figure")
+            continue
+        promise, proof, figure = row
+        if not named(proof):
+            out.append(f"{GUARANTEES}: {promise}: no test")
+        out += [f"{GUARANTEES}: {promise}: there is no test {test}" for test in named(proof)
+                if tests.source(test) is None]
+        out += [f"{GUARANTEES}: {promise}: there is no campaign {name}" for name in
+                re.findall(r"\*\*[\w ]+\*\*", figure) if name not in campaigns]
+    return out
+
+
 def problems(top):
-    out = []
     tests = contract.Tests(top)
+    out = table_problems(top, tests)
     promises = promises_of((top / PAGE).read_text(encoding="utf-8"))
     if sorted(promises) != list(range(1, len(promises) + 1)) or len(promises) < LEAST_PROMISES:
         out.append(f"{PAGE}: the promises are not numbered from 1 to {LEAST_PROMISES} or more")

@@ -4,6 +4,7 @@ import copy
 import json
 import os
 import pathlib
+import shlex
 import shutil
 import signal
 import subprocess
@@ -19,6 +20,7 @@ from hooks import Hook, Program
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("INFORMERD_BUILD", ROOT / "build" / "dev")).resolve()
 INFORMERD, INFORMERCTL = BUILD / "informerd", BUILD / "informerctl"
+UNDER = shlex.split(os.environ.get("INFORMERD_UNDER", ""))     # what runs informerd: valgrind and its options
 SERVICES = {"services": {"resource": "services", "namespaces": ["*"]}}
 TWO = {**SERVICES,
        "slices": {"resource": "endpointslices.v1.discovery.k8s.io", "namespaces": ["*"]}}
@@ -38,12 +40,12 @@ SANITIZER = ("AddressSanitizer", "LeakSanitizer", "runtime error:", "UndefinedBe
 
 
 def is_sanitized():
-    """Whether the binary is an ASan build, which needs more memory and time."""
-    return b"__asan_init" in INFORMERD.read_bytes()
+    """Whether informerd needs more memory and time: it is an ASan build, or runs under valgrind."""
+    return bool(UNDER) or b"__asan_init" in INFORMERD.read_bytes()
 
 
 def has_sandbox():
-    """Builds with sanitizers or coverage have none: cmake/build_flags.cmake."""
+    """Builds with sanitizers or coverage have none (cmake/build_flags.cmake), nor has informerd under valgrind."""
     return not is_sanitized() and b".gcda" not in INFORMERD.read_bytes()
 
 
@@ -70,6 +72,8 @@ class Daemon:
                 "limits": {"stop_timeout": NEVER, "ready_timeout": NEVER}}
         if os.geteuid() == 0:
             base["user"] = "root"
+        if UNDER:
+            base["sandbox"] = "off"     # of main, in which nothing else lives
         self.settings = copy.deepcopy(confwriter.merge(base, settings))   # a copy: tests edit it
         self.stderr_file = folder / "stderr.log"
         self.environ = environ or {}
@@ -95,7 +99,7 @@ class Daemon:
         with open(self.stderr_file, "ab") as stderr:
             self._born = stderr.tell()
             self.process = subprocess.Popen(
-                [*self.launcher, INFORMERD, "-c", self.config, *flags], stdin=subprocess.DEVNULL,
+                [*self.launcher, *UNDER, INFORMERD, "-c", self.config, *flags], stdin=subprocess.DEVNULL,
                 stdout=stderr, stderr=stderr, env=environ, cwd="/", start_new_session=True)
         if wait:
             self.wait_control()

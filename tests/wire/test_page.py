@@ -8,7 +8,7 @@ import pytest
 from control import PATIENCE, wait_until
 from fakeapi import service
 from fakeapi.certs import DAY
-from harness import ONCE, ROOT, hook_settings
+from harness import ONCE, ROOT, SERVICES, hook_settings
 from probes import ANY_PORT, Probes, addresses
 
 FILES = ["/page.css", "/page.js", "/page.svg"]
@@ -170,3 +170,14 @@ def test_the_control_socket_has_the_page_too(paged):
     d, _probes = paged()
     for target in ("/", "/page.json", *FILES):
         assert d.control.ask(target)[0] == 200
+
+
+def test_the_page_has_the_views(api, paged):
+    api.apply(service("n/a"), service("n/b"))
+    d, probes = paged(watches={"services": SERVICES["services"],
+                               "slices": {"resource": "endpointslices", "namespaces": ["*"]}},
+                      views={"backends": {"type": "service_endpoints", "services": "services", "slices": "slices"}})
+    d.settled(api)
+    assert row(probes, "views", "backends") == {"name": "backends", "cluster": "prod", "objects": 2, "synced": True,
+                                                "stale": False, "incomplete": False}
+    assert "<b>backends</b>" in probes.ask("/")[2]

@@ -863,7 +863,8 @@ def test_hooks_run_on_when_a_reload_replaces_a_stale_watch(api, factory, daemon,
     for limit in "77%", "78%":
         reload(d, watches={"services": {**SERVICES["services"], "guard": {"relist_deletes": limit}}})
         d.control.wait_watch("services", stale=True, synced=True)
-    assert d.ctl("run", "h", "n/a", "--wait").returncode == 0
+    wait_until(lambda: d.ctl("run", "h", "n/a", "--wait").returncode == 0,
+               what="the programs were read, and the hook runs")
     assert [run.reason for run in hook.runs()] == ["manual"]
     api.listen()
     d.control.wait_watch("services", stale=False)

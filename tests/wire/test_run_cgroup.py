@@ -6,6 +6,7 @@ import pathlib
 import re
 import subprocess
 
+import campaign
 import cgroups
 import proctree
 import pytest
@@ -17,6 +18,7 @@ from mounts import start_with_mounts
 
 pytestmark = [cgroups.needed, pytest.mark.skipif(os.geteuid() != 0, reason="needs root")]
 QUICK = {"initial": "10ms", "max": "20ms"}
+TIMEOUT, GRACE = 2.0, 0.3
 STAYS = 'setsid sleep 1000 </dev/null >/dev/null 2>&1 & echo $! >"$d/pid.new"; mv "$d/pid.new" "$d/pid"'
 
 
@@ -26,8 +28,9 @@ def with_argument(word):
             if word in proctree.command(pid) and proctree.exists(pid)]
 
 
-def test_no_way_outlives_the_timeout(api, daemon, tmp_path):
-    """The hooks run as an ordinary user. When a run has ended, none of its processes is left."""
+def test_no_way_outlives_the_timeout(api, daemon, tmp_path, record_property):
+    """The hooks run as an ordinary user. When a run has ended, none of its processes is left. In a campaign in which
+    nothing runs beside it (-n 0), the test also judges how long each run took."""
     place = tmp_path / "ways"
     place.mkdir()
     place.chmod(0o777)
@@ -36,7 +39,8 @@ def test_no_way_outlives_the_timeout(api, daemon, tmp_path):
             folder.chmod(folder.stat().st_mode | 0o011)
     program = place / "ways_out.py"
     program.write_bytes(pathlib.Path(ways_out.__file__).read_bytes())
-    hook = {"sources": ["services"], "user": "nobody", "timeout": "2s", "kill_grace": "300ms", "retry": QUICK}
+    hook = {"sources": ["services"], "user": "nobody", "timeout": f"{TIMEOUT:g}s", "kill_grace": f"{GRACE * 1000:g}ms",
+            "retry": QUICK}
     d = daemon(api, limits={"hook_concurrency": 2}, hooks={way: {
         **hook, "shell": f'exec /usr/bin/python3 {program} {way} "{place}/{way}.$INFORMERD_ATTEMPT."'}
         for way in ways_out.ways}).synced()
@@ -49,8 +53,20 @@ def test_no_way_outlives_the_timeout(api, daemon, tmp_path):
     left = {way: with_argument(f"{place}/{way}.{n}.") for way in ways_out.ways for n in attempts(way)}
     assert not any(left.values()), left
     assert not d.problems(msg="processes of a failed hook could not be killed")
+
+    def slowest(way):
+        ended = attempts(way)
+        return max(run["took_s"] for run in d.ctl_json("runs", way) if run["attempt"] in ended)
+    took = {way: slowest(way) for way in ways_out.ways}
+    for way, seconds in took.items():
+        record_property(way, seconds)
     d.stop()
     assert not with_argument(str(place))
+    if campaign.LONG and "PYTEST_XDIST_WORKER" not in os.environ:
+        print("seconds from the start of a run to the end of its last process, with a timeout of "
+              f"{TIMEOUT:g} s and a grace of {GRACE:g} s")
+        print("\n".join(f"{seconds:6.3f}  {way}" for way, seconds in took.items()))
+        assert max(took.values()) <= TIMEOUT + GRACE + 1
 
 
 @pytest.mark.parametrize("leave, alive", [("keep", True), ("kill", False)])
