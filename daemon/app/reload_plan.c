@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "app/reload_plan.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,6 +14,7 @@
 #include "conf/hook_text.h"
 #include "conf/main_conf.h"
 #include "conf/setting_compare.h"
+#include "conf/value.h"
 
 /* ---- Elements by name: there may be thousands */
 
@@ -440,18 +442,34 @@ static void add_restart(struct reload_plan *plan, const char *setting, const cha
         .at = at->line > 0 ? mem_printf("%s:%d", at->file, at->line) : NULL};
 }
 
-static const char *text_of(const struct setting *row, const void *value)
+/* The value of a setting that needs a restart; the caller frees it. */
+static char *text_of(const struct setting *row, const void *value)
 {
-    ensure(row->type == SETTING_STR || row->type == SETTING_WORD);
-    return row->type == SETTING_STR ? ((const struct conf_str *)value)->v
-                                    : row->words[((const struct conf_word *)value)->v];
+    struct buf size = {0};
+
+    if (row->type == SETTING_STR)
+        return mem_strdup(((const struct conf_str *)value)->v);
+    if (row->type == SETTING_WORD)
+        return mem_strdup(row->words[((const struct conf_word *)value)->v]);
+    if (row->type == SETTING_INT)
+        return mem_printf("%" PRId64, ((const struct conf_int *)value)->v);
+    ensure(row->type == SETTING_SIZE);
+    value_put_size(&size, ((const struct conf_size *)value)->v);
+    char *text = mem_strdup(buf_cstr(&size));
+    buf_free(&size);
+    return text;
 }
 
 static void note_restart(void *arg, const struct setting_difference *d)
 {
     /* The name of the node has other sources than this setting. */
-    if (d->change == SETTING_RESTARTS && strcmp(d->key, "node_name") != 0)
-        add_restart(arg, d->key, text_of(d->row, d->a), text_of(d->row, d->b), d->b);
+    if (d->change != SETTING_RESTARTS || strcmp(d->key, "node_name") == 0)
+        return;
+    char *now = text_of(d->row, d->a);
+    char *wanted = text_of(d->row, d->b);
+    add_restart(arg, d->key, now, wanted, d->b);
+    free(now);
+    free(wanted);
 }
 
 void reload_plan_add_restarts(struct reload_plan *p, const struct reload_side *was,

@@ -469,6 +469,8 @@ void conf_keep(struct conf *c, const struct conf *running)
     keep_text(&c->state_dir, &running->state_dir);
     c->sandbox.v = running->sandbox.v;
     c->log.format.v = running->log.format.v;
+    c->log.max_lines.v = running->log.max_lines.v;
+    c->limits.state.v = running->limits.state.v;
     keep_text(&c->control.socket, &running->control.socket);
     keep_text(&c->control.group, &running->control.group);
 }

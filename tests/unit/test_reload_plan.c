@@ -376,6 +376,17 @@ static void test_a_hook_follows_its_watches(void **state)
            "watch n add\nhook h replace sources (watch n is added) -> all\n");
 }
 
+static void test_a_restart_names_both_values(void **state)
+{
+    (void)state;
+    expect(CLUSTER, "log = { max_lines = 200; };\n" CLUSTER,
+           "restart log.max_lines: 10000 -> 200 at main.conf:1\n");
+    expect(CLUSTER, "limits = { state = \"2MiB\"; };\n" CLUSTER,
+           "restart limits.state: 1GiB -> 2MiB at main.conf:1\n");
+    expect(CLUSTER, "log = { format = \"json\"; };\n" CLUSTER,
+           "restart log.format: auto -> json at main.conf:1\n");
+}
+
 static void test_the_user_of_a_hook_is_what_counts(void **state)
 {
     static const char restart[] = "restart user: a -> b at main.conf:1\n";
@@ -567,6 +578,7 @@ int main(void)
         IN_FOLDER(test_hooks_come_change_and_go),
         IN_FOLDER(test_hooks_in_another_order_stay),
         IN_FOLDER(test_a_hook_follows_its_watches),
+        IN_FOLDER(test_a_restart_names_both_values),
         IN_FOLDER(test_the_user_of_a_hook_is_what_counts),
         IN_FOLDER(test_settings_that_need_a_restart),
         IN_FOLDER(test_the_name_of_the_node_is_what_counts),
