@@ -63,6 +63,51 @@ bool wire_env_check(struct str env, size_t *count)
     return true;
 }
 
+/* Takes n bytes; false: the input has fewer. */
+static bool take(struct wire_members *m, wire_read_cb *read, void *arg, void *out, size_t n)
+{
+    if (m->size - m->at < n || !read(arg, m->at, out, n))
+        return false;
+    m->at += n;
+    return true;
+}
+
+enum wire_next wire_members_next(struct wire_members *m, wire_read_cb *read, void *arg,
+                                 struct wire_member *head,
+                                 char name[PATH_TEMPLATE_COMPONENT_MAX + 1])
+{
+    if (m->at == m->size)
+        return WIRE_END;
+    if (m->count == WIRE_FILES_MAX || !take(m, read, arg, head, sizeof(*head)) ||
+        head->length > PATH_TEMPLATE_COMPONENT_MAX || head->goes > 1 ||
+        !take(m, read, arg, name, head->length))
+        return WIRE_BAD;
+    name[head->length] = '\0';
+    bool has_removal = m->writes < m->count;
+    bool fits = head->goes == 1 ? head->size == 0 : !has_removal && head->size <= m->size - m->at;
+    if (!fits || strlen(name) != head->length)
+        return WIRE_BAD;
+    m->count++;
+    m->writes += head->goes == 0;
+    m->at += head->size;
+    return WIRE_NEXT;
+}
+
+bool wire_strays_next(struct str *input, struct wire_stray *head,
+                      char path[PATH_TEMPLATE_PATH_MAX + 1])
+{
+    if (input->n < sizeof(*head))
+        return false;
+    memcpy(head, input->p, sizeof(*head));
+    if (head->length > PATH_TEMPLATE_PATH_MAX || input->n - sizeof(*head) < head->length)
+        return false;
+    memcpy(path, input->p + sizeof(*head), head->length);
+    path[head->length] = '\0';
+    *input =
+        str_of(input->p + sizeof(*head) + head->length, input->n - sizeof(*head) - head->length);
+    return true;
+}
+
 static enum err_kind broken_reply(struct err *err, const char *what, size_t n)
 {
     return err_set(err, ERR_PROTOCOL, 0, "reply of the helper: %s (%zu)", what, n);

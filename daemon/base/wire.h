@@ -13,6 +13,7 @@
 
 #include "base/compiler.h"
 #include "base/err.h"
+#include "base/path_template.h"
 #include "base/run_end.h"
 #include "base/str.h"
 
@@ -126,6 +127,30 @@ bool wire_env_check(struct str env, size_t *count) MUST_CHECK;
 
 /* Is this string NAME=... with a name that starts with INFORMERD_? */
 bool wire_env_is_ours(const char *s) MUST_CHECK;
+
+/* Reads n bytes of the input of a run, from byte `at` on. False: they cannot be read. */
+typedef bool wire_read_cb(void *arg, uint64_t at, void *out, size_t n);
+
+/* How far the input of FILES is read: begins with its size, all else is zero. */
+struct wire_members {
+    uint64_t size;
+    uint64_t at;
+    size_t count;  /* of files so far */
+    size_t writes; /* of those, the ones to be written: they come first */
+};
+
+enum wire_next { WIRE_NEXT, WIRE_END, WIRE_BAD };
+
+/* Takes the next file off the input: its head, and its name with a NUL. Its bytes are the last head->size of
+ * those before m->at. BAD: main never sends such an input. */
+enum wire_next wire_members_next(struct wire_members *m, wire_read_cb *read, void *arg,
+                                 struct wire_member *head,
+                                 char name[PATH_TEMPLATE_COMPONENT_MAX + 1]) MUST_CHECK;
+
+/* Takes the next stray file off the front of the input of SWEEP, with its path and a NUL. False: there is no
+ * whole one. */
+bool wire_strays_next(struct str *input, struct wire_stray *head,
+                      char path[PATH_TEMPLATE_PATH_MAX + 1]) MUST_CHECK;
 
 /* Decodes one reply. ERR_PROTOCOL: the helper never sends such a reply. */
 enum err_kind wire_reply_decode(struct str message, struct wire_reply *reply,

@@ -689,66 +689,50 @@ void output_run_remove(const struct child_spec *spec, struct run_end *out)
 struct output_files {
     const struct child_spec *spec;
     struct run_end *end;
-    off_t size;             /* bytes of the input */
-    off_t at;               /* how much of it is read */
     struct output_run *all; /* those to write, then those to remove; keys are owned */
     char **keys;
     size_t count;
     size_t writes;
 };
 
-/* Reads n bytes of the input; false: it has fewer. */
-static bool take(struct output_files *f, void *out, size_t n)
+/* A wire_read_cb. */
+static bool read_input(void *arg, uint64_t at, void *out, size_t n)
 {
-    if (f->size - f->at < (off_t)n || pread(STDIN_FILENO, out, n, f->at) != (ssize_t)n)
-        return false;
-    f->at += (off_t)n;
-    return true;
+    (void)arg;
+    return pread(STDIN_FILENO, out, n, (off_t)at) == (ssize_t)n;
 }
 
-/* Adds a file at the end. Those to write come first in the input, those to remove last. */
-static void add(struct output_files *f, const struct wire_member *head, char *key)
+/* Adds a file at the end; its bytes begin at `from`. */
+static void add(struct output_files *f, const struct wire_member *head, const char *key, off_t from)
 {
     f->all = mem_grow(f->all, f->count, sizeof(*f->all));
     f->keys = mem_grow(f->keys, f->count, sizeof(*f->keys));
     struct output_run *r = &f->all[f->count];
 
     *r = new_file(f->spec, f->end);
-    r->key = f->keys[f->count] = key;
-    r->from = f->at;
+    r->key = f->keys[f->count] = mem_strdup(key);
+    r->from = from;
     r->size = (off_t)head->size;
     r->is_late = f->count > 0;
     f->count++;
     f->writes += head->goes == 0;
-    f->at += (off_t)head->size;
-}
-
-/* Takes one file off the input. False: it is not as main writes it. */
-static bool take_member(struct output_files *f)
-{
-    struct wire_member head;
-    bool is_last = f->writes < f->count; /* a file to remove was there already */
-
-    if (f->count == WIRE_FILES_MAX || !take(f, &head, sizeof(head)) ||
-        head.length > PATH_TEMPLATE_COMPONENT_MAX || head.goes > 1)
-        return false;
-    char *key = mem_zalloc(head.length + 1);
-    if (!take(f, key, head.length) || strlen(key) != head.length ||
-        (head.goes == 1 ? head.size > 0 : is_last || head.size > (uint64_t)(f->size - f->at))) {
-        free(key);
-        return false;
-    }
-    add(f, &head, key);
-    return true;
 }
 
 static int take_all(struct output_files *f)
 {
-    int error = measure(&f->size);
+    char key[PATH_TEMPLATE_COMPONENT_MAX + 1];
+    struct wire_members m = {0};
+    struct wire_member head;
+    enum wire_next next;
+    off_t size;
+    int error = measure(&size);
 
-    while (error == 0 && f->at < f->size)
-        error = take_member(f) ? 0 : EINVAL;
-    return error;
+    if (error != 0)
+        return error;
+    m.size = (uint64_t)size;
+    while ((next = wire_members_next(&m, read_input, NULL, &head, key)) == WIRE_NEXT)
+        add(f, &head, key, (off_t)(m.at - head.size));
+    return next == WIRE_END ? 0 : EINVAL;
 }
 
 /* Each new file stays open until it is renamed, with its folders: more than the soft limit of open

@@ -169,23 +169,6 @@ static enum wire_swept sweep(struct sweep *s)
     return swept;
 }
 
-/* Takes the next stray file off the input. False: the input is over, or the rest is not a whole entry. */
-static bool take(struct buf *input, struct sweep *s)
-{
-    struct wire_stray head;
-
-    if (input->len < sizeof(head))
-        return false;
-    memcpy(&head, input->data, sizeof(head));
-    if (head.length >= sizeof(s->path) || input->len - sizeof(head) < head.length)
-        return false;
-    s->digest = (struct digest){.lo = head.digest[0], .hi = head.digest[1]};
-    memcpy(s->path, input->data + sizeof(head), head.length);
-    s->path[head.length] = '\0';
-    buf_consume(input, sizeof(head) + head.length);
-    return true;
-}
-
 static int answer(enum wire_swept swept)
 {
     char byte = (char)swept;
@@ -197,6 +180,7 @@ void output_sweep_work(const struct child_spec *spec, struct run_end *out)
 {
     struct sweep *s = MEM_NEW(struct sweep, .hook = spec->hook);
     struct buf input = {0};
+    struct wire_stray head;
     struct stat st;
     sigset_t none;
     int error = fstat(STDIN_FILENO, &st) < 0 ? errno : 0;
@@ -207,8 +191,12 @@ void output_sweep_work(const struct child_spec *spec, struct run_end *out)
     pthread_sigmask(SIG_SETMASK, &none, NULL);
     if (error == 0 && S_ISREG(st.st_mode))
         error = read_all(STDIN_FILENO, &input, (size_t)st.st_size);
-    for (int n = 0; error == 0 && n < WIRE_SWEEP_MAX && take(&input, s); n++)
+    struct str rest = buf_str(&input);
+    for (int n = 0; error == 0 && n < WIRE_SWEEP_MAX && wire_strays_next(&rest, &head, s->path);
+         n++) {
+        s->digest = (struct digest){.lo = head.digest[0], .hi = head.digest[1]};
         error = answer(sweep(s));
+    }
     buf_free(&input);
     free(s);
     if (error != 0)

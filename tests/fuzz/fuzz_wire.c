@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes as a message of main and as a reply of the helper: either the reader refuses them with
- * a text, or the values are within their limits. */
+/* Any bytes as a message of main, as the input of FILES and SWEEP, and as a reply of the helper: either the
+ * reader refuses them, a message with a text, or the values are within their limits. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -48,6 +48,48 @@ static void read_reply(struct str message)
     ensure(!run_end_is_unfit(&reply.end) || reply.end.kind == RUN_END_REFUSED);
 }
 
+/* A wire_read_cb: the input is a string, which it never reads over. */
+static bool read_string(void *arg, uint64_t at, void *out, size_t n)
+{
+    const struct str *input = arg;
+
+    ensure(at <= input->n && n <= input->n - at);
+    memcpy(out, input->p + at, n);
+    return true;
+}
+
+/* Files to write come first, and what is read of a file lies within the input. */
+static void read_members(struct str input)
+{
+    char name[PATH_TEMPLATE_COMPONENT_MAX + 1];
+    struct wire_members m = {.size = input.n};
+    struct wire_member head;
+    bool has_removal = false;
+    uint64_t before = 0;
+
+    while (wire_members_next(&m, read_string, &input, &head, name) == WIRE_NEXT) {
+        has_removal |= head.goes == 1;
+        ensure(head.goes == has_removal && (head.goes == 0 || head.size == 0));
+        ensure(strlen(name) == head.length);
+        ensure(m.at == before + sizeof(head) + head.length + head.size && m.at <= m.size);
+        before = m.at;
+    }
+    ensure(m.count <= WIRE_FILES_MAX && m.writes <= m.count);
+}
+
+static void read_strays(struct str input)
+{
+    char path[PATH_TEMPLATE_PATH_MAX + 1];
+    struct wire_stray head;
+    struct str before = input;
+
+    while (wire_strays_next(&input, &head, path)) {
+        ensure(input.n == before.n - sizeof(head) - head.length);
+        ensure(path[head.length] == '\0');
+        before = input;
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char *copy = mem_dup(data, size);
@@ -55,6 +97,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     read_request(message, 0);
     read_request(message, WIRE_RUN_FDS);
+    read_members(message);
+    read_strays(message);
     read_reply(message);
     free(copy);
     return 0;
