@@ -30,7 +30,7 @@ COMMANDS = [["status"], ["status", "-o", "json"], ["doctor"], ["watches"], ["hoo
 UNREAD = ["stream", "maps"]         # a client that does not read what it has asked for
 NO_ANSWER = 2                       # the exit codes up to this one are right for a daemon in trouble
 IDLE = 4                            # POOL_MAX_IDLE in daemon/io/pool.h
-BUGS = ("bug at ", "bug of informerd")
+BUGS = ("bug at ", "bug of informerd", "more runs at a time than the configuration allows")
 
 
 def hooks_of(folder):
