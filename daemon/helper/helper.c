@@ -187,8 +187,8 @@ static bool start_run(struct helper *h, const struct wire_request *req, struct c
 
 /* hook/scheduler keeps to the runs that the configuration allows, so a main that asks for more has
  * a bug or was broken into. The run is refused and logged; the helper goes on for the other
- * hooks. Only a removal of stray files may find another one: io/sweep does not wait for one that SIGKILL
- * does not end. */
+ * hooks. Only a removal of stray files and a reading of programs may find another one: io/sweep and
+ * io/fingerprints do not wait for one that was killed, and io/fingerprints asks again. */
 static void refuse_too_many(struct helper *h, const struct wire_request *req)
 {
     size_t n;
@@ -198,11 +198,23 @@ static void refuse_too_many(struct helper *h, const struct wire_request *req)
     if (hook != NULL && req->program == RUN_PROGRAM_SWEEP)
         log_warn("helper: obsolete files are not removed yet: the removal before has not ended",
                  KV_STR("hook", hook));
+    else if (hook != NULL && req->program == RUN_PROGRAM_FINGERPRINT)
+        log_debug("helper: programs are not read yet: the reading before has not ended",
+                  KV_STR("hook", hook));
     else
         log_error("helper: run refused: more runs at a time than the configuration allows",
                   hook != NULL ? KV_STR("hook", hook) : (struct kv){.type = KV_TYPE_NONE},
                   KV_STR("run", run));
     refuse(h, req, run_end_refused(req->program, RUN_STAGE_CONCURRENCY, EBUSY));
+}
+
+/* A program may have ended that the helper has not reaped yet. */
+static bool take_slot(struct helper *h, const struct wire_request *req)
+{
+    if (slots_take(&h->slots, req->id, req->number, req->program))
+        return true;
+    runs_reap(&h->runs);
+    return slots_take(&h->slots, req->id, req->number, req->program);
 }
 
 static void on_run(struct helper *h, const struct wire_request *req)
@@ -211,7 +223,7 @@ static void on_run(struct helper *h, const struct wire_request *req)
     struct run_end why;
     struct child child;
 
-    if (!slots_take(&h->slots, req->id, req->number, req->program)) {
+    if (!take_slot(h, req)) {
         refuse_too_many(h, req);
     } else if (start_run(h, req, &child, &cgroup, &why)) {
         const struct helper_hook *hook = &h->params->hooks[req->number];

@@ -21,6 +21,7 @@ struct slots_hook {
     enum helper_kind kind;
     bool is_dropped; /* has no number any more */
     unsigned concurrency;
+    unsigned file_most; /* files that may be written at a time: see slots_renew() */
     unsigned running[WORK_QUEUES];
 };
 
@@ -63,6 +64,22 @@ static struct slots_hook *find_dropped(struct slots_hook *const *hooks, size_t n
     return NULL;
 }
 
+static unsigned larger(unsigned a, unsigned b)
+{
+    return a > b ? a : b;
+}
+
+/* A run that writes its file after its command has no program between the two, and no slot. A reload that
+ * allows fewer runs may find it there: files may be written as the configuration before allowed it, and as
+ * those before it did, as long as there are runs. */
+static void renew_concurrency(struct slots_hook *h, unsigned concurrency)
+{
+    unsigned before = h->running[WORK_QUEUE_COMMAND] > 0 ? h->file_most : h->concurrency;
+
+    h->concurrency = concurrency;
+    h->file_most = larger(before, concurrency);
+}
+
 /* A hook that is dropped, and comes back with a later reload while it has runs, begins anew: main
  * ends the runs of a hook before it drops it. */
 void slots_renew(struct slots *s, const struct helper_params *params)
@@ -79,11 +96,13 @@ void slots_renew(struct slots *s, const struct helper_params *params)
 
         s->hooks[i] = h != NULL ? h : create_hook(&params->hooks[i]);
         s->hooks[i]->is_dropped = false;
-        s->hooks[i]->concurrency = params->hooks[i].concurrency;
+        renew_concurrency(s->hooks[i], params->hooks[i].concurrency);
     }
     for (size_t i = 0; i < n; i++)
         release_hook(before[i]);
     free(before);
+    s->shared_file_most =
+        larger(s->shared > 0 ? s->shared_file_most : s->shared_most, params->shared_runs);
     s->shared_most = params->shared_runs;
     s->clear_more = s->clear_most;
     s->clear_most = clear_most(params);
@@ -140,11 +159,19 @@ static enum slot_kind work_queue_of(enum run_program program)
 
 /* A reload kills the reading of a fingerprint that is under way, and main asks for the next one at
  * once: the helper may not have reaped the killed one yet. */
-static unsigned most_of(const struct slots_hook *h, enum slot_kind wq)
+static unsigned most_of(const struct slots_hook *h, enum run_program program)
 {
-    if (wq == WORK_QUEUE_FINGERPRINT)
+    switch (work_queue_of(program)) {
+    case WORK_QUEUE_FINGERPRINT:
         return 2;
-    return wq == WORK_QUEUE_COMMAND ? h->concurrency : 1;
+    case WORK_QUEUE_COMMAND:
+        return program == RUN_PROGRAM_OUTPUT ? h->file_most : h->concurrency;
+    case WORK_QUEUE_APPLY:
+    case WORK_QUEUE_SWEEP:
+    case WORK_QUEUES:
+        break;
+    }
+    return 1;
 }
 
 /* Does a further run beside those of this work queue take a shared slot? The first command of a hook
@@ -160,8 +187,9 @@ bool slots_take(struct slots *s, uint64_t id, uint32_t hook, enum run_program pr
     struct slots_hook *h = s->hooks[hook];
     enum slot_kind wq = work_queue_of(program);
     bool is_shared = shares(h, wq);
+    unsigned shared_most = program == RUN_PROGRAM_OUTPUT ? s->shared_file_most : s->shared_most;
 
-    if (h->running[wq] >= most_of(h, wq) || (is_shared && s->shared >= s->shared_most))
+    if (h->running[wq] >= most_of(h, program) || (is_shared && s->shared >= shared_most))
         return false;
     s->shared += is_shared;
     h->running[wq]++;

@@ -31,9 +31,10 @@ struct slots {
     size_t capacity;
     unsigned shared; /* how many of the shared slots are taken */
     unsigned shared_most;
-    size_t clears;     /* CLEARs under way */
-    size_t clear_most; /* by the present configuration */
-    size_t clear_more; /* by the one before: its commands may still end */
+    unsigned shared_file_most; /* for files that are written after their command */
+    size_t clears;             /* CLEARs under way */
+    size_t clear_most;         /* by the present configuration */
+    size_t clear_more;         /* by the one before: its commands may still end */
 };
 
 /* All slots are free. */

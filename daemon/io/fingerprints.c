@@ -12,12 +12,14 @@
 #include "io/deadline.h"
 #include "io/loop.h"
 
-/* Reads that are under way at a time: each one is a process of the helper. */
-enum { AT_ONCE = 8 };
+/* AT_ONCE: reads that are under way at a time: each one is a process of the helper. AGAIN_MS: until a killed
+ * one has ended, usually. */
+enum { AT_ONCE = 8, AGAIN_MS = 50 };
 
 enum ask_state {
     ASK_WAITING,  /* the helper was not asked yet */
     ASK_READING,  /* a process of the helper reads the hook's files */
+    ASK_REFUSED,  /* processes of killed readings have not ended: it is asked again */
     ASK_DUE,      /* there is a digest or an error: on_digest is due */
     ASK_ANSWERED, /* on_digest has run */
 };
@@ -40,6 +42,7 @@ struct fingerprints {
     size_t reading;
     struct loop_task turn;
     struct deadline *timer;
+    struct deadline *again; /* to ask those again that were refused */
 };
 
 /* The read is over, with an answer or an error: on_turn() goes on with it. */
@@ -97,7 +100,7 @@ static void on_turn(struct loop_task *task)
         begin(a);
     a = first_in(f, ASK_DUE);
     /* Nothing is under way and nothing waits: on_turn() does not come again. */
-    if (a == NULL && f->reading == 0) {
+    if (a == NULL && f->reading == 0 && first_in(f, ASK_REFUSED) == NULL) {
         deadline_stop(f->timer);
         f->events->on_ready(f->arg);
     }
@@ -119,7 +122,7 @@ static void kill_all(struct fingerprints *f, enum ask_state then)
 
         if (a->state == ASK_READING)
             helper_link_kill(f->params.link, &a->run, SIGKILL);
-        if (a->state == ASK_READING || a->state == ASK_WAITING) {
+        if (a->state == ASK_READING || a->state == ASK_WAITING || a->state == ASK_REFUSED) {
             fail(a, "no answer in time", ETIMEDOUT);
             settle(a, then);
         }
@@ -131,12 +134,32 @@ static void on_late(void *arg)
     kill_all(arg, ASK_DUE);
 }
 
+static void on_again(void *arg)
+{
+    struct fingerprints *f = arg;
+    struct ask *a;
+
+    while ((a = first_in(f, ASK_REFUSED)) != NULL)
+        settle(a, ASK_WAITING);
+}
+
+/* Earlier readings were killed, by a reload for example, and the helper has not reaped them. */
+static bool is_too_early(const struct run_end *end)
+{
+    return end->kind == RUN_END_REFUSED && end->stage == RUN_STAGE_CONCURRENCY;
+}
+
 /* The process has ended: takes its answer. The pipe does not block: a process without an answer is an
  * error. */
 static void on_exited(struct helper_run *run, const struct run_end *end)
 {
     struct ask *a = container_of(run, struct ask, run);
 
+    if (is_too_early(end)) {
+        settle(a, ASK_REFUSED);
+        deadline_start(a->of->again, AGAIN_MS);
+        return;
+    }
     if (end->kind == RUN_END_REFUSED)
         fail(a, run_stage_name(end->stage), end->value);
     else if (!run_end_is_good(end))
@@ -157,6 +180,7 @@ struct fingerprints *fingerprints_create(const struct fingerprints_params *param
         f->asks[i] = (struct ask){.of = f, .run.on_exited = on_exited};
     loop_task_init(&f->turn, on_turn);
     f->timer = deadline_create(params->loop, on_late, f);
+    f->again = deadline_create(params->loop, on_again, f);
     deadline_start(f->timer, params->timeout_ms);
     loop_defer(params->loop, &f->turn);
     return f;
@@ -173,6 +197,7 @@ void fingerprints_dispose(struct fingerprints **fp)
     kill_all(f, ASK_ANSWERED);
     loop_cancel(&f->turn);
     deadline_dispose(&f->timer);
+    deadline_dispose(&f->again);
     free(f->asks);
     free(f);
 }

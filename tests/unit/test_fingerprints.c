@@ -3,7 +3,9 @@
  * neither end of the link blocks. */
 #include "io/fingerprints.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -383,6 +385,43 @@ static void test_a_reader_that_is_killed_is_an_error(void **state)
     end_silent(&l, far);
 }
 
+/* Two readings that reloads have killed have not ended yet. */
+static void test_a_reading_that_comes_too_early_is_asked_for_again(void **state)
+{
+    const struct run_end early =
+        run_end_refused(RUN_PROGRAM_FINGERPRINT, RUN_STAGE_CONCURRENCY, EBUSY);
+    const struct digest_forms digest = {
+        {1, 2},
+        {3, 4}
+    };
+    struct look l = {0};
+    int far;
+    int out;
+
+    (void)state;
+    begin_silent(&l, PLENTY_MS, &far);
+    loop_turns(l.loop, 1);
+    for (int i = 0; i < 2; i++) { /* of each hook */
+        silent_link_end(far, silent_link_take(far, &out), early);
+        close(out);
+    }
+    loop_turns(l.loop, 3);
+    assert_true(l.left == 2 && l.failed == 0);
+    for (int i = 0; i < 2; i++) {
+        loop_turns(l.loop, 1);
+        struct pollfd asked = {.fd = far, .events = POLLIN};
+        while (poll(&asked, 1, 0) == 0)
+            loop_turns(l.loop, 1);
+        uint64_t id = silent_link_take(far, &out);
+        assert_int_equal(write(out, &digest, sizeof(digest)), sizeof(digest));
+        close(out);
+        silent_link_end(far, id, (struct run_end){0});
+    }
+    loop_run(l.loop);
+    assert_true(l.left == 0 && l.failed == 0 && digest_eq(l.digest[1].now, digest.now));
+    end_silent(&l, far);
+}
+
 static void test_disposed_in_its_callback(void **state)
 {
     static const struct helper_content files[] = {
@@ -448,6 +487,7 @@ int main(void)
         IN_FOLDER(test_many_hooks),
         IN_FOLDER(test_no_answer_in_time),
         IN_FOLDER(test_a_reader_that_is_killed_is_an_error),
+        IN_FOLDER(test_a_reading_that_comes_too_early_is_asked_for_again),
         IN_FOLDER(test_disposed_in_its_callback),
         IN_FOLDER(test_hook_without_files),
         cmocka_unit_test(test_no_hooks),

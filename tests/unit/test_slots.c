@@ -236,6 +236,34 @@ static void test_a_fingerprint_after_a_killed_one_need_not_wait_for_its_end(void
     slots_fini(&s);
 }
 
+/* Between its command and its file a run has no slot. */
+static void test_runs_of_before_a_reload_may_write_their_files(void **state)
+{
+    const struct helper_hook three[] = {named("a", 3)};
+    const struct helper_hook one[] = {named("a", 1)};
+    struct slots s;
+
+    (void)state;
+    slots_init(&s, params_of(three, 1, 2));
+    for (uint64_t id = 0; id < 3; id++)
+        assert_true(runs(&s, id, 0));
+    slots_free(&s, 2);
+    slots_renew(&s, params_of(one, 1, 1));
+    assert_false(runs(&s, 3, 0)); /* a new command */
+    assert_true(slots_take(&s, 4, 0, RUN_PROGRAM_OUTPUT));
+    assert_false(slots_take(&s, 5, 0, RUN_PROGRAM_OUTPUT));
+    slots_renew(&s, params_of(one, 1, 0)); /* the runs go on */
+    slots_free(&s, 1);
+    assert_true(slots_take(&s, 6, 0, RUN_PROGRAM_OUTPUT));
+    slots_free(&s, 0);
+    slots_free(&s, 4);
+    slots_free(&s, 6);
+    slots_renew(&s, params_of(one, 1, 0)); /* there may be none any more */
+    assert_true(slots_take(&s, 7, 0, RUN_PROGRAM_OUTPUT));
+    assert_false(slots_take(&s, 8, 0, RUN_PROGRAM_OUTPUT));
+    slots_fini(&s);
+}
+
 static void test_an_exec_plugin_takes_no_shared_slot(void **state)
 {
     struct helper_hook v[] = {named("a", 3), named("prod", 2)};
@@ -289,6 +317,7 @@ int main(void)
         cmocka_unit_test(test_a_plugin_is_not_the_hook_of_its_name),
         cmocka_unit_test(test_a_plugin_is_not_the_textfile_of_its_name),
         cmocka_unit_test(test_a_fingerprint_after_a_killed_one_need_not_wait_for_its_end),
+        cmocka_unit_test(test_runs_of_before_a_reload_may_write_their_files),
         cmocka_unit_test(test_an_exec_plugin_takes_no_shared_slot),
         cmocka_unit_test(test_clears_of_two_configurations),
     };

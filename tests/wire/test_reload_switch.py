@@ -323,6 +323,27 @@ def test_the_second_program_of_a_run_is_that_of_its_own_hook(api, daemon, new_pr
     assert (slow.folder / "a.cfg").read_text() == "a\n"
 
 
+@pytest.mark.parametrize("fewer", ["concurrency", "limits.hook_concurrency"])
+def test_a_run_of_before_writes_its_file_though_fewer_runs_are_allowed(api, daemon, new_program, fewer):
+    """Between its command and the file, the helper sees no program of the run."""
+    slow = new_program('echo "$INFORMERD_NAME"; echo x >>$d/began; while [ -e $d/block ]; do sleep 0.02; done')
+    (slow.folder / "block").touch()
+    api.apply(*(service(f"n/{k}") for k in "abc"))
+    d = daemon(api, limits={"hook_concurrency": 2}, hooks={"h": {
+        "sources": ["services"], "command": [slow.path], "concurrency": 3,
+        "output": str(slow.folder / "${name}.cfg"), **NOW}})
+    wait_until(lambda: slow.text("began") == "x\n" * 3, what="three commands run")
+    if fewer == "concurrency":
+        reload(d, hooks=change(d, "h", concurrency=1))
+    else:
+        reload(d, limits={**d.settings["limits"], "hook_concurrency": 1})
+    (slow.folder / "block").unlink()
+    calm(d)
+    assert all((slow.folder / f"{k}.cfg").read_text() == f"{k}\n" for k in "abc")
+    now = d.control.hook("h")
+    assert (now["runs_ok"], now["runs_failed"]) == (3, 0) and not d.problems() and not d.log(level="error")
+
+
 def test_a_reload_gives_up_when_a_run_cannot_be_killed(api, two, hook, other):
     """The helper stands still here, so that it neither kills the run nor tells its end."""
     d = two(h={"kill_grace": "100ms"}, limits={"stop_timeout": "100ms"})
