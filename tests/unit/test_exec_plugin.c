@@ -223,7 +223,7 @@ static void test_no_two_runs_have_the_same_name(void **state)
 {
     static const char prefix[] = "<6>exec plugin output cluster=\"prod\" line=\"exec-plugin-prod-";
     struct scene *s = *state;
-    const char *names[3];
+    const char *names[3] = {"", "", ""};
     size_t n = 0;
 
     open_script(s, "echo $INFORMERD_RUN >&2; " PRINT_TOKEN);
