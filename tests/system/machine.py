@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 
+import proctree
 from control import PATIENCE, Control, wait_until
 from proctree import children, status
 
@@ -151,7 +152,7 @@ class Machine:
     def _leader(self):
         assert self.nspawn.poll() is None, self.log_file.read_text()
         for pid in children(self.nspawn.pid):
-            if b"systemd" in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes():
+            if "systemd" in proctree.command(pid):     # nspawn has other children, too, while it starts
                 if os.path.exists(f"/proc/{pid}/root/run/systemd/private"):
                     return pid
         return None
