@@ -64,7 +64,8 @@ static int create_ruleset(const struct attributes *a, size_t size, uint32_t flag
 
 /* Others replace the files in these folders while informerd runs, by rename, so that rules for single files would
  * end: resolv.conf (with links into /run), nsswitch.conf, hosts; the modules of the name
- * service and the files of these modules; unit files and programs, for informerctl doctor; of /proc also its own numbers. */
+ * service and the files of these modules; unit files and programs, for informerctl doctor; of /proc also its
+ * own numbers. */
 static const char *const readable[] = {"/etc", "/usr", "/lib", "/lib64", "/run", "/proc"};
 
 /* Lookups of names read these, which may be links to anywhere. */

@@ -144,8 +144,9 @@ struct run_end run_end_refused(enum run_program program, enum run_stage stage, i
  * ended in time (docs/decisions.md "The helper says whether a timeout killed a run"). */
 void run_end_cut(struct run_end *end, enum run_cut cut);
 
-/* The end of a further program of the same run: adds what the programs before have used, and what they have
- * left or was killed of it, as far as the last program does not say so itself. */
+/* The end of a further program of the same run: adds the time and memory that the programs before have used,
+ * and the processes of them that were killed. Names a process that they have left, if the last program names
+ * none. */
 void run_end_follow(struct run_end *end, const struct run_end *before);
 
 /* The limit that a bad end is explained by, as the rest of a sentence: ", out of memory (...)"; or "". */

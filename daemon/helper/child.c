@@ -269,8 +269,9 @@ static int enter_program(struct start *s)
 
 /* The order matters. The group comes first: a kill of the run then finds the child at any later
  * step. "cgroup" comes before "descriptors", which closes its folder, and "descriptors" before "trust",
- * which writes to the program's stderr. Checks, modes and limits come before the change of user, as they need the rights of the helper; groups and gid come
- * before the uid, which gives up the right to set them; the change of the uid lowers the capabilities,
+ * which writes to the program's stderr. Checks, modes and limits come before the change of user, as they
+ * need the rights of the helper; groups and gid come before the uid, which gives up the right to set them;
+ * the change of the uid lowers the capabilities,
  * so they are set behind it. "no_new_privileges" only counts for "exec", which is last. */
 static const struct {
     enum run_stage stage;

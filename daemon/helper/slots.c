@@ -21,7 +21,7 @@ struct slots_hook {
     enum helper_kind kind;
     bool is_dropped; /* has no number any more */
     unsigned concurrency;
-    unsigned file_most; /* files that may be written at a time: see slots_renew() */
+    unsigned file_most; /* files that may be written at a time: see renew_concurrency() */
     unsigned running[WORK_QUEUES];
 };
 

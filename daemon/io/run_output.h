@@ -33,8 +33,8 @@ struct run_output_params {
     void (*on_dropped)(void *arg, const char *stream, uint64_t bytes);
     /* Once: a stream cannot be watched, because the system is short of something. */
     void (*on_unwatched)(void *arg, const char *why);
-    /* Once: more than capture_max came, or there is no memory for it. All that was captured is dropped, and so is the rest. From
-     * the loop or run_output_drain(). */
+    /* Once: more than capture_max came, or there is no memory for it. All that was captured is dropped,
+     * and so is the rest. From the loop or run_output_drain(). */
     void (*on_full)(void *arg);
     /* Every writer has closed the captured stdout. Like on_end from the loop alone; both may dispose
      * the object. */
@@ -51,8 +51,9 @@ enum err_kind run_output_create(const struct run_output_params *params, int fds[
                                 struct run_output **out, struct err *err) MUST_CHECK;
 
 /* From now on output is read as it comes, in the loop; a program that prints much more than log_limit is
- * read slowly. For a run that ends at once this is not worth the system calls. If the system is short of something, on_unwatched comes, and a stream that is
- * not watched is read by run_output_drain() and run_output_finish(); a later call tries again. */
+ * read slowly. For a run that ends at once this is not worth the system calls. If the system is short of
+ * something, on_unwatched comes, and a stream that is not watched is read by run_output_drain() and
+ * run_output_finish(); a later call tries again. */
 void run_output_watch(struct run_output *o);
 
 /* Reads the captured stdout as far as it is there now, at most 1 MiB. True if every writer has

@@ -58,7 +58,7 @@ static bool read_string(void *arg, uint64_t at, void *out, size_t n)
     return true;
 }
 
-/* Files to write come first, and what is read of a file lies within the input. */
+/* Files to write come first, and the bytes of each file lie within the input. */
 static void read_members(struct str input)
 {
     char name[PATH_TEMPLATE_COMPONENT_MAX + 1];

@@ -78,7 +78,7 @@ struct api {
     uint64_t next_uid;        /* from 2 on: 1 is the uid of outages (RULES_OUTAGE) */
     uint64_t lives;           /* uids are below */
     struct api_backup backup; /* rv 0 = none */
-    bool restored;            /* a backup was restored, and somebody may still know what was lost */
+    bool restored;            /* a backup was restored, and somebody may still know a lost change */
     bool *was_deleted;        /* by uid: at any time, or by the restoration */
     struct api_object *last;  /* by uid: the final state of a deleted object */
 };

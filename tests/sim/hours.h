@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hours - the books of a world that lives for hours: what it has done and what it holds each time
- * that it is quiet. Nothing may grow from the first hours to the last ones.
+ * hours - the books of a world that lives for hours: its counts of events, runs and faults, and its
+ * memory, each time that it is quiet. Nothing may grow from the first hours to the last ones.
  */
 #ifndef SIM_HOURS_H
 #define SIM_HOURS_H

@@ -200,7 +200,7 @@ static void test_the_time_stays_if_the_cgroup_does_not_tell_it(void **state)
     close_rig(&rig);
 }
 
-/* Its list of processes is longer than what is read of it. */
+/* The list of its processes is longer than the 1 MiB that informerd reads. */
 static void test_a_cgroup_with_very_many_processes(void **state)
 {
     enum { COUNT = 200000 };
