@@ -478,7 +478,7 @@ static int shorter(int a, int b)
 
 /* Waits until something is to be done; the answers are in p. While a reply waits for the socket no
  * request is read, so that replies cannot pile up, and no change of a file is told. */
-static enum err_kind wait_for(struct helper *h, struct pollfd p[3], struct err *err)
+static enum err_kind wait_for(struct helper *h, struct pollfd p[4], struct err *err)
 {
     bool is_waiting = channel_is_waiting(&h->channel);
     uint64_t now_ms = clock_now_ms();
@@ -488,7 +488,14 @@ static enum err_kind wait_for(struct helper *h, struct pollfd p[3], struct err *
     p[1] = (struct pollfd){.fd = h->signal_fd, .events = POLLIN};
     p[2] = (struct pollfd){.fd = is_waiting ? -1 : file_watch_fd(h->file_watch, now_ms),
                            .events = POLLIN};
-    if (poll(p, 3, shorter(runs_wait_ms(&h->runs), changes_ms)) < 0 && errno != EINTR)
+    p[3] = (struct pollfd){.fd = h->cgroups.watch_fd, .events = POLLIN};
+    int wait_ms = shorter(runs_wait_ms(&h->runs), changes_ms);
+    int n = poll(p, 4, wait_ms);
+    /* poll() takes no more places than descriptors are allowed, and somebody may lower that to the standard
+     * streams: then cgroups are removed later. */
+    if (n < 0 && errno == EINVAL)
+        n = poll(p, 3, wait_ms);
+    if (n < 0 && errno != EINTR)
         return err_set(err, ERR_IO, errno, "poll: %s", strerrordesc_np(errno));
     return ERR_OK;
 }
@@ -497,7 +504,7 @@ static enum err_kind wait_for(struct helper *h, struct pollfd p[3], struct err *
  * come before requests: main gets the end of a run before the answer to a later request. */
 static enum err_kind serve(struct helper *h, struct err *err)
 {
-    struct pollfd p[3];
+    struct pollfd p[4];
     enum err_kind kind;
 
     while ((kind = wait_for(h, p, err)) == ERR_OK) {
@@ -507,6 +514,8 @@ static enum err_kind serve(struct helper *h, struct err *err)
             runs_reap(&h->runs);
         if ((p[2].revents & POLLIN) != 0)
             file_watch_read(h->file_watch, clock_now_ms());
+        if ((p[3].revents & POLLIN) != 0)
+            run_cgroups_tidy(&h->cgroups);
         if ((p[0].revents & POLLOUT) != 0)
             channel_flush(&h->channel);
         tell_changes(h);

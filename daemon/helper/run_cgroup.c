@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/xattr.h>
@@ -30,7 +31,7 @@ enum {
     PERIOD_US = 100000,
     PERCENT = 100,
     DEPTH_MAX = 8,          /* of cgroups that a run has made below its own */
-    REMAINS_WAIT_MS = 1000, /* for the processes of all runs of an earlier informerd to end */
+    REMAINS_WAIT_MS = 1000, /* for the processes of all runs to end, at the start and at the end */
     REMAINS_RETRY_MS = 5
 };
 
@@ -114,31 +115,106 @@ static bool remove_cgroup(int parent, const char *name, int depth) /* NOLINT(mis
 
 /* ---- Cgroups that are kept */
 
+/* The kernel notifies cgroup.events when the last process in the cgroup, or below it, has ended. The SIGCHLD
+ * of that process would not do: it may not be a child of the helper, and the kernel may count it to the
+ * cgroup for a moment after it was reaped (Linux 6.18). */
+static int watch(const struct run_cgroups *g, const char *name)
+{
+    if (g->watch_fd < 0)
+        return -1;
+    char *path = mem_printf("%s/%s/cgroup.events", g->tree->path, name);
+    int wd = inotify_add_watch(g->watch_fd, path, IN_MODIFY);
+    if (wd < 0)
+        log_debug("helper: a cgroup cannot be watched", KV_STR("path", path),
+                  KV_STR("err", strerrordesc_np(errno)));
+    free(path);
+    return wd;
+}
+
+/* A watch does not end by itself when its cgroup is removed (Linux 6.18). */
+static void free_kept(const struct run_cgroups *g, struct run_cgroup_kept *k)
+{
+    if (k->watch >= 0)
+        inotify_rm_watch(g->watch_fd, k->watch);
+    free(k->name);
+}
+
+/* Keeps a cgroup that could not be removed; takes the name. Its last process may have ended before it was
+ * watched, so it is tried once more. */
 static void keep(struct run_cgroups *g, char *name)
 {
+    struct run_cgroup_kept k = {.name = name, .watch = watch(g, name)};
+
+    if (remove_cgroup(g->fd, name, DEPTH_MAX)) {
+        free_kept(g, &k);
+        return;
+    }
     g->kept = mem_grow(g->kept, g->kept_count, sizeof(*g->kept));
-    g->kept[g->kept_count++] = name;
+    g->kept[g->kept_count++] = k;
 }
 
 /* The last one takes the place of the one that goes. */
 static void drop_kept(struct run_cgroups *g, size_t i)
 {
-    free(g->kept[i]);
+    free_kept(g, &g->kept[i]);
     g->kept[i] = g->kept[--g->kept_count];
 }
 
 static void forget_kept(struct run_cgroups *g, const char *name)
 {
     for (size_t i = g->kept_count; i-- > 0;)
-        if (strcmp(g->kept[i], name) == 0)
+        if (strcmp(g->kept[i].name, name) == 0)
             drop_kept(g, i);
+}
+
+/* Which cgroups the events are of does not matter: all are tried. */
+static void drain_watches(const struct run_cgroups *g)
+{
+    char events[4096];
+
+    while (g->watch_fd >= 0 && read(g->watch_fd, events, sizeof(events)) > 0)
+        continue;
 }
 
 void run_cgroups_tidy(struct run_cgroups *g)
 {
+    drain_watches(g);
     for (size_t i = g->kept_count; i-- > 0;)
-        if (remove_cgroup(g->fd, g->kept[i], DEPTH_MAX))
+        if (remove_cgroup(g->fd, g->kept[i].name, DEPTH_MAX))
             drop_kept(g, i);
+}
+
+static bool lists_no_process(int tree, const char *name)
+{
+    struct buf text = {0};
+    int fd = cgroup_file_folder(tree, name);
+    bool is = fd >= 0 && cgroup_file_read(fd, "cgroup.procs", &text) == 0 && text.len == 0;
+
+    buf_free(&text);
+    if (fd >= 0)
+        close(fd);
+    return is;
+}
+
+/* Has one of the cgroups only processes that have ended, but are counted a moment longer? */
+static bool is_one_ending(const struct run_cgroups *g)
+{
+    for (size_t i = 0; i < g->kept_count; i++)
+        if (lists_no_process(g->fd, g->kept[i].name))
+            return true;
+    return false;
+}
+
+/* There is no later time to remove them. */
+static void tidy_at_end(struct run_cgroups *g)
+{
+    uint64_t deadline_ms = clock_now_ms() + REMAINS_WAIT_MS;
+
+    run_cgroups_tidy(g);
+    while (is_one_ending(g) && clock_now_ms() < deadline_ms) {
+        poll(NULL, 0, REMAINS_RETRY_MS);
+        run_cgroups_tidy(g);
+    }
 }
 
 /* ---- The remains of an earlier informerd */
@@ -190,9 +266,10 @@ void run_cgroups_open(struct run_cgroups *g, const struct cgroup_tree *tree, int
 {
     struct remains r = {.g = g, .deadline_ms = clock_now_ms() + REMAINS_WAIT_MS};
 
-    *g = (struct run_cgroups){.tree = tree, .fd = fd};
+    *g = (struct run_cgroups){.tree = tree, .fd = fd, .watch_fd = -1};
     if (tree == NULL)
         return;
+    g->watch_fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
     each_cgroup(fd, CGROUP_TREE_RUN, end_remains, &r);
     int parent = tree->is_ours ? cgroup_file_folder(fd, "..") : -1;
     if (parent >= 0) {
@@ -223,15 +300,19 @@ void run_cgroups_close(struct run_cgroups *g)
 {
     if (g->tree == NULL)
         return;
-    run_cgroups_tidy(g);
+    tidy_at_end(g);
     /* fails if a run has left processes, or if main is in it */
     int error = g->tree->is_ours ? change_tree(g->tree, false) : 0;
     if (error != 0)
         log_debug("helper: the cgroup stays", KV_STR("path", g->tree->path),
                   KV_STR("err", strerror(error)));
-    mem_free_strs(g->kept, g->kept_count);
+    while (g->kept_count > 0)
+        drop_kept(g, g->kept_count - 1);
+    free(g->kept);
+    if (g->watch_fd >= 0)
+        close(g->watch_fd);
     close(g->fd);
-    *g = (struct run_cgroups){.fd = -1};
+    *g = (struct run_cgroups){.fd = -1, .watch_fd = -1};
 }
 
 /* ---- The cgroup of one run */

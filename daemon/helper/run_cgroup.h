@@ -24,12 +24,19 @@ struct run_limits {
     uint64_t cpu_weight; /* 1 to 10000 */
 };
 
+/* A cgroup that could not be removed, because it has processes. */
+struct run_cgroup_kept {
+    char *name;
+    int watch; /* of inotify, on its cgroup.events; -1 = none */
+};
+
 /* All cgroups of runs. */
 struct run_cgroups {
     const struct cgroup_tree *tree; /* NULL = none: then no run has a cgroup */
     int fd;                         /* of the folder of the tree */
-    char **kept; /* names of cgroups that could not be removed: they have processes */
+    struct run_cgroup_kept *kept;
     size_t kept_count;
+    int watch_fd;  /* of inotify: readable when a kept one has lost its last process; -1 = none */
     unsigned told; /* bits of limits that have no effect here, which the log has said */
 };
 
@@ -50,12 +57,12 @@ struct run_cgroup {
  * their ends (a second at most), and removes the cgroups. Processes that good runs have left go on. */
 void run_cgroups_open(struct run_cgroups *g, const struct cgroup_tree *tree, int fd);
 
-/* Removes the cgroups that are empty, and the tree, if informerd has made it. */
+/* Removes the cgroups that are empty, or are about to be (a second at most), and the tree, if informerd has
+ * made it. */
 void run_cgroups_close(struct run_cgroups *g);
 
-/* Removes the cgroups whose last processes have ended by now. To be called when a child of the helper has
- * ended that is no program of a run; run_cgroup_make() does it too, as not each such process is a child
- * of the helper. */
+/* Removes the cgroups whose last processes have ended by now. To be called when watch_fd is readable;
+ * run_cgroup_make() does it too, as the system may have refused inotify. */
 void run_cgroups_tidy(struct run_cgroups *g);
 
 /* Makes the cgroup of a run, which INFORMERD_RUN names, or takes the one that an earlier program of

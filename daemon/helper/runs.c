@@ -265,8 +265,6 @@ void runs_reap(struct runs *r)
 {
     while (reap_one(r))
         continue;
-    if (r->is_one_reaped)
-        run_cgroups_tidy(r->cgroups);
     uint64_t now = r->clearing > 0 ? clock_now_ms() : 0;
     /* From the end, because forget() fills a gap from there. */
     for (size_t i = r->count; i-- > 0 && r->clearing > 0;)

@@ -160,7 +160,7 @@ void helper_rig_open_params(struct helper_rig *w, const struct helper_params *pa
     struct helper_params with = *params;
     with.cgroups = next_tree;
     next_tree = NULL;
-    w->fds = HELPER_RIG_FDS + (with.cgroups != NULL);
+    w->fds = HELPER_RIG_FDS + (with.cgroups != NULL ? 2 : 0);
     assert_int_equal(helper_start(&with, reload, &fd, &w->helper, NULL), ERR_OK);
     w->loop = loop_create();
     w->link = helper_link_create(w->loop, fd, &events, w);
@@ -316,6 +316,32 @@ size_t helper_rig_fds(pid_t pid)
     closedir(dir);
     free(path);
     return n - 2; /* "." and ".." */
+}
+
+static size_t watches_of(const char *fdinfo)
+{
+    FILE *f = fopen(fdinfo, "re");
+    char line[256];
+    size_t n = 0;
+
+    while (f != NULL && fgets(line, sizeof(line), f) != NULL)
+        n += strncmp(line, "inotify ", 8) == 0;
+    if (f != NULL)
+        fclose(f);
+    return n;
+}
+
+size_t helper_rig_watches(pid_t pid)
+{
+    enum { FDS = 64 };
+    size_t n = 0;
+
+    for (int fd = 0; fd < FDS; fd++) {
+        char *path = mem_printf("/proc/%d/fdinfo/%d", (int)pid, fd);
+        n += watches_of(path);
+        free(path);
+    }
+    return n;
 }
 
 static pid_t parent_of(pid_t pid)

@@ -106,6 +106,9 @@ void helper_rig_expect_eof(int fd);
 /* The descriptors that a process has open. */
 size_t helper_rig_fds(pid_t pid);
 
+/* The watches of inotify that a process has. */
+size_t helper_rig_watches(pid_t pid);
+
 /* The children of a process, zombies too. */
 size_t helper_rig_children(pid_t pid);
 

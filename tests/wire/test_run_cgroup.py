@@ -120,6 +120,7 @@ def test_a_crash_leaves_no_process_and_no_cgroup_after_the_next_start(api, daemo
     d.stop()
     assert proctree.exists(again)
     proctree.kill([again])
+    wait_until(lambda: cgroups.is_empty(cgroups.tree(d)), what="the kernel does not count it any more")
     d.start()
     d.synced()
     assert not tree.exists()
@@ -186,7 +187,7 @@ def test_cgroups_that_a_run_makes_below_its_own_go_with_it(api, daemon, new_prog
     d = daemon(api, hooks={"h": {"sources": ["services"], "command": [program.path]}}).synced()
     api.apply(service("n/a"))
     wait_until(lambda: d.control.hook("h")["runs_ok"] == 1)
-    assert not cgroups.runs(cgroups.tree(d))
+    wait_until(lambda: not cgroups.runs(cgroups.tree(d)), what="they are removed")
 
 
 def test_without_cgroups_the_group_is_killed_and_the_log_says_so_once(api, daemon, new_program):
