@@ -124,6 +124,15 @@ static int on_name(llhttp_t *parser, const char *at, size_t n)
     return 0;
 }
 
+static int on_name_complete(llhttp_t *parser)
+{
+    struct http_in *h = self(parser);
+
+    if (h->name_bytes == 0) /* some versions of llhttp accept that */
+        return stop(h, ERR_PROTOCOL, "a field without a name");
+    return 0;
+}
+
 static enum field find_field(const struct http_in *h)
 {
     size_t i = 0;
@@ -141,8 +150,6 @@ static int begin_value(struct http_in *h)
 {
     if (h->in_value)
         return 0;
-    if (h->name_bytes == 0) /* some versions of llhttp accept that */
-        return stop(h, ERR_PROTOCOL, "a field without a name");
     if (h->phase != IN_HEAD)
         return 0;
     h->in_value = true;
@@ -293,6 +300,7 @@ struct http_in *http_in_create(enum http_in_kind kind, const struct http_limits 
     h->settings.on_message_begin = on_message_begin;
     h->settings.on_url = on_url;
     h->settings.on_header_field = on_name;
+    h->settings.on_header_field_complete = on_name_complete;
     h->settings.on_header_value = on_value;
     h->settings.on_header_value_complete = on_value_complete;
     h->settings.on_headers_complete = on_headers_complete;
@@ -455,14 +463,14 @@ static enum http_in_part fail(struct http_in *h, struct err *err)
     return HTTP_IN_FAILED;
 }
 
-/* llhttp found an error. If a limit was exceeded before the position of the error, the limit
- * counts: in smaller pieces the same bytes would have met the limit first, and the result must not
+/* llhttp or a callback of ours found an error. If a limit was exceeded before the position of the error, the
+ * limit counts: in smaller pieces the same bytes would have met the limit first, and the result must not
  * depend on how they were cut. */
 static void malformed(struct http_in *h)
 {
     if (h->phase == IN_BODY && !count_framing(h, llhttp_get_error_pos(&h->parser)))
         stop_too_big(h, framing, h->limits.head_bytes);
-    else
+    else if (h->stopped == ERR_OK)
         stop(h, ERR_PROTOCOL, llhttp_get_error_reason(&h->parser));
 }
 
@@ -508,7 +516,7 @@ static void execute(struct http_in *h, struct str *data)
     if (h->paused) {
         n = (size_t)(llhttp_get_error_pos(&h->parser) - data->p);
         llhttp_resume(&h->parser);
-    } else if (e != HPE_OK && h->stopped == ERR_OK) {
+    } else if (e != HPE_OK && h->stopped != ERR_TOO_BIG) {
         malformed(h);
     }
     if (h->phase == IN_HEAD)

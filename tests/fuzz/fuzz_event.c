@@ -41,9 +41,10 @@ static void read_all(void *arg, struct fuzz_pieces *pieces, struct buf *seen)
         while ((e = event_reader_next(r)) != NULL)
             put(&reading, e);
     }
-    /* A mistake in a string that comes in pieces is found at its end at the latest. */
+    /* A mistake in a string that comes in pieces is found at its end at the latest. The first quote may be
+     * escaped. */
     if (kind == ERR_OK)
-        kind = event_reader_feed(r, "\"", 1, &err);
+        kind = event_reader_feed(r, "\"\"", 2, &err);
     event_reader_destroy(&r);
     buf_printf(seen, "%d", (int)kind);
 }

@@ -481,6 +481,14 @@ static void test_framing_limit_is_exact(void **state)
     m.limits.head_bytes--;
     expect_always(&m, "200 keep||too_big");
 
+    /* The limit is met before the mistake, or behind it. */
+    m.bytes = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+              "0\r\nName: 01234567890123456789012345678901234567890\r\n: x\r\n\r\n";
+    expect_always(&m, "200 keep||too_big");
+    m.bytes = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+              "0\r\nName: 012345678901234567890123456789012345678\r\n: x\r\n\r\n";
+    expect_always(&m, "200 keep||protocol");
+
     buf_puts(&many, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
     for (size_t i = 0; i < 50; i++)
         buf_puts(&many, "1\r\n.\r\n");
