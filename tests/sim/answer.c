@@ -167,8 +167,8 @@ void answer_put_status(struct buf *out, int code, const char *reason, const char
 void answer_put_too_large(struct buf *out, size_t spelling)
 {
     static const char *const details[] = {
-        "{\"causes\":[{\"reason\":\"ResourceVersionTooLarge\",\"message\":\"Too large resource "
-        "version\"}],\"retryAfterSeconds\":1}",
+        ("{\"causes\":[{\"reason\":\"ResourceVersionTooLarge\",\"message\":\"Too large resource "
+         "version\"}],\"retryAfterSeconds\":1}"),
         "{\"causes\":[{\"message\":\"Too large resource version\"}]}",
         "{\"retryAfterSeconds\":1}",
     };

@@ -266,7 +266,7 @@ static void note_from(struct restart_oracle *w, struct restart_oracle_hook *h, s
 void restart_oracle_delta(struct restart_oracle *w, size_t number, const struct delta *d)
 {
     struct change c = {
-        .key = api_find(object_key(d->object)), .type = d->type, .is = {answer_uid(d->object)}};
+        .key = api_find(object_key(d->object)), .type = d->type, .is.uid = answer_uid(d->object)};
 
     c.bare = object_is_bare(d->object);
     if (!c.bare)

@@ -55,17 +55,16 @@ static int start_ready(struct helper_rig *w, uint64_t id, const char *script, in
 
 /* Ways to escape: out of the process group; out of the family as well; so and deaf to signals; by a
  * child with an empty environment, and one that has lost its parent, too; several sessions deep. */
-/* NOLINTBEGIN(bugprone-suspicious-missing-comma): some are too long for a line */
 static const char *const ways_out[] = {
     "setsid sh -c 'echo ready; exec sleep 1000' &",
     "(setsid sh -c 'echo ready; exec sleep 1000' &)",
     "(setsid sh -c 'trap \"\" TERM HUP INT; echo ready; sleep 1000; sleep 1000' &)",
     "setsid sh -c 'env -i sh -c \"echo ready; sleep 1000; :\" & wait' &",
     "(env -i setsid sh -c 'echo ready; sleep 1000; :' &)",
-    "(setsid sh -c 'setsid sh -c \"(setsid sh -c \\\"echo ready; sleep 1000\\\" &) ; sleep 1000\"' "
-    "&)",
+    ("(setsid sh -c 'setsid sh -c \"(setsid sh -c \\\"echo ready; sleep 1000\\\" &) ; sleep "
+     "1000\"' "
+     "&)"),
 };
-/* NOLINTEND(bugprone-suspicious-missing-comma) */
 
 static void test_failure_reaches_processes_that_escaped(void **state)
 {

@@ -38,8 +38,10 @@ static void on_skip(void *arg, const struct skip *s, bool gone)
 static void begin(enum watch_list watch_list)
 {
     const struct reflector_params params = {
-        .backoff = {800, 30000},
-          .watch_min_s = 300, .watch_max_s = 600, .watch_list = watch_list
+        .backoff = {.initial_ms = 800, .max_ms = 30000, .factor = 2},
+        .watch_min_s = 300,
+        .watch_max_s = 600,
+        .watch_list = watch_list
     };
 
     world = (struct world){.store = store_create(1, on_delta, &world)};
