@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/recording.h"
 #include "base/rfc3339.h"
+#include "base/visible.h"
 #include "kube/object_scan.h"
 #include "proto/json_in.h"
 #include "proto/json_out.h"
@@ -216,14 +217,17 @@ static enum err_kind read_change(const struct scan *s, struct recording_line *ou
 static enum err_kind read_head(const struct scan *s, struct recording_line *out, struct err *err)
 {
     struct str version = get(s, MEMBER_RECORDING);
+    struct buf shown = {0};
     uint64_t number = 0;
 
     out->what = RECORDING_HEAD;
     if (str_take_u64(&version, &number) && version.n == 0 && number == RECORDING_VERSION)
         return ERR_OK;
-    return err_set(err, ERR_CONFIG, 0,
-                   "a recording of version %.*s, and this informerd reads version %d",
-                   STR_ARG(get(s, MEMBER_RECORDING)), RECORDING_VERSION);
+    visible_put(&shown, get(s, MEMBER_RECORDING));
+    err_set(err, ERR_CONFIG, 0, "a recording of version %s, and this informerd reads version %d",
+            buf_cstr(&shown), RECORDING_VERSION);
+    buf_free(&shown);
+    return ERR_CONFIG;
 }
 
 static enum err_kind read_line(const struct scan *s, struct recording_line *out, struct err *err)

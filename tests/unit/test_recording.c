@@ -145,6 +145,8 @@ static void test_garbage_is_refused(void **state)
     bad("{}", ERR_PROTOCOL, "names no source");
     bad("{\"recording\":2}", ERR_CONFIG, "version 2");
     bad("{\"recording\":\"1x\"}", ERR_CONFIG, "version 1x");
+    bad("{\"recording\":\"1\x7f\"}", ERR_CONFIG, "version 1\\u007f");
+    bad("{\"recording\":\"\\u001b[2J\"}", ERR_CONFIG, "version \\u001b[2J");
     bad("{\"source\":\"s\"}", ERR_PROTOCOL, "type");
     bad("{\"source\":\"s\",\"type\":\"BOOKMARK\"}", ERR_PROTOCOL, "type");
     bad("{\"source\":\"s\",\"type\":\"SYNCED\",\"at\":\"yesterday\"}", ERR_PROTOCOL, "at");
