@@ -124,6 +124,14 @@ static struct str take_bytes(struct columns *c)
     return str_of(p, (size_t)sqlite3_column_bytes(c->stmt, c->n++));
 }
 
+/* A key or a uid. The reader of objects (kube/object_scan.c) takes none with a NUL, and the rest of informerd
+ * relies on that: such a row is damaged, or somebody has made it. */
+static bool take_id(struct columns *c, struct str *id)
+{
+    *id = take_bytes(c);
+    return id->n == 0 || memchr(id->p, '\0', id->n) == NULL;
+}
+
 /* False if the column is NULL. A digest of a wrong length is damage; it counts as absent here, and
  * then the row's checksum is wrong. */
 static bool take_digest(struct columns *c, struct digest *d)
@@ -157,14 +165,14 @@ static bool body_is_sound(const struct row_object *o)
 
 static bool take_object(struct columns *c, struct row_object *o)
 {
-    o->uid = take_bytes(c);
+    bool sound = take_id(c, &o->uid);
     o->rv = take_bytes(c);
     o->generation = take_bytes(c);
     o->api_version = take_bytes(c);
     o->kind = take_bytes(c);
     o->rv_at = take_place(c);
     o->generation_at = take_place(c);
-    bool sound = take_digest(c, &o->digest);
+    sound = take_digest(c, &o->digest) && sound;
     /* A body that is NULL was not kept (persist); an empty one was. */
     o->whole = sqlite3_column_type(c->stmt, c->n) != SQLITE_NULL;
     o->body = take_bytes(c);
@@ -221,8 +229,8 @@ static bool read_object(struct pass *p, struct sqlite3_stmt *stmt)
     uint64_t scope = take_u64(&c);
     struct row_object o;
 
-    o.key = take_bytes(&c);
-    if (!take_object(&c, &o) || sum != row_object_sum(&p->scratch, scope, &o))
+    if (!take_id(&c, &o.key) || !take_object(&c, &o) ||
+        sum != row_object_sum(&p->scratch, scope, &o))
         return false;
     p->sink->on_object(p->arg, scope, &o);
     return true;
@@ -236,8 +244,8 @@ static bool read_delivery(struct pass *p, struct sqlite3_stmt *stmt)
 
     memset(&m, 0, sizeof(m));
     m.source = take_u64(&c);
-    m.key = take_bytes(&c);
-    m.uid = take_bytes(&c);
+    bool sound = take_id(&c, &m.key);
+    sound = take_id(&c, &m.uid) && sound;
     m.is_handled = take_digest(&c, &m.handled);
     m.is_delivered = take_digest(&c, &m.delivered);
     m.attempted = take_u64(&c) != 0;
@@ -245,9 +253,8 @@ static bool read_delivery(struct pass *p, struct sqlite3_stmt *stmt)
     m.note = (uint32_t)take_u64(&c);
     /* Only a delivery record of an incarnation that has ended has a last state. */
     m.last.key = m.key;
-    if (m.is_ended && !take_object(&c, &m.last))
-        return false;
-    if (sum != row_delivery_sum(&p->scratch, &m))
+    if (!sound || (m.is_ended && !take_object(&c, &m.last)) ||
+        sum != row_delivery_sum(&p->scratch, &m))
         return false;
     p->sink->on_delivery(p->arg, &m);
     return true;

@@ -3,6 +3,7 @@
  * them, lists, learns which cluster it follows and runs hooks. Each row that it writes then can be read. The first
  * byte of a row says its table; behind it come its fields. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "fuzz_input.h"
@@ -17,12 +18,20 @@ static struct str rows;
 
 /* ---- The file */
 
+/* A key or a uid. The loader refuses one with a NUL. */
+static struct str take_id(struct str *in)
+{
+    struct str id = fuzz_take_part(in);
+
+    return str_of(id.p, strnlen(id.p, id.n));
+}
+
 static struct row_object take_object(struct str *in)
 {
     struct row_object o = {.rv_at = ROW_NOWHERE, .generation_at = ROW_NOWHERE};
     unsigned where = fuzz_take_byte(in);
 
-    o.uid = fuzz_take_part(in);
+    o.uid = take_id(in);
     o.rv = fuzz_take_part(in);
     o.generation = fuzz_take_part(in);
     o.api_version = fuzz_take_part(in);
@@ -48,8 +57,8 @@ static struct row_delivery take_delivery(struct str *in)
     struct row_delivery m = {.source = fuzz_take_byte(in)};
     unsigned flags = fuzz_take_byte(in);
 
-    m.key = fuzz_take_part(in);
-    m.uid = fuzz_take_part(in);
+    m.key = take_id(in);
+    m.uid = take_id(in);
     m.is_handled = flags & 1;
     m.is_delivered = flags & 2;
     m.attempted = flags & 4;
@@ -83,7 +92,7 @@ static void read_row(struct str *in, const struct loader_sink *sink, void *arg)
         f.value = fuzz_take_part(in);
         sink->on_fact(arg, &f);
     } else if (table == ROW_OBJECT) {
-        struct str key = fuzz_take_part(in);
+        struct str key = take_id(in);
         struct row_object o = take_object(in);
 
         o.key = key;
